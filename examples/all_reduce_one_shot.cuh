@@ -84,16 +84,15 @@ __global__ void one_shot(const float* in, float* out, std::size_t size, span<pac
 }
 
 /// All-reduces of a heap's PEs, one after the other in one stream of each PE.
+template <class Backend = symmetric::peer_backend>
 class one_shot_all_reduce {
  public:
-  using backend = symmetric::peer_backend;
-
   /// Of at most `most` floats.
-  one_shot_all_reduce(symmetric::heap<backend>& from, std::size_t most)
+  one_shot_all_reduce(symmetric::heap<Backend>& from, std::size_t most)
       : pes_(static_cast<std::size_t>(from.backend().count())),
-        boxes_(from.allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
-        ended_(from.allocate<ended_signal>(pes_)),
-        rounds_(from.allocate<unsigned long long>(one_shot_blocks)) {}
+        boxes_(from.template allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
+        ended_(from.template allocate<ended_signal>(pes_)),
+        rounds_(from.template allocate<unsigned long long>(one_shot_blocks)) {}
 
   /// Adds up what `in` is at all PEs, any memory of PE `which`, into `out`, which may be the same.
   void enqueue(pe which, const float* in, float* out, std::size_t size, cudaStream_t stream) const {
@@ -102,12 +101,12 @@ class one_shot_all_reduce {
                           room);
     }
     membar::launch(membar::launch_config{one_shot_blocks, one_shot_threads, stream}.with(membar::sync_domain::remote),
-                   one_shot<backend>, in, out, size, boxes_.on(which), ended_.on(which), rounds_.on(which).local());
+                   one_shot<Backend>, in, out, size, boxes_.on(which), ended_.on(which), rounds_.on(which).local());
   }
 
  private:
   std::size_t pes_;
-  symmetric::scoped_array<packed<piece>, backend> boxes_;
-  symmetric::scoped_array<ended_signal, backend> ended_;
-  symmetric::scoped_array<unsigned long long, backend> rounds_;
+  symmetric::scoped_array<packed<piece>, Backend> boxes_;
+  symmetric::scoped_array<ended_signal, Backend> ended_;
+  symmetric::scoped_array<unsigned long long, Backend> rounds_;
 };

@@ -61,25 +61,23 @@ __global__ void two_shots(span<float, Backend> vector, std::size_t size, span<sy
 }
 
 /// All-reduces of a heap's PEs, one after the other in one stream of each PE.
+template <class Backend = symmetric::peer_backend>
 class two_shot_all_reduce {
  public:
-  using backend = symmetric::peer_backend;
-
-  explicit two_shot_all_reduce(symmetric::heap<backend>& from)
-      : words_(
-            from.allocate<symmetric::barrier_word>(two_shots_blocks * (static_cast<std::size_t>(from.backend().count()) + 1))) {
-  }
+  explicit two_shot_all_reduce(symmetric::heap<Backend>& from)
+      : words_(from.template allocate<symmetric::barrier_word>(two_shots_blocks *
+                                                               (static_cast<std::size_t>(from.backend().count()) + 1))) {}
 
   /// Adds up the first `size` floats of all PEs' vectors, in place: a multiple of 4.
-  void enqueue(const span<float>& vector, std::size_t size, cudaStream_t stream) const {
+  void enqueue(const span<float, Backend>& vector, std::size_t size, cudaStream_t stream) const {
     if (size % 4 != 0 || size > vector.size()) {
       throw membar::error(cudaErrorInvalidValue,
                           "an all-reduce of %zu floats of %zu in two shots: pass a multiple of 4 of them", size, vector.size());
     }
     membar::launch(membar::launch_config{two_shots_blocks, two_shots_threads, stream}.with(membar::sync_domain::remote),
-                   two_shots<backend>, vector, size, words_.on(vector.self()));
+                   two_shots<Backend>, vector, size, words_.on(vector.self()));
   }
 
  private:
-  symmetric::scoped_array<symmetric::barrier_word, backend> words_;
+  symmetric::scoped_array<symmetric::barrier_word, Backend> words_;
 };

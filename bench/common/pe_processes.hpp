@@ -6,11 +6,9 @@
 
 #include <membar/symmetric/nvshmem_backend.hpp>
 
-#include <signal.h>
+#include <bench/common/processes.hpp>
+
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -26,78 +24,12 @@ namespace support {
 
 namespace detail {
 
-/// Runs `body` in a new process, whose exit status is what `body` returns.
-template <class Body>
-[[nodiscard]] pid_t forked(Body body) {
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) {
-    throw std::runtime_error("membar: no process could be forked");
-  }
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the process that watches the time
-    int status = 1;
-    try {
-      status = body();
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "%s\n", failure.what());
-    }
-    std::fflush(nullptr);
-    std::_Exit(status);
-  }
-  return child;
-}
-
-/// The processes' exit codes; those that run at the deadline are killed, and are -1.
-[[nodiscard]] inline std::vector<int> ended(const std::vector<pid_t>& children, std::chrono::seconds time) {
-  const auto deadline = std::chrono::steady_clock::now() + time;
-  std::vector<int> codes(children.size(), -1);
-  std::vector<bool> over(children.size(), false);
-  for (std::size_t left = children.size(); left != 0;) {
-    const bool late = std::chrono::steady_clock::now() > deadline;
-    for (std::size_t i = 0; i != children.size(); ++i) {
-      if (over[i]) {
-        continue;
-      }
-      if (late) {
-        static_cast<void>(kill(children[i], SIGKILL));
-      }
-      int status = 0;
-      if (waitpid(children[i], &status, late ? 0 : WNOHANG) == children[i]) {
-        codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        over[i] = true;
-        --left;
-        // Else the others would wait until the deadline for one that failed.
-        if (codes[i] != 0) {
-          for (std::size_t other = 0; other != children.size(); ++other) {
-            if (!over[other]) {
-              static_cast<void>(kill(children[other], SIGTERM));
-            }
-          }
-        }
-      }
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return codes;
-}
-
 struct shared_page {
   std::atomic<int> ready;
   membar::symmetric::nvshmem_id id;
 };
 
 }  // namespace detail
-
-/// How many GPUs there are, asked in another process: one that has used CUDA cannot fork.
-[[nodiscard]] inline int gpus_of_this_machine() {
-  const pid_t child = detail::forked([] {
-    int count = 0;
-    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
-  });
-  const int count = detail::ended({child}, std::chrono::seconds(60))[0];
-  return count < 0 ? 0 : count;
-}
 
 /// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: what `body` returns, 1 for an exception,
 /// -1 for a process that crashed or was late. The calling process has made no CUDA call, and makes none.

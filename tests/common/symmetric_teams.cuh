@@ -149,7 +149,7 @@ TEST_P(symmetric_teams, one_on_two_streams_is_refused) {
 }
 
 TEST_P(symmetric_teams, replay_both_halves_in_graphs) {
-  constexpr unsigned replays = 1'000;
+  const unsigned replays = graph_replays();
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   load_stream_operations(heap);

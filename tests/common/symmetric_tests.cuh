@@ -997,12 +997,15 @@ __global__ void take_next_packed(object<packed<long_packed_payload>> box, int* d
   }
 }
 
+/// How often a graph is replayed; MEMBAR_STRESS_REPLAYS asks for more.
+[[nodiscard]] inline unsigned graph_replays() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_REPLAYS", 1'000)); }
+
 class symmetric_graphs : public symmetric_pes {
  protected:
   /// Replays what `send` and `receive` capture: between writing and hearing that it was read, and before reading.
   template <class Send, class Receive, class Answer, class Hear>
   void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
-    constexpr unsigned replays = 1'000;
+    const unsigned replays = graph_replays();
     const pe sender(0);
     const pe receiver(1);
     peer_backend backend(devices());

@@ -8,6 +8,7 @@
 #include <membar/dependent_launch.cuh>
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
+#include <membar/multimem.cuh>
 
 #include <cuda_bf16.h>
 
@@ -33,6 +34,9 @@ __global__ void before_hopper(int* object) {
   // expect: thread_scope::cluster requires compute capability 9.0
   REFUSED(a_cluster_fetch_requires_sm_90, number<thread_scope::cluster>(*object).fetch_add(1, relaxed));
   number<thread_scope::device>(*object).fetch_add(1, relaxed);
+
+  // expect: multimem addresses require compute capability 9.0
+  REFUSED(a_multimem_address_requires_sm_90, static_cast<void>(multimem_ref<int, thread_scope::device>(object)));
 
   int expected = 0;
   // expect: thread_scope::cluster requires compute capability 9.0

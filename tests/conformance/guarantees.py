@@ -87,6 +87,7 @@ ELSEWHERE = {
     "cluster_barrier.cuh": {words: "its orders: tests/litmus/catalogue; its code: tests/gpu/asynchronous_test.cu"
                             for words in ("With `release` it synchronizes", "before it synchronizes with these waits")},
     "bulk_copy.cuh": {"by what that thread synchronizes with": "tests/litmus/catalogue, Bulk; its code: tests/gpu/asynchronous_test.cu"},
+    "multimem.cuh": {"Synchronizes, at `Scope`": "its orders: tests/litmus/catalogue, Alias.multimem; its code, which has not run: tests/codegen"},
     "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
                      for words in ("An arrival with `release` synchronizes", "The completion of an asynchronous copy synchronizes",
                                    "An arrival synchronizes with a wait of cluster scope", "Synchronizes, with", "Synchronizes as",

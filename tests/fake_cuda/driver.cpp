@@ -4,6 +4,12 @@
 
 #include <cuda.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,8 +22,10 @@ CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
   return static_cast<CUresult>(fake_cuda::answer(body, name));
 }
 
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice device) {
-  *value = at(device).virtual_memory ? 1 : 0;
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
+  *value = which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED                  ? at(device).shares_fabric
+           : which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED ? at(device).shares_files
+                                                                                      : at(device).virtual_memory;
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
@@ -43,22 +51,77 @@ CUresult cuMemAddressFree(CUdeviceptr range, std::size_t bytes) {
     return cudaSuccess;
   });
 }
-CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, std::size_t, const CUmemAllocationProp* property,
+CUmemGenericAllocationHandle new_memory(int device, int file) {
+  static CUmemGenericAllocationHandle last = 0;
+  now().created[++last] = device;
+  if (file >= 0) {
+    now().shared[last] = file;
+  }
+  return last;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, std::size_t bytes, const CUmemAllocationProp* property,
                      unsigned long long) {
   return answer([&] {
-    static CUmemGenericAllocationHandle last = 0;
-    *memory = ++last;
-    now().created[*memory] = property->location.id;
+    int file = -1;
+    if (property->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+      file = memfd_create("fake memory of a device", MFD_CLOEXEC);
+      if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+        return cudaErrorMemoryAllocation;
+      }
+    }
+    *memory = new_memory(property->location.id, file);
+    return cudaSuccess;
   });
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle memory) {
-  return answer([&] { return now().created.erase(memory) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
+  return answer([&] {
+    if (const auto found = now().shared.find(memory); found != now().shared.end()) {
+      close(found->second);
+      now().shared.erase(found);
+    }
+    return now().created.erase(memory) == 1 ? cudaSuccess : cudaErrorInvalidValue;
+  });
 }
-CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
-  return answer([&] { now().mapped[start] = bytes; });
+CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle memory, unsigned long long) {
+  return answer([&] {
+    if (const auto found = now().shared.find(memory); found != now().shared.end()) {
+      mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, found->second, 0);
+    }
+    now().mapped[start] = bytes;
+  });
 }
-CUresult cuMemUnmap(CUdeviceptr start, std::size_t) {
-  return answer([&] { return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
+CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
+  return answer([&] {
+    // Memory of the process again, which it gives back as such.
+    mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+CUresult cuMemExportToShareableHandle(void* handle, CUmemGenericAllocationHandle memory, CUmemAllocationHandleType kind,
+                                      unsigned long long) {
+  return answer([&] {
+    const auto found = now().shared.find(memory);
+    if (found == now().shared.end()) {
+      return cudaErrorInvalidValue;
+    }
+    if (kind == CU_MEM_HANDLE_TYPE_FABRIC) {  // a name by which any process finds the file
+      std::snprintf(static_cast<char*>(handle), sizeof(CUmemFabricHandle), "/proc/%d/fd/%d", getpid(), found->second);
+    } else {
+      *static_cast<int*>(handle) = dup(found->second);
+    }
+    return cudaSuccess;
+  });
+}
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* memory, void* handle, CUmemAllocationHandleType kind) {
+  return answer([&] {
+    const int file = kind == CU_MEM_HANDLE_TYPE_FABRIC ? open(static_cast<const char*>(handle), O_RDWR)
+                                                       : dup(static_cast<int>(reinterpret_cast<std::uintptr_t>(handle)));
+    if (file < 0) {
+      return cudaErrorInvalidValue;
+    }
+    *memory = new_memory(-1, file);
+    return cudaSuccess;
+  });
 }
 CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access, std::size_t count) {
   return answer([&] {
@@ -103,7 +166,9 @@ void* driver_function(std::string_view name) {
       {"cuMemAddressFree", reinterpret_cast<void*>(&driver::cuMemAddressFree)},
       {"cuMemAddressReserve", reinterpret_cast<void*>(&driver::cuMemAddressReserve)},
       {"cuMemCreate", reinterpret_cast<void*>(&driver::cuMemCreate)},
+      {"cuMemExportToShareableHandle", reinterpret_cast<void*>(&driver::cuMemExportToShareableHandle)},
       {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(&driver::cuMemGetAllocationGranularity)},
+      {"cuMemImportFromShareableHandle", reinterpret_cast<void*>(&driver::cuMemImportFromShareableHandle)},
       {"cuMemMap", reinterpret_cast<void*>(&driver::cuMemMap)},
       {"cuMemRelease", reinterpret_cast<void*>(&driver::cuMemRelease)},
       {"cuMemSetAccess", reinterpret_cast<void*>(&driver::cuMemSetAccess)},

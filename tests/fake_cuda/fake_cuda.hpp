@@ -56,6 +56,8 @@ struct device {
   std::map<cudaDeviceAttr, int> attributes;  ///< an attribute that is not here is one that the driver does not know
   int blocks_per_multiprocessor = 2;
   bool virtual_memory = true;
+  bool shares_files = true;             ///< memory between processes
+  bool shares_fabric = false;           ///< memory between processes by fabric handles
   unsigned host_capabilities = 0;       ///< the atomics that a partial link to the host carries
   std::size_t persisting_l2_limit = 0;  ///< cudaLimitPersistingL2CacheSize
   std::vector<std::size_t> limits_set;  ///< every value that this limit was set to
@@ -115,6 +117,7 @@ struct machine {
   std::vector<device> devices = std::vector<device>(4);
   std::map<std::string, failure> fails;  ///< by the name of the call, "cudaMalloc" or "cuMemMap"
   std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
+  std::set<int> hidden;                                     ///< devices that no bus number leads to
   std::set<std::pair<int, int>> no_access;                  ///< (from, to) without peer access
   std::set<std::pair<int, int>> no_native_atomics;          ///< links
   std::map<std::pair<int, int>, unsigned> partial_atomics;  ///< links that carry some atomics: their capabilities
@@ -141,6 +144,8 @@ struct machine {
   std::map<void*, int> allocations;           ///< of cudaMalloc and cudaHostAlloc, with their device
   std::vector<int> allocated_on;              ///< the device of each allocation so far
   std::map<unsigned long long, int> created;  ///< memory that the driver made and that was not released, with its device
+  std::map<unsigned long long, int>
+      shared;  ///< the file behind memory of `created` that may be shared: real, between processes
   std::map<unsigned long long, std::size_t> reserved;
   std::map<unsigned long long, std::size_t> mapped;  ///< by the driver
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess

@@ -203,6 +203,20 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
     return cudaSuccess;
   });
 }
+cudaError_t __wrap_cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
+  return answer([&] {
+    std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", static_cast<unsigned>(device + 0x1b));
+    return exists(device) ? cudaSuccess : cudaErrorInvalidDevice;
+  });
+}
+cudaError_t __wrap_cudaDeviceGetByPCIBusId(int* device, const char* text) {
+  return answer([&] {
+    unsigned bus = 0;
+    std::sscanf(text, "0000:%x:00.0", &bus);
+    *device = static_cast<int>(bus) - 0x1b;
+    return exists(*device) && !now().hidden.contains(*device) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
 cudaError_t __wrap_cudaDriverGetVersion(int* version) {
   return answer([&] { *version = now().driver_version; });
 }

@@ -8,7 +8,7 @@
 #include <bench/common/pe_processes.hpp>
 
 #include <tests/common/gpu_test.hpp>
-#include <tests/common/symmetric_protocols.cuh>
+#include <tests/common/symmetric_processes.cuh>
 
 #include <algorithm>
 #include <string>
@@ -21,71 +21,21 @@ namespace {
 
 using symmetric::heap;
 
-constexpr int pes = 2;
-constexpr unsigned blocks = 32;
-
-class nvshmem : public ::testing::Test {
+class nvshmem : public gpu_processes {
  protected:
-  void SetUp() override {
-    if (support::gpus_of_this_machine() >= pes) {
-      return;
-    }
-    constexpr auto missing = "this test needs two GPUs, and the CUDA runtime finds fewer";
-    if (demanded("MEMBAR_REQUIRE_MULTI_GPU")) {
-      FAIL() << missing;
-    }
-    GTEST_SKIP() << missing;
-  }
-
-  /// For the start of NVSHMEM, and the messages asked for at a hundredth of the rate that they usually have.
-  static std::chrono::seconds deadline() { return std::chrono::seconds(240 + symmetric_messages() / 100'000); }
-
   /// Runs `body(session)` at every PE and expects that it returns 0 everywhere.
   template <class Body>
   static void expect_success(Body body) {
-    for (const int code : support::run_as_pes(pes, deadline(), body)) {
+    for (const int code : support::run_as_pes(pes, processes_deadline(), body)) {
       EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
     }
   }
 };
 
-/// What is wrong with the report of the kernels so far, on standard error; the exit code of the process.
-int verdict(const support::device_memory<pe_report>& report) {
-  membar::check(cudaDeviceSynchronize(), "a kernel failed");
-  pe_report got{};
-  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
-  if (got.stale != 0 || got.late != 0) {
-    std::fprintf(stderr, "%llu words were not what was sent, %llu waits were in vain, %llu messages were received\n", got.stale,
-                 got.late, got.messages);
-    return 1;
-  }
-  return 0;
-}
-
-template <class Backend, class Group, class Kernel>
-int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
-  constexpr bool by_block = std::is_same_v<Group, by_block_t>;
-  constexpr unsigned warps = 8;
-  constexpr unsigned channels = by_block ? blocks : blocks * warps;
-  Backend backend(session);
-  heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
-  const pe self = session.self();
-  const channel_arrays<Backend> all(heap, channels);
-  const support::device_memory<pe_report> report(1);
-  const unsigned rounds = symmetric_rounds(channels, passes);
-  membar::launch(launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
-                 report.get());
-  const int result = verdict(report);
-  all.free(heap);  // collective: everybody has ended before anything is freed
-  return result;
-}
-
 template <class Protocol>
 int protocol(const symmetric::nvshmem_session& session) {
-  using backend = symmetric::nvshmem_backend;
-  return pass_by<backend>(session, by_thread, pass_messages<Protocol, by_thread_t, backend>, 5) |
-         pass_by<backend>(session, by_warp, pass_messages<Protocol, by_warp_t, backend>, 64) |
-         pass_by<backend>(session, by_block, pass_messages<Protocol, by_block_t, backend>, 511);
+  symmetric::nvshmem_backend of(session);
+  return pass_protocol<Protocol>(of);
 }
 
 TEST_F(nvshmem, put_with_signal_shows_its_data) { expect_success(protocol<by_put_signal>); }
@@ -97,28 +47,42 @@ TEST_F(nvshmem, get_reads_what_was_notified) { expect_success(protocol<by_get>);
 
 TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
   expect_success([](const symmetric::nvshmem_session& session) {
-    using backend = symmetric::basic_nvshmem_backend<symmetric::visibility::everywhere>;
-    return pass_by<backend>(session, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, by_warp, pass_packed<by_warp_t, long_packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, by_warp, pass_packed<by_thread_t, packed_piece, backend>, 0, 1);
+    symmetric::basic_nvshmem_backend<symmetric::visibility::everywhere> of(session);
+    return pass_all_packed(of);
   });
 }
 
 TEST_F(nvshmem, barriers_hold) {
   expect_success([](const symmetric::nvshmem_session& session) {
-    using backend = symmetric::nvshmem_backend;
-    backend of(session);
-    heap<backend> heap(of, 1 << 20);
-    const auto slots = heap.allocate<int>(pes * 32);
-    const auto words = heap.allocate_barrier();
-    const support::device_memory<pe_report> report(1);
-    membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
-                   words.on(session.self()), 5'000U, report.get());
-    const int result = verdict(report);
-    heap.free(slots);
-    heap.free(words);
-    return result;
+    symmetric::nvshmem_backend of(session);
+    return pass_barriers_of(of);
   });
+}
+
+TEST_F(nvshmem, that_the_program_has_initialized_is_used_and_left_to_it) {
+  expect_success([](const symmetric::nvshmem_session& session) {
+    {
+      const auto other = symmetric::nvshmem_session::of_program();
+      symmetric::nvshmem_backend of(other);
+      if (const int wrong = pass_barriers_of(of); wrong != 0 || other.self() != session.self()) {
+        return 2;
+      }
+    }
+    symmetric::nvshmem_backend again(session);  // it lives
+    return pass_barriers_of(again);
+  });
+}
+
+TEST_F(nvshmem, that_nobody_has_initialized_is_refused) {
+  const pid_t child = support::detail::forked([] {
+    try {
+      static_cast<void>(symmetric::nvshmem_session::of_program());
+    } catch (const membar::error& refused) {
+      return std::string(refused.what()).find("it is not initialized: call nvshmem_init") != std::string::npos ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(support::detail::ended({child}, std::chrono::seconds(60)), std::vector<int>{0});
 }
 
 /// On PE 0 every block waits.

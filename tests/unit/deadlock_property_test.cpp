@@ -35,6 +35,7 @@ struct ingredients {
   bool copies = false;
   bool nonblocking = false;  ///< notifications that are delivered later
   bool own_queues = false;   ///< some streams have a queue of their own
+  bool halves = false;       ///< some barriers are an arrival and a wait
 };
 
 class random_program {
@@ -91,6 +92,9 @@ class random_program {
     const int choice = below(8);
     if (choice == 0 && with_.teams) {
       const bool world = below(3) == 0;
+      if (with_.halves && below(4) != 0) {
+        return add_halves(world);
+      }
       for (int member = 0; member != (world ? program_.pes : 2); ++member) {
         push(operation_kind::collective, member).object = world ? 0 : 1;
       }
@@ -132,6 +136,31 @@ class random_program {
     }
     if (with_.sets && signal >= 2 && below(3) == 0) {
       notify(other, other, signal, 0);
+    }
+  }
+
+  /// A barrier in two halves, with something else between. Both halves of a PE are in one stream.
+  void add_halves(bool world) {
+    std::vector<deadlock::handle> streams;
+    for (int member = 0; member != (world ? program_.pes : 2); ++member) {
+      stream_operation& arrival = push(operation_kind::arrive, member);
+      arrival.object = world ? 0 : 1;
+      streams.push_back(arrival.stream);
+    }
+    if (below(2) == 0) {
+      const int other = below(program_.pes);
+      notify(below(program_.pes), other, 0, 1);
+      sums_[{other, 0}] += 1;
+      wait(other, 0, sums_[{other, 0}]);
+    }
+    for (std::size_t member = 0; member != streams.size(); ++member) {
+      if (below(12) != 0) {  // else it is the last of its team
+        stream_operation& departure = push(operation_kind::depart, static_cast<int>(member));
+        departure.object = world ? 0 : 1;
+        departure.stream = streams[member];
+      } else {
+        with_.teams = false;
+      }
     }
   }
 
@@ -195,6 +224,14 @@ class random_program {
 
   void swap(std::size_t i) {
     std::vector<stream_operation>& all = program_.operations;
+    const auto of_team = [](const stream_operation& each) {
+      return each.kind == operation_kind::collective || each.kind == operation_kind::arrive ||
+             each.kind == operation_kind::depart;
+    };
+    if (i + 1 < all.size() && with_.halves && of_team(all[i]) && of_team(all[i + 1]) && all[i].pe == all[i + 1].pe &&
+        all[i].object == all[i + 1].object) {
+      return;  // an arrival stays before its wait
+    }
     if (i + 1 < all.size() && all[i].kernel == 0 && all[i + 1].kernel == 0) {
       std::swap(all[i], all[i + 1]);
     }
@@ -224,15 +261,17 @@ constexpr int programs = 3000;  // of each kind
 
 class deadlock_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
 
-INSTANTIATE_TEST_SUITE_P(, deadlock_property,
-                         ::testing::Values(std::pair("counters", ingredients{}), std::pair("sets", ingredients{.sets = true}),
-                                           std::pair("hosts", ingredients{.sets = true, .hosts = true}),
-                                           std::pair("kernels", ingredients{.kernels = true}),
-                                           std::pair("deliveries", ingredients{.sets = true, .nonblocking = true}),
-                                           std::pair("copies", ingredients{.hosts = true, .copies = true}),
-                                           std::pair("queues", ingredients{.sets = true, .hosts = true, .own_queues = true}),
-                                           std::pair("graphs", ingredients{.events = false, .graphs = true})),
-                         [](const auto& each) { return std::string(each.param.first); });
+INSTANTIATE_TEST_SUITE_P(
+    , deadlock_property,
+    ::testing::Values(std::pair("counters", ingredients{}), std::pair("sets", ingredients{.sets = true}),
+                      std::pair("hosts", ingredients{.sets = true, .hosts = true}),
+                      std::pair("kernels", ingredients{.kernels = true}),
+                      std::pair("deliveries", ingredients{.sets = true, .nonblocking = true}),
+                      std::pair("copies", ingredients{.hosts = true, .copies = true}),
+                      std::pair("queues", ingredients{.sets = true, .hosts = true, .own_queues = true}),
+                      std::pair("halves", ingredients{.sets = true, .hosts = true, .nonblocking = true, .halves = true}),
+                      std::pair("graphs", ingredients{.events = false, .graphs = true})),
+    [](const auto& each) { return std::string(each.param.first); });
 
 /// What reports about many programs must be, beside what really happens.
 class verdicts {

@@ -285,6 +285,122 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
   EXPECT_TRUE(says(wrong, "waits for PE 2, which never calls it"));
 }
 
+TEST(deadlock_recorder, a_barrier_in_two_halves) {
+  // Between its halves a PE may do what another one's arrival waits for: as one barrier it would hang.
+  steps halves(2), whole(2);
+  halves.arrive(pe(0), main_stream);
+  halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
+  halves.arrive(pe(1), main_stream);
+  for (int i = 0; i != 2; ++i) {
+    halves.wait_for_team(pe(i), main_stream);
+  }
+  whole.collective(0).notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).collective(1);
+  EXPECT_EQ(kinds(halves), nothing);
+  EXPECT_EQ(kinds(whole), only(hazard::barrier_before_put));
+  // After the wait for the barrier that order hangs again.
+  steps late(2);
+  late.arrive(pe(0), main_stream);
+  late.wait_for_team(pe(0), main_stream);
+  late.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
+  late.arrive(pe(1), main_stream);
+  EXPECT_EQ(kinds(late), only(hazard::barrier_before_put));
+  EXPECT_TRUE(
+      says(late, "PE 0's wait for the barrier of all PEs in stream 1 waits for PE 1's arrival at the barrier of all PEs"));
+}
+
+TEST(deadlock_recorder, an_arrival_delivers_what_did_not_block) {
+  const auto second_set_after = [](bool barrier) {
+    steps record(2);
+    record.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
+    for (int i = 0; barrier && i != 2; ++i) {
+      record.arrive(pe(i), main_stream);
+    }
+    for (int i = 0; barrier && i != 2; ++i) {
+      record.wait_for_team(pe(i), main_stream);
+    }
+    return kinds(record.notify(1, 1, signal_set(2)).wait(1, signal_equals(2)));
+  };
+  EXPECT_EQ(second_set_after(true), nothing);
+  EXPECT_EQ(second_set_after(false), only(hazard::lost_signal));
+}
+
+TEST(deadlock_recorder, an_arrival_that_does_not_come) {
+  steps wrong(3);
+  wrong.arrive(pe(0), main_stream);
+  EXPECT_EQ(kinds(wrong), nothing);  // it waits for nobody
+  wrong.collective(1);
+  wrong.wait_for_team(pe(0), main_stream);
+  EXPECT_EQ(kinds(wrong), (std::vector{hazard::missing_member, hazard::missing_member}));
+  EXPECT_TRUE(says(wrong, "waits for PE 2, which never calls it"));
+}
+
+TEST(deadlock_recorder, two_teams_whose_halves_overlap) {
+  recorder record(2);
+  record.declare_team(1, {pe(0), pe(1)});
+  record.declare_team(2, {pe(0), pe(1)});
+  for (const auto& [first, second] : {std::pair(1, 2), std::pair(2, 1)}) {
+    const int i = first - 1;  // in another order on each PE
+    record.arrive(pe(i), main_stream, first);
+    record.arrive(pe(i), main_stream, second);
+  }
+  for (int i = 0; i != 2; ++i) {
+    record.wait_for_team(pe(i), main_stream, 1);
+    record.wait_for_team(pe(i), main_stream, 2);
+  }
+  EXPECT_EQ(kinds(record), nothing);
+  EXPECT_NO_THROW(record.forget());
+}
+
+TEST(deadlock_recorder, halves_in_kernels_of_one_stream) {
+  recorder record(2);
+  for (int i = 0; i != 2; ++i) {
+    record.kernel(pe(i), main_stream, {}, {{deadlock::step_arrive()}});
+    record.work(pe(i), main_stream);
+    record.kernel(pe(i), main_stream, {}, {{deadlock::step_wait_for_team()}});
+  }
+  EXPECT_EQ(kinds(record), nothing);
+  recorder alone(2);
+  alone.kernel(pe(0), main_stream, {}, {{deadlock::step_arrive(), deadlock::step_wait_for_team()}});
+  EXPECT_EQ(kinds(alone), only(hazard::missing_member));
+}
+
+TEST(deadlock_recorder, halves_that_do_not_fit_are_refused) {
+  const auto refused = [](recorder& record, auto call, const char* words) {
+    const std::size_t before = record.operations().size();
+    try {
+      call();
+      ADD_FAILURE() << "not refused: " << words;
+    } catch (const membar::error& refusal) {
+      EXPECT_NE(std::string(refusal.what()).find(words), std::string::npos) << refusal.what();
+    }
+    EXPECT_EQ(record.operations().size(), before);
+  };
+  recorder record(2);
+  refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "that it has not arrived at: record the arrival first");
+  record.arrive(pe(0), main_stream);
+  refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, and was to call another");
+  refused(record, [&] { record.collective(pe(0), main_stream); }, "record the wait for the barrier first");
+  refused(record, [&] { record.wait_for_team(pe(0), side_stream); }, "in another stream than that in which it has arrived");
+  record.begin_capture(pe(0), main_stream);
+  refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "in another graph than that in which it has arrived");
+  static_cast<void>(record.end_capture(pe(0), main_stream));
+  refused(record, [&] { record.forget(); }, "while PE 0 has arrived at a barrier and not waited for it");
+  record.discard();
+  EXPECT_NO_THROW(record.arrive(pe(0), main_stream));
+}
+
+TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
+  // Large enough that the recorder would begin anew after a wait of the host.
+  recorder record(2);
+  record.arrive(pe(0), main_stream);
+  for (int i = 0; i != 20'000; ++i) {
+    record.work(pe(0), main_stream);
+  }
+  record.synchronize_pe(pe(0));
+  record.wait_for_team(pe(0), main_stream);
+  EXPECT_EQ(kinds(record), only(hazard::missing_member));
+}
+
 TEST(deadlock_recorder, different_collectives_at_the_same_place) {
   recorder wrong(2);
   wrong.collective(pe(0), main_stream, deadlock::world, "barrier");

@@ -191,11 +191,24 @@ class simulator {
       deliveries_[stream] |= bit(add(item::kind_t::notifies, index, issued));
       return issued;
     }
-    if (operation.kind == quiet || (operation.kind == collective && !is_step(operation))) {
+    if (operation.kind == quiet || ((operation.kind == collective || operation.kind == arrive) && !is_step(operation))) {
       after |= deliveries_[stream];
     }
     if (operation.kind == wait) {
       return bit(add(item::kind_t::waits, index, after));
+    }
+    if (operation.kind == arrive) {
+      const std::size_t arrival = add(item::kind_t::arrives, index, after);
+      auto& calls = calls_[{operation.object, operation.pe}];
+      items_[arrival].number = calls.size();
+      calls.push_back({arrival, arrival});
+      return bit(arrival);
+    }
+    if (operation.kind == depart) {
+      auto& own = calls_[{operation.object, operation.pe}].back();
+      own.second = add(item::kind_t::departs, index, after | bit(own.first));
+      items_[own.second].number = items_[own.first].number;
+      return bit(own.second);
     }
     if (operation.kind == collective || operation.kind == host_collective) {
       const std::size_t arrival = add(item::kind_t::arrives, index, after);

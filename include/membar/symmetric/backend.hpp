@@ -36,6 +36,7 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 /// * `complete()`, collective, if it has that: returns when all that any PE has put by kernels that have ended is complete at its
 ///   destination. A backend whose puts are complete when their kernel has ended has none.
 /// * `gathers_by_kernels`, true, if it has that: `all_gather` needs room on the device, so that it may wait for kernels there.
+/// * `base_from_here(which)` of its region, if that has it: the memory of a PE of another process, for copies of the host.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
@@ -54,6 +55,17 @@ template <backend Backend>
 using reach_of = typename Backend::reach;
 
 namespace detail {
+
+/// Whether `use` by `device` of memory of `owner`, over `link`, is atomic together with the owner's.
+[[nodiscard]] inline atomicity atomicity_over(const atomic_link& link, int device, int owner, const atomic_use& use) {
+  atomicity_facts pair;
+  pair.owner = owner;
+  pair.device.device = device;
+  pair.device.to_owner = link;
+  pair.with_peer = true;
+  pair.peer.device = owner;
+  return atomicity_of(pair, use);
+}
 
 /// Gathers the value that every process gives for all of its PEs, by PE. Collective.
 template <class Backend>

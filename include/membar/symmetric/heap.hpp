@@ -259,7 +259,8 @@ class heap {
     return region_.reach_of(which);
   }
 
-  /// The address of the object at `other`, a PE of this process, for copies that the host enqueues.
+  /// The address of the object at `other`, for copies that the host enqueues: of a PE of this process, and with adopted memory
+  /// of any PE, as the device of the object's own PE reaches it.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
@@ -268,7 +269,11 @@ class heap {
       throw error(cudaErrorInvalidValue,
                   "membar: a symmetric object of another heap was passed: pass the heap that allocated it");
     }
-    return address_of<T>(other, offset);
+    if constexpr (requires { region_.base_from_here(other); }) {
+      return reinterpret_cast<T*>(static_cast<unsigned char*>(region_.base_from_here(other)) + offset);
+    } else {
+      return address_of<T>(other, offset);
+    }
   }
 
   [[nodiscard]] Backend& backend() const noexcept { return *backend_; }
@@ -295,18 +300,41 @@ class heap {
     return backend.map(bytes);
   }
 
+  /// Throws on every PE if a link of any does not carry what `T` needs. Collective.
   template <class T>
   void require_atomics() const {
+    const char* reason = nullptr;
+    atomic_use lacking{};
+    bool asked = false;
     detail::needed_atomics<T>::each([&](const atomic_use& use) {
+      asked = true;
       const atomicity answer = backend_->supports(use);
-      if (!answer) {
-        throw error(
-            cudaErrorNotSupported,
-            "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs: %s: name fewer operations, "
-            "or use signal<set> with one writer each",
-            detail::is_signal<T> ? "signal<add>" : "this counter", name(use.operation), use.bytes, answer.reason);
+      if (!answer && reason == nullptr) {
+        reason = answer.reason;
+        lacking = use;
       }
     });
+    constexpr const char* what = detail::is_signal<T> ? "signal<add>" : "this counter";
+    int elsewhere = -1;
+    if (asked && backend_->local_pes().size() != backend_->count()) {  // another process may know of other links
+      const auto all = detail::gathered(*backend_, reason != nullptr ? 1ULL : 0ULL);
+      for (int i = 0; i != backend_->count(); ++i) {
+        elsewhere = all[static_cast<std::size_t>(i)] != 0 ? i : elsewhere;
+      }
+    }
+    if (reason != nullptr) {
+      throw error(cudaErrorNotSupported,
+                  "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs: %s: name fewer operations, "
+                  "or use signal<set> with one writer each",
+                  what, name(lacking.operation), lacking.bytes, reason);
+    }
+    if (elsewhere >= 0) {
+      throw error(
+          cudaErrorNotSupported,
+          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not carry it: name "
+          "fewer operations, or use signal<set> with one writer each",
+          what, elsewhere);
+    }
   }
 
   void require_local(pe which) const {

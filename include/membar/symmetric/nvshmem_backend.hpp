@@ -94,6 +94,20 @@ class nvshmem_session {
     return nvshmem_session();
   }
 
+  /// The NVSHMEM that the program, or a library in it, has initialized itself and ends itself, after the backend. The end of
+  /// this session does nothing. Errors: `error` if NVSHMEM is not initialized.
+  [[nodiscard]] static nvshmem_session of_program() {
+    if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
+      throw error(
+          cudaErrorInitializationError,
+          "membar: NVSHMEM was to be used as the program initialized it, and it is not initialized: call nvshmem_init or "
+          "nvshmemx_init_attr first, or of_launcher, of_id or of_mpi");
+    }
+    nvshmem_session session;
+    session.open_ = false;
+    return session;
+  }
+
   nvshmem_session(nvshmem_session&& other) noexcept
       : open_(std::exchange(other.open_, false)), exceptions_(other.exceptions_) {}
   nvshmem_session& operator=(nvshmem_session&&) = delete;

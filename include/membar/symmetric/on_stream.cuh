@@ -38,12 +38,11 @@ namespace detail {
 template <class Backend>
 struct stream_transport;
 
-template <visibility Visible>
-struct stream_transport<basic_peer_backend<Visible>> {
-  using backend = basic_peer_backend<Visible>;
-
+template <class Backend>
+  requires std::is_same_v<typename Backend::reach, peer_reach>
+struct stream_transport<Backend> {
   template <class T>
-  static void put(const heap<backend>& heap, const span<T, backend>& to, const T* from, pe other, cudaStream_t stream) {
+  static void put(const heap<Backend>& heap, const span<T, Backend>& to, const T* from, pe other, cudaStream_t stream) {
     check(cudaMemcpyAsync(heap.address_at(to, other), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
           "pass memory of this PE, and a stream of its device");
   }

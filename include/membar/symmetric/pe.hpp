@@ -98,5 +98,9 @@ enum class visibility {
 template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;
+/// The backend of memory that something else allocated (adopted_backend.hpp).
+template <visibility Visible>
+class basic_adopted_backend;
+using adopted_backend = basic_adopted_backend<visibility::everywhere>;
 
 }  // namespace membar::inline v0_2::symmetric

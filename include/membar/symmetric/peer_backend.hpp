@@ -75,13 +75,8 @@ inline void validate_peers(const peer_facts& facts) {
   const std::size_t count = facts.devices.size();
   for (std::size_t from = 0; from != count; ++from) {
     for (std::size_t to = 0; to != count; ++to) {
-      atomicity_facts pair;
-      pair.owner = facts.devices[to];
-      pair.device.device = facts.devices[from];
-      pair.device.to_owner = links[from * count + to];
-      pair.with_peer = true;
-      pair.peer.device = facts.devices[to];
-      if (const atomicity answer = atomicity_of(pair, use); !answer) {
+      const atomic_link& link = links[from * count + to];
+      if (const atomicity answer = detail::atomicity_over(link, facts.devices[from], facts.devices[to], use); !answer) {
         return answer;
       }
     }

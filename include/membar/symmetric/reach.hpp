@@ -29,7 +29,7 @@ using transport_of = transport<typename Address::reach_type>;
 
 }  // namespace detail
 
-/// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
+/// The reach of a PE of the peer backend and of adopted memory: the distance from its own object to each other PE's.
 class peer_reach {
  public:
   /// PEs at equal distances, `stride` bytes apart.
@@ -61,6 +61,13 @@ class peer_reach {
 /// The peer backend as NVRTC has it: what makes symmetric addresses a type. The host's part is in peer_backend.hpp.
 template <visibility Visible>
 class basic_peer_backend {
+ public:
+  static constexpr visibility visible = Visible;
+  using reach = peer_reach;
+};
+/// The backend of adopted memory as NVRTC has it. The host's part is in adopted_backend.hpp.
+template <visibility Visible>
+class basic_adopted_backend {
  public:
   static constexpr visibility visible = Visible;
   using reach = peer_reach;

@@ -167,7 +167,7 @@ class analysis : public cycle_finder {
   void report_concurrent_collectives(std::vector<report>& all) const {
     for (const auto& [of, calls] : calls_by_) {
       for (std::size_t i = 1; i < calls.size(); ++i) {
-        const std::size_t first = calls_[calls[i - 1]].departure;
+        const std::size_t first = calls_[calls[i - 1]].end();
         const std::size_t second = calls_[calls[i]].arrival;
         if (!order_.before(first, second)) {
           all.push_back(text_.concurrent_collectives(nodes_[first].operation, nodes_[second].operation));

@@ -234,6 +234,11 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
+    for (const std::size_t index :
+         watch_->open_arrivals()) {  // a wait of a complete barrier stands alone, and waits for nothing
+      rest.operations.push_back(program_.operations[index]);
+      rest.operations.back().graph = rest.operations.back().kernel = 0;
+    }
     std::map<unsigned, unsigned> kernels;
     unsigned graphs = 0;
     for (auto begin = nodes.begin(); begin != nodes.end();) {

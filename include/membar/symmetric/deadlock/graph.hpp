@@ -104,10 +104,12 @@ class graph {
   };
   struct call {
     std::size_t arrival = 0;
-    std::size_t departure = 0;
+    std::size_t departure = none;  ///< `none` until the second half is there
     handle team;
     std::size_t number = 0;
-    std::size_t previous = none;  ///< the departure of the call before, of the same PE and team
+    std::size_t previous = none;  ///< the end of the call before, of the same PE and team
+
+    [[nodiscard]] std::size_t end() const noexcept { return departure == none ? arrival : departure; }
   };
   struct stream_state {
     std::size_t last = none;
@@ -178,6 +180,7 @@ class graph {
   [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
     const bool one_sided = operation.kind == operation_kind::access || operation.kind == operation_kind::notify;
     const bool at_its_own = one_sided || operation.kind == operation_kind::collective ||
+                            operation.kind == operation_kind::arrive || operation.kind == operation_kind::depart ||
                             operation.kind == operation_kind::host_collective || operation.kind == operation_kind::kernel;
     return (at_its_own && operation.pe == pe) || (one_sided && program_.hosts == callers::one && operation.target == pe);
   }
@@ -398,6 +401,12 @@ class graph {
       case operation_kind::collective:
         last = join(index, where, chain, delivered(operation, where, last), 0);
         break;
+      case operation_kind::arrive:
+        last = arrive(index, where, chain, delivered(operation, where, last), 0);
+        break;
+      case operation_kind::depart:
+        last = depart(index, where, chain, {last, where.begin}, 0);
+        break;
       case operation_kind::quiet:
         last = make(kind_t::passes, index, where, chain, delivered(operation, where, last));
         break;
@@ -471,19 +480,16 @@ class graph {
     return operation.blocking ? made : made - 1;
   }
 
-  /// A call of a collective. Returns its departure, which is the node after its arrival.
-  std::size_t join(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+  /// The first half of a call of a collective.
+  std::size_t arrive(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
     const std::size_t arrival = make(kind_t::arrives, index, where, chain, before);
-    const std::size_t departure = make(kind_t::departs, index, where, chain, of({arrival}));
     std::vector<std::size_t>& own = calls_by_[{operation.pe, operation.object}];
-    for (const std::size_t n : {arrival, departure}) {
-      nodes_[n].kernel = kernel;
-      nodes_[n].link = calls_.size();
-    }
+    nodes_[arrival].kernel = kernel;
+    nodes_[arrival].link = calls_.size();
     const std::size_t number = own.size();
     own.push_back(calls_.size());
-    calls_.push_back({arrival, departure, operation.object, number, number == 0 ? none : calls_[own[number - 1]].departure});
+    calls_.push_back({arrival, none, operation.object, number, number == 0 ? none : calls_[own[number - 1]].end()});
     // Two calls that are taken for one collective have one name.
     std::vector<std::size_t>& first = first_calls_[operation.object];
     if (number == first.size()) {
@@ -491,7 +497,31 @@ class graph {
     } else if (std::string_view(operation.name) != program_.operations[first[number]].name) {
       different_.push_back({first[number], index, number});
     }
-    return departure;
+    return arrival;
+  }
+
+  /// The second half of the last call of the PE and team. One without a first half waits for nothing.
+  std::size_t depart(std::size_t index, const place& where, std::uint32_t chain, std::initializer_list<std::size_t> before,
+                     unsigned kernel) {
+    const stream_operation& operation = program_.operations[index];
+    const auto own = calls_by_.find({operation.pe, operation.object});
+    if (own == calls_by_.end() || calls_[own->second.back()].departure != none) {
+      return make(kind_t::passes, index, where, chain, of(before));
+    }
+    call& of_team = calls_[own->second.back()];
+    std::vector<std::size_t> all(before);
+    if (std::find(all.begin(), all.end(), of_team.arrival) == all.end()) {
+      all.push_back(of_team.arrival);
+    }
+    of_team.departure = make(kind_t::departs, index, where, chain, all);
+    nodes_[of_team.departure].kernel = kernel;
+    nodes_[of_team.departure].link = own->second.back();
+    return of_team.departure;
+  }
+
+  /// A call of a collective. Returns its departure, which is the node after its arrival.
+  std::size_t join(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+    return depart(index, where, chain, {arrive(index, where, chain, before, kernel)}, kernel);
   }
 
   std::size_t kernel(std::size_t index, const place& where, std::size_t stream, list before) {
@@ -514,6 +544,10 @@ class graph {
         last = notify(each, where, role, of({last}), launch);
       } else if (step.kind == operation_kind::collective) {
         last = join(each, where, role, of({last}), launch);
+      } else if (step.kind == operation_kind::arrive) {
+        last = arrive(each, where, role, of({last}), launch);
+      } else if (step.kind == operation_kind::depart) {
+        last = depart(each, where, role, {last}, launch);
       } else {
         last = wait(each, where, role, of({last}), launch);
       }
@@ -556,27 +590,5 @@ class graph {
   unsigned launches_ = 0;
   std::size_t next_ = 0;
 };
-
-/// Finds the nodes of a launched graph that run in every order of it, because what they depend on does: `ready(n)` turns true
-/// for each. Returns whether there are more than before. `before(a, b)`: the graph's edges put a before b.
-template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
-bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
-  bool any = false;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const std::size_t n : all) {
-      const auto before_it = after(n);
-      const bool reached =
-          std::all_of(before_it.begin(), before_it.end(), [&](std::size_t other) { return done(other) || ready(other); });
-      if (!ready(n) && reached &&
-          may_run(n, [&](std::size_t other) { return done(other) || (ready(other) && before(other, n)); })) {
-        ready(n) = true;
-        changed = true;
-      }
-    }
-    any = any || changed;
-  }
-  return any;
-}
 
 }  // namespace membar::inline v0_2::symmetric::deadlock::detail

@@ -113,6 +113,9 @@ class ordered_graph : public graph {
     arrivals_.resize(nodes_.size());
     incomplete_.assign(nodes_.size(), 0);
     for (const call& each : calls_) {
+      if (each.departure == none) {
+        continue;  // nothing waits for it yet
+      }
       for (const int member : members(each.team)) {
         const std::vector<std::size_t>* const theirs = calls_of(each.team, member);
         if (theirs == nullptr || theirs->size() <= each.number) {

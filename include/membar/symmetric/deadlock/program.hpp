@@ -102,6 +102,8 @@ enum class operation_kind : unsigned char {
   wait,             ///< waits for a signal of its own PE
   quiet,            ///< delivers the notifications that the stream has issued without blocking
   collective,       ///< barrier, synchronization, reduction of a team, on a stream
+  arrive,           ///< the first half of a barrier of a team
+  depart,           ///< the second half: waits for the arrival of every member
   record_event,     ///< of the stream
   wait_event,       ///< the stream waits for the event's last record
   kernel,           ///< a launch whose threads wait or notify: its steps follow
@@ -153,6 +155,9 @@ struct kernel_step {
   return {operation_kind::notify, signal, target.index(), effect, {}};
 }
 [[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
+/// The halves of a barrier, in this kernel or in two kernels of one stream.
+[[nodiscard]] inline kernel_step step_arrive(handle team = world) { return {operation_kind::arrive, team, 0, {}, {}}; }
+[[nodiscard]] inline kernel_step step_wait_for_team(handle team = world) { return {operation_kind::depart, team, 0, {}, {}}; }
 /// The steps of one group of a kernel's blocks, in order.
 using kernel_role = std::vector<kernel_step>;
 

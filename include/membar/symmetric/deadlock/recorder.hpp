@@ -119,6 +119,16 @@ class recorder {
     enqueue(operation_kind::collective, who, stream, team, name);
   }
 
+  /// The first half of a barrier of a team: what the stream has done so far is visible to the others after their second half.
+  /// Until its own second half, in the same stream, the PE enqueues nothing else of the team.
+  void arrive(pe who, handle stream, handle team = world, const char* name = "") {
+    enqueue(operation_kind::arrive, who, stream, team, name);
+  }
+  /// The second half: waits for the arrival of every member.
+  void wait_for_team(pe who, handle stream, handle team = world, const char* name = "") {
+    enqueue(operation_kind::depart, who, stream, team, name);
+  }
+
   void record_event(pe who, handle event, handle stream) { enqueue(operation_kind::record_event, who, stream, event, ""); }
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
   void wait_event(pe who, handle stream, handle event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
@@ -245,6 +255,13 @@ class recorder {
       throw error(cudaErrorIllegalState, "membar: a record was to be forgotten while %zu streams are captured: end that first",
                   captures_.size());
     }
+    if (!arrived_.empty()) {
+      throw error(
+          cudaErrorIllegalState,
+          "membar: a record was to be forgotten while PE %d has arrived at a barrier and not waited for it: record the wait "
+          "first",
+          arrived_.begin()->first.first);
+    }
     checker_.leave_signals(program_);
     clear();
   }
@@ -257,6 +274,7 @@ class recorder {
     program_.waited.clear();
     program_.epochs.clear();
     captures_.clear();
+    arrived_.clear();
     adds_.clear();
     equal_waits_.clear();
     clear();
@@ -329,7 +347,7 @@ class recorder {
       checker_.take_back();
       throw hazard_error(std::move(all.front()));
     }
-    if (captures_.empty() && checker_.is_behind()) {
+    if (captures_.empty() && arrived_.empty() && checker_.is_behind()) {
       checker_.leave_signals(program_);
       program_.begin = program_.operations.size();
       program_.recorded.insert(new_events_.begin(), new_events_.end());
@@ -355,6 +373,7 @@ class recorder {
     std::map<unsigned, unsigned> kernels;
     std::map<unsigned, unsigned> graphs;
     std::vector<stream_operation> checked;
+    std::map<key, half> arrived = arrived_;
     for (stream_operation operation : all) {
       need_pe(operation.pe, "the PE of an operation");
       if (operation.kind == operation_kind::notify || operation.kind == operation_kind::access) {
@@ -373,8 +392,10 @@ class recorder {
       } else {
         operation.graph = graph_of(operation);
       }
+      check_halves(operation, arrived);
       checked.push_back(operation);
     }
+    arrived_ = std::move(arrived);
     for (const stream_operation& operation : checked) {
       if (operation.kind == operation_kind::record_event) {
         events_[{host_of(operation.pe), operation.object}] = operation.graph;
@@ -393,6 +414,45 @@ class recorder {
     }
     kernels_ += static_cast<unsigned>(kernels.size());
     graphs_ += static_cast<unsigned>(graphs.size());
+  }
+
+  /// A barrier that a PE has arrived at: where its second half must be.
+  struct half {
+    handle stream;
+    unsigned graph;
+  };
+
+  static void check_halves(const stream_operation& operation, std::map<key, half>& arrived) {
+    const key own{operation.pe, operation.object};
+    const bool ends = operation.kind == operation_kind::depart;
+    if (!ends && operation.kind != operation_kind::arrive && operation.kind != operation_kind::collective &&
+        operation.kind != operation_kind::host_collective) {
+      return;
+    }
+    const auto found = arrived.find(own);
+    if (!ends && found != arrived.end()) {
+      throw error(
+          cudaErrorIllegalState,
+          "membar: PE %d has arrived at a barrier of a team, and was to call another collective of that team: record the "
+          "wait for the barrier first",
+          operation.pe);
+    }
+    if (operation.kind == operation_kind::arrive) {
+      arrived[own] = {operation.stream, operation.graph};
+    } else if (ends && found == arrived.end()) {
+      throw error(cudaErrorIllegalState,
+                  "membar: PE %d was to wait for a barrier of a team that it has not arrived at: record the arrival first",
+                  operation.pe);
+    } else if (ends) {
+      if (found->second.stream != operation.stream || found->second.graph != operation.graph) {
+        throw error(
+            cudaErrorIllegalState,
+            "membar: PE %d was to wait for a barrier in another %s than that in which it has arrived: keep both halves in "
+            "one stream and one graph",
+            operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
+      }
+      arrived.erase(found);
+    }
   }
 
   void check_signal(const stream_operation& operation, std::vector<key>& kinds) {
@@ -483,6 +543,7 @@ class recorder {
   std::map<key, unsigned> events_;  ///< by host thread: the graph of the last record
   std::set<key> new_events_;        ///< recorded since `program_.begin`
   std::set<unsigned> captured_;
+  std::map<key, half> arrived_;  ///< by PE and team
   std::unordered_map<key, bool, detail::hash_of_pe> adds_;
   std::unordered_map<key, std::uint64_t, detail::hash_of_pe> equal_waits_;
   unsigned kernels_ = 0;

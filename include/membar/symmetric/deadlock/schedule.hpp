@@ -5,6 +5,7 @@
 
 #include <membar/symmetric/deadlock/orders.hpp>
 #include <membar/symmetric/deadlock/program.hpp>
+#include <membar/symmetric/deadlock/ready.hpp>
 
 #include <algorithm>
 #include <cstddef>

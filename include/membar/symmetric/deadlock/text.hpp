@@ -59,6 +59,10 @@ class program_text {
       case operation_kind::collective:
       case operation_kind::host_collective:
         return or_own("barrier") + " of " + team_name(operation.object);
+      case operation_kind::arrive:
+        return or_own("arrival at the barrier") + " of " + team_name(operation.object);
+      case operation_kind::depart:
+        return or_own("wait for the barrier") + " of " + team_name(operation.object);
       case operation_kind::record_event:
         return "record of " + numbered(handle_kind::event, "event", operation.object);
       case operation_kind::wait_event:

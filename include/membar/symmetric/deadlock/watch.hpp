@@ -5,6 +5,7 @@
 #pragma once
 
 #include <membar/symmetric/deadlock/graph.hpp>
+#include <membar/symmetric/deadlock/ready.hpp>
 #include <membar/symmetric/deadlock/signal_history.hpp>
 
 #include <algorithm>
@@ -143,6 +144,16 @@ class watch : public graph {
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
+  /// The first halves of barriers that have run, and for which other members have not arrived yet: their operations.
+  [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
+    std::vector<std::size_t> result;
+    for (const call& each : calls_) {
+      if (done_[each.arrival] != 0 && operation_of(each.arrival).kind == operation_kind::arrive && !is_complete(each)) {
+        result.push_back(nodes_[each.arrival].operation);
+      }
+    }
+    return result;
+  }
   /// The members that do not call the collective of a departure.
   [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
     const call& own = calls_[nodes_[departure].link];
@@ -221,6 +232,11 @@ class watch : public graph {
     });
   }
 
+  [[nodiscard]] bool is_complete(const call& of) const {
+    const auto found = teams_.find({0, of.team});
+    return found != teams_.end() && found->second.rounds.size() > of.number &&
+           found->second.rounds[of.number].arrived == found->second.members.size();
+  }
   [[nodiscard]] team_state& team_of(handle team) {
     const auto [found, is_new] = teams_.try_emplace({0, team});
     if (is_new) {
@@ -245,9 +261,7 @@ class watch : public graph {
       });
     }
     if (nodes_[n].kind == kind_t::departs) {
-      const call& own = calls_[nodes_[n].link];
-      const team_state& team = team_of(own.team);
-      return team.rounds.size() > own.number && team.rounds[own.number].arrived == team.members.size();
+      return is_complete(calls_[nodes_[n].link]);
     }
     return true;
   }

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Operations on an address that stands for one object in each of several devices: a multicast object, as of NVLink SHARP. The switch
+/// stores to all of them, or reduces what all of them hold.
+#pragma once
+
+#include <membar/detail/ptx_access.cuh>
+#include <membar/detail/standard.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+namespace membar::inline v0_2 {
+
+/// Eight halves in 16 bytes, as the instructions of `multimem_ref` take them; with `__half2`'s bits in each word.
+struct alignas(16) packed_half8 {
+  unsigned words[4];
+};
+/// Eight bfloat16 in 16 bytes, with `__nv_bfloat162`'s bits in each word.
+struct alignas(16) packed_bfloat8 {
+  unsigned words[4];
+};
+
+namespace detail {
+
+/// How an operation of a type is spelled: for sums, for minima and maxima, and for bits. Empty: PTX has no such operation.
+template <class T>
+struct multimem_type {
+  static constexpr bool exists = false;
+};
+template <class T>
+  requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8) && !std::is_const_v<T>)
+struct multimem_type<T> {
+  static constexpr bool exists = true, orders = true, has_bits = true, widens = false;
+  // clang-format off
+  struct sum { static constexpr char text[4] = {sizeof(T) == 4 && std::is_signed_v<T> ? 's' : 'u', sizeof(T) == 4 ? '3' : '6', sizeof(T) == 4 ? '2' : '4', 0}; };
+  struct order { static constexpr char text[4] = {std::is_signed_v<T> ? 's' : 'u', sizeof(T) == 4 ? '3' : '6', sizeof(T) == 4 ? '2' : '4', 0}; };
+  struct bits { static constexpr char text[4] = {'b', sizeof(T) == 4 ? '3' : '6', sizeof(T) == 4 ? '2' : '4', 0}; };
+  // clang-format on
+};
+struct multimem_float {
+  static constexpr bool exists = true, orders = false, has_bits = false, widens = false;
+};
+// clang-format off
+template <> struct multimem_type<float> : multimem_float { struct sum { static constexpr char text[] = "f32"; }; };
+template <> struct multimem_type<double> : multimem_float { struct sum { static constexpr char text[] = "f64"; }; };
+template <> struct multimem_type<float2> : multimem_float { struct sum { static constexpr char text[] = "v2.f32"; }; };
+template <> struct multimem_type<float4> : multimem_float { struct sum { static constexpr char text[] = "v4.f32"; }; };
+template <> struct multimem_type<packed_half8> {
+  static constexpr bool exists = true, orders = true, has_bits = false, widens = true;
+  struct sum { static constexpr char text[] = "v4.f16x2"; };
+  using order = sum;
+};
+template <> struct multimem_type<packed_bfloat8> {
+  static constexpr bool exists = true, orders = true, has_bits = false, widens = true;
+  struct sum { static constexpr char text[] = "v4.bf16x2"; };
+  using order = sum;
+};
+
+struct multimem_add { static constexpr char text[] = "add"; };
+struct multimem_add_wide { static constexpr char text[] = "add.acc::f32"; };
+struct multimem_min { static constexpr char text[] = "min"; };
+struct multimem_max { static constexpr char text[] = "max"; };
+struct multimem_and { static constexpr char text[] = "and"; };
+struct multimem_or { static constexpr char text[] = "or"; };
+struct multimem_xor { static constexpr char text[] = "xor"; };
+// clang-format on
+
+/// A value as the registers of an instruction.
+template <int Bytes>
+struct multimem_registers {
+  unsigned words[Bytes / 4];
+};
+
+// multimem.red{.sem}{.scope}{.ss}.op{.vec}.type [a], b;  sem: relaxed, release (PTX ISA 8.1, sm_90; .v4.f16x2, .v4.bf16x2: 8.1)
+template <class Order, class Scope, class Operation, class Type, class T>
+__device__ inline void multimem_reduce(std::size_t address, const T& value) noexcept {
+  const auto in = bits_as<multimem_registers<sizeof(T)>>(value);
+  if constexpr (sizeof(T) == 4) {
+    asm volatile("multimem.red.%2.%3.global.%4.%5 [%0], %1;" ::"l"(address), "r"(in.words[0]), "C"(Order::text),
+                 "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                 : "memory");
+  } else if constexpr (sizeof(T) == 8 && !std::is_same_v<T, float2>) {
+    asm volatile("multimem.red.%2.%3.global.%4.%5 [%0], %1;" ::"l"(address), "l"(bits_as<unsigned long long>(value)),
+                 "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                 : "memory");
+  } else if constexpr (sizeof(T) == 8) {
+    asm volatile("multimem.red.%3.%4.global.%5.%6 [%0], {%1, %2};" ::"l"(address), "r"(in.words[0]), "r"(in.words[1]),
+                 "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                 : "memory");
+  } else {
+    asm volatile("multimem.red.%5.%6.global.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(in.words[0]), "r"(in.words[1]),
+                 "r"(in.words[2]), "r"(in.words[3]), "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                 : "memory");
+  }
+}
+
+// multimem.st{.sem}{.scope}{.ss}{.vec}.type [a], b;  sem: relaxed, release (PTX ISA 8.1, sm_90)
+template <class Order, class Scope, class T>
+__device__ inline void multimem_store(std::size_t address, const T& value) noexcept {
+  const auto in = bits_as<multimem_registers<sizeof(T)>>(value);
+  if constexpr (sizeof(T) == 4) {
+    asm volatile("multimem.st.%2.%3.global.b32 [%0], %1;" ::"l"(address), "r"(in.words[0]), "C"(Order::text), "C"(Scope::text)
+                 : "memory");
+  } else if constexpr (sizeof(T) == 8 && !std::is_same_v<T, float2>) {
+    asm volatile("multimem.st.%2.%3.global.b64 [%0], %1;" ::"l"(address), "l"(bits_as<unsigned long long>(value)),
+                 "C"(Order::text), "C"(Scope::text)
+                 : "memory");
+  } else if constexpr (sizeof(T) == 8) {
+    asm volatile("multimem.st.%3.%4.global.v2.f32 [%0], {%1, %2};" ::"l"(address), "r"(in.words[0]), "r"(in.words[1]),
+                 "C"(Order::text), "C"(Scope::text)
+                 : "memory");
+  } else {
+    asm volatile("multimem.st.%5.%6.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(in.words[0]), "r"(in.words[1]),
+                 "r"(in.words[2]), "r"(in.words[3]), "C"(Order::text), "C"(Scope::text)
+                 : "memory");
+  }
+}
+
+// multimem.ld_reduce{.sem}{.scope}{.ss}.op{.acc_prec}{.vec}.type d, [a];  sem: relaxed, acquire (PTX ISA 8.1, sm_90; .acc::f32 8.2)
+template <class Order, class Scope, class Operation, class Type, class T>
+[[nodiscard]] __device__ inline T multimem_load(std::size_t address) noexcept {
+  if constexpr (sizeof(T) == 8 && !std::is_same_v<T, float2>) {
+    unsigned long long word = 0;
+    asm volatile("multimem.ld_reduce.%2.%3.global.%4.%5 %0, [%1];"
+                 : "=l"(word)
+                 : "l"(address), "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                 : "memory");
+    return bits_as<T>(word);
+  } else {
+    multimem_registers<sizeof(T)> out;
+    if constexpr (sizeof(T) == 4) {
+      asm volatile("multimem.ld_reduce.%2.%3.global.%4.%5 %0, [%1];"
+                   : "=r"(out.words[0])
+                   : "l"(address), "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                   : "memory");
+    } else if constexpr (sizeof(T) == 8) {
+      asm volatile("multimem.ld_reduce.%3.%4.global.%5.%6 {%0, %1}, [%2];"
+                   : "=r"(out.words[0]), "=r"(out.words[1])
+                   : "l"(address), "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                   : "memory");
+    } else {
+      asm volatile("multimem.ld_reduce.%5.%6.global.%7.%8 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(out.words[0]), "=r"(out.words[1]), "=r"(out.words[2]), "=r"(out.words[3])
+                   : "l"(address), "C"(Order::text), "C"(Scope::text), "C"(Operation::text), "C"(Type::text)
+                   : "memory");
+    }
+    return bits_as<T>(out);
+  }
+}
+
+}  // namespace detail
+
+/// One object in the memory of each of several devices, through the address of a multicast object (a multimem address): a store goes
+/// to all, a reduction is done in all, and a load returns the sum, minimum and so on of what all hold.
+///
+/// `T`: integers of 32 and 64 bits; `float`, `double`, `float2` and `float4`, which have sums only; `packed_half8` and
+/// `packed_bfloat8`, whose sums are accumulated as floats and which have no bits. Each device's object is accessed by an operation
+/// of its own, in no order among them: another thread may see one device's changed and another's not. The operations of one device's
+/// object, and each element of a vector, are whole.
+///
+/// Synchronizes, at `Scope`, as the same operation of an `atomic_ref` on each device's object: a release store or reduction with an
+/// acquire that reads it, an acquire load with the releases that it reads. A multimem address is another virtual address of the objects,
+/// so accesses through it and through the devices' own addresses are ordered only with `proxy_fence<proxy::alias>` on the path
+/// between them (the litmus tests `Alias.multimem.*`).
+///
+/// PTX: `multimem.st`, `multimem.red` and `multimem.ld_reduce` with `.{relaxed,acquire,release}.{cta,cluster,gpu,sys}.global`, one
+/// instruction. Requires: compute capability 9.0, and the address of a multicast object; any other address is undefined. It has been
+/// compiled and assembled, and has not run. Source: PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red".
+template <class T, thread_scope Scope>
+class multimem_ref {
+  static_assert(detail::multimem_type<T>::exists,
+                "membar: a multimem address holds integers of 32 or 64 bits, float, double, float2, float4, packed_half8 or "
+                "packed_bfloat8: PTX has no other type there");
+
+ public:
+  /// The address of a multicast object, aligned to the size of `T`.
+  __device__ explicit multimem_ref(T* address) noexcept : address_(__cvta_generic_to_global(address)) { require_hopper(); }
+
+  /// Stores to every device's object: relaxed or release.
+  template <class Order>
+  __device__ void store(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>()) {
+      detail::multimem_store<order_text<Order>, scope_text>(address_, value);
+    }
+  }
+
+  /// @name Changes every device's object: relaxed or release
+  /// @{
+  template <class Order>
+  __device__ void add(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_add, typename type::sum>(address_, value);
+    }
+  }
+  template <class Order>
+  __device__ void min(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>() && has_order<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_min, typename type::order>(address_, value);
+    }
+  }
+  template <class Order>
+  __device__ void max(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>() && has_order<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_max, typename type::order>(address_, value);
+    }
+  }
+  template <class Order>
+  __device__ void bit_and(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>() && has_bits<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_and, typename type::bits>(address_, value);
+    }
+  }
+  template <class Order>
+  __device__ void bit_or(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>() && has_bits<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_or, typename type::bits>(address_, value);
+    }
+  }
+  template <class Order>
+  __device__ void bit_xor(const T& value, Order) const noexcept {
+    if constexpr (writes_with<Order>() && has_bits<Order>()) {
+      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_xor, typename type::bits>(address_, value);
+    }
+  }
+  /// @}
+
+  /// @name Reduces what every device's object holds: relaxed or acquire
+  /// @{
+  template <class Order>
+  [[nodiscard]] __device__ T load_sum(Order) const noexcept {
+    if constexpr (loads_with<Order>()) {
+      using operation = std::conditional_t<type::widens, detail::multimem_add_wide, detail::multimem_add>;
+      return detail::multimem_load<order_text<Order>, scope_text, operation, typename type::sum, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  template <class Order>
+  [[nodiscard]] __device__ T load_min(Order) const noexcept {
+    if constexpr (loads_with<Order>() && has_order<Order>()) {
+      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_min, typename type::order, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  template <class Order>
+  [[nodiscard]] __device__ T load_max(Order) const noexcept {
+    if constexpr (loads_with<Order>() && has_order<Order>()) {
+      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_max, typename type::order, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  template <class Order>
+  [[nodiscard]] __device__ T load_and(Order) const noexcept {
+    if constexpr (loads_with<Order>() && has_bits<Order>()) {
+      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_and, typename type::bits, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  template <class Order>
+  [[nodiscard]] __device__ T load_or(Order) const noexcept {
+    if constexpr (loads_with<Order>() && has_bits<Order>()) {
+      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_or, typename type::bits, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  template <class Order>
+  [[nodiscard]] __device__ T load_xor(Order) const noexcept {
+    if constexpr (loads_with<Order>() && has_bits<Order>()) {
+      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_xor, typename type::bits, T>(address_);
+    } else {
+      return T{};
+    }
+  }
+  /// @}
+
+ private:
+  using type = detail::multimem_type<T>;
+  using scope_text = detail::ptx_scope<Scope>;
+  template <class Order>
+  using order_text = detail::ptx_order<Order::value>;
+
+  // Each states a rule and returns whether it is kept, so that the compiler prints one sentence only.
+  template <class Order>
+  [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
+    static_assert(
+        reduction_order<Order>,
+        "membar: a store or reduction through a multimem address is relaxed or release: it returns nothing that could be "
+        "acquired, and PTX has no other order");
+    return reduction_order<Order>;
+  }
+  template <class Order>
+  [[nodiscard]] __device__ static constexpr bool loads_with() noexcept {
+    constexpr bool kept = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+    static_assert(kept, "membar: a load through a multimem address is relaxed or acquire: PTX has no other order");
+    return kept;
+  }
+  template <class>
+  [[nodiscard]] __device__ static constexpr bool has_order() noexcept {
+    static_assert(type::orders, "membar: a multimem address of this type has no minimum and no maximum: PTX has sums only");
+    return type::orders;
+  }
+  template <class>
+  [[nodiscard]] __device__ static constexpr bool has_bits() noexcept {
+    static_assert(type::has_bits, "membar: a multimem address of this type has no and, or and xor: use an integer");
+    return type::has_bits;
+  }
+
+  __device__ static constexpr void require_hopper() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    static_assert(sizeof(T) == 0,
+                  "membar: multimem addresses require compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+  }
+
+  std::size_t address_;
+};
+
+}  // namespace membar::inline v0_2

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Symmetric memory that something else has allocated and mapped: PyTorch, NCCL, or the program itself. One process for each PE.
+#pragma once
+
+#include <membar/atomicity.hpp>
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/backend.hpp>
+#include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/reach.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::symmetric {
+
+/// Memory at every PE, as one process reaches it.
+struct adopted_memory {
+  int self = 0;                  ///< the PE of this process
+  std::vector<void*> addresses;  ///< by PE: where its memory begins, as loads and stores of this process's device reach it
+  std::size_t bytes = 0;         ///< at each PE
+  int device = -1;               ///< this process's device; -1: the current one
+};
+
+/// Gives this process's number, and returns those of all processes, by PE, when all have called it. It is also a barrier of the
+/// hosts. It waits for no kernel that waits for another PE: by MPI on host memory, a group of gloo, a socket; not by NCCL.
+using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
+
+/// The memory of a rendezvous of PyTorch: `c10d::symmetric_memory::SymmetricMemory` from C++, of which it reads the buffers. `bytes`
+/// of a tensor that begin `offset` bytes after the beginning of the buffer (`get_offset()`, or the tensor's address less this
+/// process's buffer); 0 bytes: all of the buffer after `offset`.
+///
+/// Errors: `error` for a part that is not in the buffer, and for a buffer that loads and stores do not reach at some PE.
+template <class Handle>
+  requires requires(Handle& handle) {
+    handle.get_buffer_ptrs();
+    handle.get_buffer_size();
+    handle.get_rank();
+  }
+[[nodiscard]] adopted_memory memory_of_torch(Handle& handle, std::size_t offset = 0, std::size_t bytes = 0) {
+  const auto whole = static_cast<std::size_t>(handle.get_buffer_size());
+  if (offset > whole || bytes > whole - offset) {
+    throw error(cudaErrorInvalidValue,
+                "membar: %zu bytes from byte %zu on of a symmetric buffer of PyTorch were to be adopted, which has %zu: pass a "
+                "tensor of the rendezvous",
+                bytes, offset, whole);
+  }
+  adopted_memory memory;
+  memory.self = static_cast<int>(handle.get_rank());
+  memory.bytes = bytes == 0 ? whole - offset : bytes;
+  for (void* const base : handle.get_buffer_ptrs()) {
+    if (base == nullptr) {
+      throw error(
+          cudaErrorNotSupported,
+          "membar: no load or store reaches the symmetric buffer of PE %zu of PyTorch's group: make a group of the GPUs "
+          "that NVLink connects",
+          memory.addresses.size());
+    }
+    memory.addresses.push_back(static_cast<unsigned char*>(base) + offset);
+  }
+  return memory;
+}
+
+namespace detail {
+
+/// What a process found wrong with the memory it was given. The others are told the number.
+enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
+
+/// Completes "PE 1 was given ...".
+[[nodiscard]] constexpr const char* name(adopted_fault what) noexcept {
+  switch (what) {
+    case adopted_fault::none:
+      return "nothing wrong";
+    case adopted_fault::address:
+      return "no address for some PE";
+    case adopted_fault::alignment:
+      return "an address that is no multiple of 256";
+    case adopted_fault::bytes:
+      return "no bytes";
+    case adopted_fault::room:
+      return "a device without room for a table of addresses";
+    case adopted_fault::wrong_memory:
+      return "an address that is not of the PE it was given for";
+  }
+  return "unknown memory";
+}
+
+/// The part of adopted memory that a heap divides. It owns nothing.
+class adopted_region {
+ public:
+  adopted_region(const adopted_memory& memory, std::size_t bytes, const peer_reach& reach, bool& taken)
+      : addresses_(memory.addresses), bytes_(bytes), reach_(reach), taken_(&taken) {
+    *taken_ = true;
+  }
+  adopted_region(adopted_region&& other) noexcept
+      : addresses_(std::move(other.addresses_)),
+        bytes_(other.bytes_),
+        reach_(other.reach_),
+        taken_(std::exchange(other.taken_, nullptr)) {}
+  adopted_region& operator=(adopted_region&& other) noexcept {
+    std::swap(addresses_, other.addresses_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(reach_, other.reach_);
+    std::swap(taken_, other.taken_);
+    return *this;
+  }
+  ~adopted_region() {
+    if (taken_ != nullptr) {
+      *taken_ = false;
+    }
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] void* base(pe which) const { return addresses_.at(static_cast<std::size_t>(which.index())); }
+  /// Of any PE, as this process's device reaches it.
+  [[nodiscard]] void* base_from_here(pe which) const { return base(which); }
+  [[nodiscard]] peer_reach reach_of(pe) const noexcept { return reach_; }
+
+ private:
+  std::vector<void*> addresses_;
+  std::size_t bytes_;
+  peer_reach reach_;
+  bool* taken_;
+};
+
+/// The bus number of a device, which all processes of a machine know it by.
+[[nodiscard]] inline unsigned long long bus_number_of(int device) {
+  char text[32] = {};
+  check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  static_cast<void>(std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function));
+  return (static_cast<unsigned long long>(domain) << 32) | (bus << 16) | (slot << 8) | function;
+}
+/// The device of that number in this process; -1 if it is hidden from it.
+[[nodiscard]] inline int device_of_bus_number(unsigned long long number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(number >> 32),
+                static_cast<unsigned>(number >> 16 & 0xffff), static_cast<unsigned>(number >> 8 & 0xff),
+                static_cast<unsigned>(number & 0xff));
+  int device = -1;
+  if (cudaDeviceGetByPCIBusId(&device, text) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // an answer, and no error of the next call
+    return -1;
+  }
+  return device;
+}
+
+}  // namespace detail
+
+/// A backend of memory that the program has already: one process for each PE, and loads and stores that reach every PE, as over
+/// NVLink. Kernels are the same as for every other backend.
+///
+/// The constructor is collective. It proves the addresses: each process marks the first eight bytes of its memory, reads those of
+/// all others, and puts back what was there. The memory belongs to whoever allocated it, and outlives the backend, which outlives
+/// its heap; a backend has one heap at a time. Meanwhile nothing else uses the memory.
+///
+/// Requires: memory that begins at a multiple of 256 bytes at every PE. Errors, on every PE: `error` naming the PE that was given
+/// no address, a misaligned one, or that of another PE; sizes that differ; an answer of the callback that is not one number from each
+/// PE. A rank out of range and an empty callback are errors of that process alone, as no other can be told. What the callback throws
+/// passes through.
+template <visibility Visible>
+class basic_adopted_backend {
+ public:
+  static constexpr visibility visible = Visible;
+  using reach = peer_reach;
+  using region = detail::adopted_region;
+
+  basic_adopted_backend(adopted_memory memory, all_gather_callback all_gather)
+      : memory_(std::move(memory)), all_gather_(std::move(all_gather)) {
+    if (memory_.self < 0 || memory_.self >= count()) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE %d of %d was to adopt memory: number the processes from 0, and give an address for each",
+                  memory_.self, count());
+    }
+    if (!all_gather_) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: memory was to be adopted without a callback: pass one that gathers a number from every process");
+    }
+    if (memory_.device < 0) {
+      check(cudaGetDevice(&memory_.device), "a working CUDA driver and device are needed");
+    }
+    try {
+      refuse(given());
+      detail::agree(*this, detail::collective::heap_bytes, memory_.bytes);
+      refuse(found_in_memory());
+      for (const unsigned long long number : detail::gathered(*this, detail::bus_number_of(memory_.device))) {
+        devices_.push_back(detail::device_of_bus_number(number));
+      }
+      refuse(tabulated());
+    } catch (...) {
+      free_table();
+      throw;
+    }
+  }
+  basic_adopted_backend(const basic_adopted_backend&) = delete;
+  basic_adopted_backend& operator=(const basic_adopted_backend&) = delete;
+  ~basic_adopted_backend() { free_table(); }
+
+  [[nodiscard]] int count() const noexcept { return static_cast<int>(memory_.addresses.size()); }
+  /// The PE of this process.
+  [[nodiscard]] pe_range local_pes() const noexcept { return {pe(memory_.self), 1}; }
+  [[nodiscard]] int device_of(pe) const noexcept { return memory_.device; }
+  [[nodiscard]] const adopted_memory& memory() const noexcept { return memory_; }
+
+  /// Whether the links from this process's device carry `use`. A device that is hidden from the process has an unknown link.
+  [[nodiscard]] atomicity supports(const atomic_use& use) const {
+    for (const int other : devices_) {
+      if (other < 0) {
+        return {
+            false,
+            "the device of some PE is hidden from this process (CUDA_VISIBLE_DEVICES), so that what the link to it carries is "
+            "unknown"};
+      }
+      const atomic_link link = membar::detail::link_between(memory_.device, other, use);
+      if (const atomicity answer = detail::atomicity_over(link, memory_.device, other, use); !answer) {
+        return answer;
+      }
+    }
+    return {true, "every link from this device carries this operation as an atomic one"};
+  }
+
+  /// Gathers the number of every process by the callback. Collective.
+  void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    const std::vector<unsigned long long> gathered = all_gather_(*mine);
+    const auto self = static_cast<std::size_t>(memory_.self);
+    if (gathered.size() != memory_.addresses.size()) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: the callback that gathers numbers returned %zu for %d PEs: return one of each process, by PE",
+                  gathered.size(), count());
+    }
+    if (gathered[self] != *mine) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: the callback that gathers numbers returned another number for PE %d than that process gave: return "
+                  "them by PE, and take the PE's number from the same group",
+                  memory_.self);
+    }
+    std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);
+  }
+
+  /// The first `bytes` of the memory.
+  [[nodiscard]] region map(std::size_t bytes) {
+    if (taken_) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: a second heap was to be made in adopted memory that has one: adopt other memory for it");
+    }
+    if (bytes > memory_.bytes) {
+      throw error(
+          cudaErrorMemoryAllocation,
+          "membar: a symmetric heap of %zu bytes was to be made in %zu bytes of adopted memory: adopt more, or make the "
+          "heap smaller",
+          bytes, memory_.bytes);
+    }
+    return region(memory_, bytes, reach_, taken_);
+  }
+
+ private:
+  using fault = detail::adopted_fault;
+  using mark = unsigned long long;
+
+  /// Throws on every PE if any found a fault. Collective.
+  void refuse(fault mine) {
+    const auto all = detail::gathered(*this, static_cast<unsigned long long>(mine));
+    for (int i = 0; i != count(); ++i) {
+      if (const auto what = static_cast<fault>(all[static_cast<std::size_t>(i)]); what != fault::none) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: memory is adopted on no PE, because PE %d was given %s: give every process the addresses at which "
+                    "its device reaches the memory of each PE, in the order of the PEs",
+                    i, name(what));
+      }
+    }
+  }
+
+  [[nodiscard]] fault given() const noexcept {
+    for (const void* const each : memory_.addresses) {
+      if (each == nullptr) {
+        return fault::address;
+      }
+      // The device's copies take objects to be aligned alike at every PE.
+      if (reinterpret_cast<std::uintptr_t>(each) % 256 != 0) {
+        return fault::alignment;
+      }
+    }
+    return memory_.bytes < sizeof(mark) ? fault::bytes : fault::none;
+  }
+
+  /// Whether each address leads to the memory of its PE. Collective.
+  [[nodiscard]] fault found_in_memory() {
+    const device_guard guard(memory_.device);
+    const mark base = 0x6d656d6261720000ULL;  // and the PE
+    void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
+    mark before = 0;
+    const mark mine = base + static_cast<mark>(memory_.self);
+    const auto copied = [](void* to, const void* from) { return cudaMemcpy(to, from, sizeof(mark), cudaMemcpyDefault); };
+    const cudaError_t saved = copied(&before, own);
+    cudaError_t status = saved == cudaSuccess ? copied(own, &mine) : saved;
+    fault found = fault::none;
+    static_cast<void>(detail::gathered(*this, 0));  // all have marked
+    for (int i = 0; status == cudaSuccess && i != count(); ++i) {
+      mark there = 0;
+      status = copied(&there, memory_.addresses[static_cast<std::size_t>(i)]);
+      if (there != base + static_cast<mark>(i)) {
+        found = fault::wrong_memory;
+      }
+    }
+    static_cast<void>(detail::gathered(*this, 0));  // all have read
+    if (saved == cudaSuccess) {
+      const cudaError_t restored = copied(own, &before);
+      status = status == cudaSuccess ? restored : status;
+    }
+    detail::agree_on_success(*this, status, "a copy of eight bytes of adopted memory");
+    return found;
+  }
+
+  /// Finds how kernels compute addresses: by equal distances, or from a table.
+  [[nodiscard]] fault tabulated() noexcept {
+    const auto own = reinterpret_cast<std::uintptr_t>(memory_.addresses[static_cast<std::size_t>(memory_.self)]);
+    std::vector<std::ptrdiff_t> distances;
+    for (const void* const each : memory_.addresses) {
+      distances.push_back(static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(each) - own));
+    }
+    const std::ptrdiff_t stride = count() == 1 ? 0 : distances[1] - distances[0];
+    bool equal = true;
+    for (int i = 0; i != count(); ++i) {
+      equal = equal && distances[static_cast<std::size_t>(i)] == (i - memory_.self) * stride;
+    }
+    if (equal) {
+      reach_ = peer_reach(pe(memory_.self), count(), stride);
+      return fault::none;
+    }
+    const std::size_t bytes = distances.size() * sizeof(std::ptrdiff_t);
+    try {
+      const device_guard guard(memory_.device);
+      void* table = nullptr;
+      check(cudaMalloc(&table, bytes));
+      table_ = static_cast<std::ptrdiff_t*>(table);
+      check(cudaMemcpy(table_, distances.data(), bytes, cudaMemcpyHostToDevice));
+    } catch (const error&) {
+      return fault::room;
+    }
+    reach_ = peer_reach(pe(memory_.self), count(), table_);
+    return fault::none;
+  }
+  void free_table() noexcept { membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr))); }
+
+  adopted_memory memory_;
+  all_gather_callback all_gather_;
+  std::vector<int> devices_;  ///< by PE, in this process; -1: hidden
+  std::ptrdiff_t* table_ = nullptr;
+  peer_reach reach_{pe(0), 1, std::ptrdiff_t{0}};
+  bool taken_ = false;
+};
+
+static_assert(backend<adopted_backend>);
+
+}  // namespace membar::inline v0_2::symmetric

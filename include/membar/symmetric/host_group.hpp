@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Processes of one host that find each other, gather numbers and hand each other files, with nothing but Linux: one process for each
+/// PE.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/symmetric/rendezvous.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::symmetric {
+
+/// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
+///
+/// Only processes of the same user get in: the directory must belong to it with mode 0700, both ends of a connection check the
+/// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all
+/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has a budget. When
+/// a process ends, hangs beyond it, or makes another call, all others throw `error` that names it, once they call; the group is then
+/// broken, and every further call throws the same.
+///
+/// Linux. Not thread-safe: one thread at a time. `all_gather` is what `adopted_backend` takes.
+class host_group {
+ public:
+  /// Joins the group as PE `rank` of `count`. Collective; returns when all have joined. `budget`: for this, and for each later call.
+  ///
+  /// Errors: `error` for a directory that others may enter, a path that is too long, a token, count or rank that PE 0 refuses; naming
+  /// the PEs that did not come within the budget.
+  [[nodiscard]] static host_group join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget);
+
+  host_group(host_group&&) noexcept = default;
+  host_group& operator=(host_group&&) noexcept = default;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int count() const noexcept { return count_; }
+
+  /// The number of every process, by PE. Collective: it is also a barrier of the hosts.
+  [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) {
+    letter own = letter_of(kind::number);
+    std::memcpy(own.bytes, &mine, sizeof mine);
+    std::vector<unsigned long long> all;
+    for (const received& each : exchange(own, -1)) {
+      all.push_back(0);
+      std::memcpy(&all.back(), each.contents.bytes, sizeof mine);
+    }
+    return all;
+  }
+  /// `all_gather` as a callback. The group outlives it and does not move.
+  [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
+    return [this](unsigned long long mine) { return all_gather(mine); };
+  }
+
+  /// A file of every process, by PE; its own as a duplicate. Collective.
+  [[nodiscard]] std::vector<owned_file> all_gather_files(int mine) {
+    std::vector<owned_file> files;
+    for (received& each : exchange(letter_of(kind::file), mine)) {
+      files.push_back(std::move(each.file));
+    }
+    return files;
+  }
+
+  /// 64 bytes of every process, by PE. Collective.
+  struct handle {
+    unsigned char bytes[64];
+  };
+  [[nodiscard]] std::vector<handle> all_gather_handles(const handle& mine) {
+    letter own = letter_of(kind::bytes);
+    std::memcpy(own.bytes, mine.bytes, sizeof mine.bytes);
+    std::vector<handle> all;
+    for (const received& each : exchange(own, -1)) {
+      all.emplace_back();
+      std::memcpy(all.back().bytes, each.contents.bytes, sizeof mine.bytes);
+    }
+    return all;
+  }
+
+  /// Throws if a process of the group has ended. It waits for nobody: for use while kernels run.
+  void require_all() {
+    require_unbroken();
+    for (int other = 0; other != count_; ++other) {
+      pollfd one{socket_of(other), 0, 0};
+      if (other == rank_ || ::poll(&one, 1, 0) <= 0) {
+        continue;
+      }
+      received last;  // may say for which other process this one gave up
+      while (receive(one.fd, last) == answer::got) {
+        if (last.contents.what == kind::broken) {
+          give_up(last.contents.why, last.contents.value);
+        }
+      }
+      give_up(fault::ended, other);
+    }
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class kind : int { hello, joined, neighbour, refused, number, file, bytes, broken };
+  enum class fault : int { none, ended, late, differs, token, count, rank };
+
+  /// What travels. Both ends are the same program on the same host.
+  struct letter {
+    kind what = kind::hello;
+    int from = 0;
+    int value = 0;  ///< of `hello` the count, of `neighbour` the PE, of `broken` the PE that is the reason
+    fault why = fault::none;
+    unsigned char bytes[64] = {};
+  };
+  struct received {
+    letter contents;
+    owned_file file;
+  };
+  enum class answer { got, nothing, ended };
+
+  /// The socket and the directory of a rendezvous, which are removed at the end of the scope.
+  struct meeting_place {
+    std::string path, directory;
+    bool armed = false;
+    ~meeting_place() { remove(); }
+    void remove() noexcept {
+      if (std::exchange(armed, false)) {
+        static_cast<void>(::unlink(path.c_str()));
+        // Only one that make_rendezvous made, and only if it is empty.
+        if (directory.find("/membar-rendezvous.") != directory.npos) {
+          static_cast<void>(::rmdir(directory.c_str()));
+        }
+      }
+    }
+  };
+
+  host_group(int rank, int count, std::chrono::milliseconds budget)
+      : rank_(rank), count_(count), budget_(budget), sockets_(static_cast<std::size_t>(count)) {}
+
+  [[nodiscard]] letter letter_of(kind what) const noexcept {
+    letter made;
+    made.what = what;
+    made.from = rank_;
+    return made;
+  }
+  [[nodiscard]] int socket_of(int other) const { return sockets_[static_cast<std::size_t>(other)].get(); }
+
+  /// Waits until the socket can be read or, with POLLOUT, written, or until the deadline.
+  [[nodiscard]] static bool ready(int socket, short event, clock::time_point deadline) noexcept {
+    for (;;) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+      pollfd one{socket, event, 0};
+      const int found = ::poll(&one, 1, left < 0 ? 0 : static_cast<int>(left < 60'000 ? left + 1 : 60'000));
+      if (found > 0) {
+        return true;
+      }
+      if (left <= 0 && found == 0) {
+        return false;
+      }
+    }
+  }
+
+  /// Sends a letter, with a file unless that is -1. False if the other end is closed, or full until the deadline.
+  [[nodiscard]] static bool send(int socket, const letter& contents, int file, clock::time_point deadline) noexcept {
+    iovec part{const_cast<letter*>(&contents), sizeof contents};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    if (file >= 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* const head = CMSG_FIRSTHDR(&message);
+      head->cmsg_level = SOL_SOCKET;
+      head->cmsg_type = SCM_RIGHTS;
+      head->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(head), &file, sizeof file);
+    }
+    for (;;) {
+      if (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
+        return true;
+      }
+      if (errno != EINTR && (errno != EAGAIN || !ready(socket, POLLOUT, deadline))) {
+        return false;
+      }
+    }
+  }
+
+  /// Takes a letter, if one is there.
+  [[nodiscard]] static answer receive(int socket, received& into) noexcept {
+    iovec part{&into.contents, sizeof into.contents};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return answer::nothing;
+    }
+    for (cmsghdr* head = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+      if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+        int file = -1;
+        std::memcpy(&file, CMSG_DATA(head), sizeof file);
+        into.file = owned_file(file);
+      }
+    }
+    return got == static_cast<ssize_t>(sizeof into.contents) ? answer::got : answer::ended;
+  }
+
+  /// Sends `own` to every other process and takes one letter of each. By PE; its own is as if it had been sent.
+  [[nodiscard]] std::vector<received> exchange(const letter& own, int file) {
+    require_unbroken();
+    const auto deadline = clock::now() + budget_;
+    std::vector<received> all(static_cast<std::size_t>(count_));
+    all[static_cast<std::size_t>(rank_)].contents = own;
+    if (file >= 0) {
+      all[static_cast<std::size_t>(rank_)].file = owned_file(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+    }
+    for (int other = 0; other != count_; ++other) {
+      // One that has ended is found below, after what it has said.
+      static_cast<void>(other == rank_ || send(socket_of(other), own, file, deadline));
+    }
+    std::vector<char> got(all.size(), 0);
+    got[static_cast<std::size_t>(rank_)] = 1;
+    for (int missing = count_ - 1; missing != 0;) {
+      std::vector<pollfd> waiting;
+      std::vector<int> whose;
+      for (int other = 0; other != count_; ++other) {
+        if (got[static_cast<std::size_t>(other)] == 0) {
+          waiting.push_back({socket_of(other), POLLIN, 0});
+          whose.push_back(other);
+        }
+      }
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+      if (::poll(waiting.data(), waiting.size(), left < 0 ? 0 : static_cast<int>(left < 60'000 ? left + 1 : 60'000)) == 0 &&
+          left <= 0) {
+        give_up(fault::late, whose.front());
+      }
+      for (std::size_t i = 0; i != whose.size(); ++i) {
+        received& from = all[static_cast<std::size_t>(whose[i])];
+        const answer found = waiting[i].revents == 0 ? answer::nothing : receive(waiting[i].fd, from);
+        if (found == answer::ended) {
+          give_up(fault::ended, whose[i]);
+        } else if (found == answer::got && from.contents.what == kind::broken) {
+          give_up(from.contents.why, from.contents.value);
+        } else if (found == answer::got && from.contents.what != own.what) {
+          give_up(fault::differs, whose[i]);
+        } else if (found == answer::got) {
+          got[static_cast<std::size_t>(whose[i])] = 1;
+          --missing;
+        }
+      }
+    }
+    return all;
+  }
+
+  /// Tells the others who is the reason, leaves the group, and throws.
+  [[noreturn]] void give_up(fault why, int culprit) {
+    letter last = letter_of(kind::broken);
+    last.value = culprit;
+    last.why = why;
+    for (owned_file& each : sockets_) {
+      static_cast<void>(each.get() < 0 || send(each.get(), last, -1, clock::now()));
+      each = owned_file();
+    }
+    why_ = why;
+    culprit_ = culprit;
+    require_unbroken();
+    std::abort();  // not reached
+  }
+
+  void require_unbroken() const {
+    const long long most = budget_.count();
+    switch (why_) {
+      case fault::none:
+        return;
+      case fault::ended:
+        throw error(cudaErrorUnknown,
+                    "membar: PE %d of the group has ended: see its standard error, and start all processes again", culprit_);
+      case fault::late:
+        throw error(
+            cudaErrorTimeout,
+            "membar: PE %d of the group did not come to a collective call within %lld ms: see what it waits for, or give the "
+            "group a larger budget",
+            culprit_, most);
+      default:
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %d of the group makes another collective call than PE %d: make the same calls on every PE, in one "
+            "order",
+            culprit_, rank_);
+    }
+  }
+
+  /// Whether the other end is a process of this user.
+  [[nodiscard]] static bool is_own(int socket) noexcept {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
+  }
+
+  /// Throws unless the directory is this user's alone. False if there is none yet.
+  [[nodiscard]] static bool is_private(const std::string& directory) {
+    struct stat facts {};
+    if (::lstat(directory.c_str(), &facts) != 0) {
+      return false;
+    }
+    if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s is no directory of this user alone: make one with mode 0700, as make_rendezvous does",
+                  directory.c_str());
+    }
+    return true;
+  }
+
+  [[nodiscard]] static sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: the path %s of a rendezvous has %zu characters, and a socket's has %zu at most: use a shorter directory",
+          path.c_str(), path.size(), sizeof address.sun_path - 1);
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    return address;
+  }
+
+  [[nodiscard]] static owned_file new_socket() {
+    owned_file made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!made) {
+      throw error(cudaErrorOperatingSystem, "membar: no socket could be made (%s): close files, or raise their limit",
+                  std::strerror(errno));
+    }
+    return made;
+  }
+
+  [[noreturn]] static void refuse_join(fault why, int rank, int count) {
+    switch (why) {
+      case fault::token:
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d has another token than PE 0: start all processes of a job with one rendezvous", rank);
+      case fault::count:
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d was started in a group of %d, and PE 0 in one of another size: start all with one size",
+                    rank, count);
+      default:
+        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: number the processes from 0, each once",
+                    rank);
+    }
+  }
+
+  void meet_as_first(const rendezvous& where, clock::time_point deadline);
+  void meet_as_other(const rendezvous& where, clock::time_point deadline);
+  [[noreturn]] void throw_missing() const {
+    std::string missing;
+    for (int other = 1; other != count_; ++other) {
+      if (socket_of(other) < 0 && missing.size() < 64) {
+        missing += (missing.empty() ? "" : ", ") + std::to_string(other);
+      }
+    }
+    throw error(
+        cudaErrorTimeout,
+        "membar: PE %s did not join the group of %d within %lld ms: see whether its process has started, with this rendezvous",
+        missing.c_str(), count_, static_cast<long long>(budget_.count()));
+  }
+
+  int rank_;
+  int count_;
+  std::chrono::milliseconds budget_;
+  std::vector<owned_file> sockets_;  ///< by PE; none for this one
+  fault why_ = fault::none;
+  int culprit_ = -1;
+};
+
+inline void host_group::meet_as_first(const rendezvous& where, clock::time_point deadline) {
+  const std::string path = where.directory + "/group";
+  const sockaddr_un address = address_of(path);
+  if (!is_private(where.directory)) {
+    if (::mkdir(where.directory.c_str(), 0700) != 0) {
+      throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made for a rendezvous (%s): name one that can",
+                  where.directory.c_str(), std::strerror(errno));
+    }
+  }
+  const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+  const owned_file door = new_socket();
+  if (::bind(door.get(), name, sizeof address) != 0) {
+    const bool taken = errno == EADDRINUSE;
+    const owned_file probe = new_socket();
+    // A socket that nobody listens to was left by a process that was killed.
+    const bool left = taken && ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
+    if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
+      throw error(cudaErrorOperatingSystem,
+                  "membar: another group meets in %s: give each job a directory of its own, as make_rendezvous does",
+                  where.directory.c_str());
+    }
+  }
+  meeting_place place{path, where.directory, true};
+  if (::listen(door.get(), count_) != 0) {
+    throw error(cudaErrorOperatingSystem, "membar: nobody can join a group in %s (%s)", path.c_str(), std::strerror(errno));
+  }
+  std::vector<owned_file> unknown;  // have not said who they are
+  for (int missing = count_ - 1; missing != 0;) {
+    std::vector<pollfd> waiting{{door.get(), POLLIN, 0}};
+    for (const owned_file& each : unknown) {
+      waiting.push_back({each.get(), POLLIN, 0});
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+    if (left <= 0) {
+      throw_missing();
+    }
+    static_cast<void>(::poll(waiting.data(), waiting.size(), static_cast<int>(left < 60'000 ? left + 1 : 60'000)));
+    for (std::size_t i = unknown.size(); i-- != 0;) {
+      received hello;
+      const answer found = waiting[i + 1].revents == 0 ? answer::nothing : receive(unknown[i].get(), hello);
+      if (found == answer::nothing) {
+        continue;
+      }
+      owned_file joining = std::move(unknown[i]);
+      unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
+      const letter& said = hello.contents;
+      char token[sizeof said.bytes] = {};
+      std::memcpy(token, where.token.data(), where.token.size());
+      fault why = fault::none;
+      if (found == answer::ended || said.what != kind::hello) {
+        continue;  // one that gave up
+      } else if (std::memcmp(token, said.bytes, sizeof token) != 0) {
+        why = fault::token;
+      } else if (said.value != count_) {
+        why = fault::count;
+      } else if (said.from < 1 || said.from >= count_ || socket_of(said.from) >= 0) {
+        why = fault::rank;
+      }
+      if (why != fault::none) {
+        letter no = letter_of(kind::refused);
+        no.why = why;
+        static_cast<void>(send(joining.get(), no, -1, deadline));
+        continue;
+      }
+      sockets_[static_cast<std::size_t>(said.from)] = std::move(joining);
+      --missing;
+    }
+    if (waiting[0].revents != 0) {
+      owned_file guest(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (guest && is_own(guest.get())) {
+        unknown.push_back(std::move(guest));
+      }
+    }
+  }
+  // Every two others get a pair of sockets, which needs no name.
+  for (int one = 1; one != count_; ++one) {
+    for (int other = one + 1; other != count_; ++other) {
+      int ends[2];
+      if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        throw error(cudaErrorOperatingSystem,
+                    "membar: no sockets could be made for a group of %d (%s): raise the limit of files", count_,
+                    std::strerror(errno));
+      }
+      const owned_file first(ends[0]), second(ends[1]);
+      letter to_one = letter_of(kind::neighbour), to_other = to_one;
+      to_one.value = other;
+      to_other.value = one;
+      static_cast<void>(send(socket_of(one), to_one, first.get(), deadline));
+      static_cast<void>(send(socket_of(other), to_other, second.get(), deadline));
+    }
+  }
+  for (int other = 1; other != count_; ++other) {
+    static_cast<void>(send(socket_of(other), letter_of(kind::joined), -1, deadline));
+  }
+}
+
+inline void host_group::meet_as_other(const rendezvous& where, clock::time_point deadline) {
+  const std::string path = where.directory + "/group";
+  const sockaddr_un address = address_of(path);
+  owned_file first;
+  bool deserted = false;  // no socket, or one that nobody listens to
+  while (!first) {
+    if (is_private(where.directory)) {
+      owned_file attempt = new_socket();
+      if (::connect(attempt.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+        first = std::move(attempt);
+        break;
+      }
+      deserted = errno == ECONNREFUSED || errno == ENOENT;
+    }
+    if (clock::now() >= deadline) {
+      meeting_place{path, where.directory, deserted}.remove();
+      throw error(
+          cudaErrorTimeout,
+          "membar: PE 0 did not open the rendezvous in %s within %lld ms: see whether its process has started, with this "
+          "directory",
+          where.directory.c_str(), static_cast<long long>(budget_.count()));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (!is_own(first.get())) {
+    throw error(cudaErrorInvalidValue, "membar: the rendezvous in %s is another user's: use a directory of this user alone",
+                where.directory.c_str());
+  }
+  letter hello = letter_of(kind::hello);
+  hello.value = count_;
+  std::memcpy(hello.bytes, where.token.data(), where.token.size());
+  static_cast<void>(send(first.get(), hello, -1, deadline));
+  for (;;) {
+    received got;
+    const bool there = ready(first.get(), POLLIN, deadline);
+    const answer found = there ? receive(first.get(), got) : answer::nothing;
+    if (found == answer::ended || !there) {
+      throw error(cudaErrorTimeout, "membar: PE %d joined, and PE 0 %s before the group was complete: see its standard error",
+                  rank_, there ? "ended" : "did not answer");
+    }
+    if (found == answer::nothing) {
+      continue;
+    }
+    if (got.contents.what == kind::refused) {
+      refuse_join(got.contents.why, rank_, count_);
+    }
+    if (got.contents.what == kind::joined) {
+      sockets_[0] = std::move(first);
+      return;
+    }
+    sockets_[static_cast<std::size_t>(got.contents.value)] = std::move(got.file);
+  }
+}
+
+inline host_group host_group::join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget) {
+  if (count < 1 || rank < 0 || rank >= count) {
+    throw error(cudaErrorInvalidValue, "membar: PE %d of a group of %d was asked for: number the processes from 0", rank,
+                count);
+  }
+  if (where.token.size() > sizeof(letter::bytes)) {
+    throw error(cudaErrorInvalidValue, "membar: a rendezvous has a token of %zu characters: use 64 at most",
+                where.token.size());
+  }
+  host_group made(rank, count, budget);
+  const auto deadline = clock::now() + budget;
+  if (rank == 0) {
+    made.meet_as_first(where, deadline);
+  } else {
+    made.meet_as_other(where, deadline);
+  }
+  return made;
+}
+
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A window of NCCL as memory that `adopted_backend` takes. Needs NCCL 2.28, whose device header it includes.
+#pragma once
+
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/adopted_backend.hpp>
+
+#include <nccl.h>
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
+#error "membar: nccl_window.cuh needs the windows of NCCL 2.28 or newer: adopt other memory by adopted_memory"
+#endif
+#include <nccl_device.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace membar::inline v0_2::symmetric {
+
+namespace detail {
+
+template <class Window>
+__global__ void read_window_addresses(Window window, void** addresses, int count) {
+  for (int peer = static_cast<int>(threadIdx.x); peer < count; peer += static_cast<int>(blockDim.x)) {
+    addresses[peer] = ncclGetLsaPointer(window, 0, peer);
+  }
+}
+
+inline void check_nccl(ncclResult_t status, const char* call) {
+  if (status != ncclSuccess) {
+    throw error(cudaErrorUnknown, "membar: %s failed: %s: see NCCL's messages with NCCL_DEBUG=WARN", call,
+                ncclGetErrorString(status));
+  }
+}
+
+}  // namespace detail
+
+/// The first `bytes` of a window that every rank has registered by `ncclCommWindowRegister` with `NCCL_WIN_COLL_SYMMETRIC`. PEs are
+/// the ranks.
+///
+/// It launches one kernel and waits for it. The window and its memory outlive the backend. Requires: every rank in one team of loads
+/// and stores (`ncclTeamLsa`). Errors: `error` for a null window, which NCCL gives where it cannot make one, and where some rank is out of
+/// their reach; NCCL's.
+[[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
+  if (window == nullptr) {
+    throw error(cudaErrorNotSupported,
+                "membar: NCCL has made no window of the memory, which it then copies from and to: allocate it by ncclMemAlloc, "
+                "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
+  }
+  adopted_memory memory;
+  int count = 0;
+  detail::check_nccl(ncclCommCount(communicator, &count), "ncclCommCount");
+  detail::check_nccl(ncclCommUserRank(communicator, &memory.self), "ncclCommUserRank");
+  detail::check_nccl(ncclCommCuDevice(communicator, &memory.device), "ncclCommCuDevice");
+  if (const int near = ncclTeamLsa(communicator).nRanks; near != count) {
+    throw error(
+        cudaErrorNotSupported,
+        "membar: loads and stores reach %d of the %d ranks of a window of NCCL: make a communicator of the GPUs that NVLink "
+        "connects",
+        near, count);
+  }
+  memory.bytes = bytes;
+  memory.addresses.resize(static_cast<std::size_t>(count));
+  const device_guard guard(memory.device);
+  const std::size_t table_bytes = memory.addresses.size() * sizeof(void*);
+  void** table = nullptr;
+  check(cudaMalloc(reinterpret_cast<void**>(&table), table_bytes));
+  cudaStream_t stream = nullptr;
+  cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (status == cudaSuccess) {
+    detail::read_window_addresses<<<1, 32, 0, stream>>>(window, table, count);
+    status = cudaGetLastError();
+    const cudaError_t copied = cudaMemcpyAsync(memory.addresses.data(), table, table_bytes, cudaMemcpyDeviceToHost, stream);
+    const cudaError_t ended = cudaStreamSynchronize(stream);
+    const cudaError_t destroyed = cudaStreamDestroy(stream);
+    for (const cudaError_t each : {copied, ended, destroyed}) {
+      status = status == cudaSuccess ? each : status;
+    }
+  }
+  const cudaError_t freed = cudaFree(table);
+  check(status == cudaSuccess ? freed : status, "pass a window that is registered on this communicator");
+  return memory;
+}
+
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory that processes of a host share, one for each GPU, with nothing but the CUDA driver: what `adopted_backend` takes.
+#pragma once
+
+#include <membar/detail/driver_function.hpp>
+#include <membar/detail/virtual_memory.hpp>
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/adopted_backend.hpp>
+#include <membar/symmetric/host_group.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::symmetric {
+
+/// How processes hand memory to each other.
+enum class shared_by {
+  automatic,        ///< `file_descriptor` if every device has it, else `fabric`
+  file_descriptor,  ///< by files of POSIX, which the group's sockets carry
+  fabric,           ///< by fabric handles, which need a service (IMEX) that gives this user a channel
+};
+
+namespace detail {
+
+/// What only memory that is shared needs of the driver.
+struct sharing_calls {
+  decltype(cuMemExportToShareableHandle)* give =
+      membar::detail::driver_function<decltype(cuMemExportToShareableHandle)>("cuMemExportToShareableHandle");
+  decltype(cuMemImportFromShareableHandle)* take =
+      membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
+};
+
+/// Whether a device shares memory in that way.
+[[nodiscard]] inline bool shares_by(int device, shared_by how) {
+  int value = 0;
+  const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
+                                                            : CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+  check(membar::detail::as_runtime(membar::detail::virtual_memory().device_get_attribute(&value, which, device)),
+        "pass the index of a device that exists");
+  return value != 0;
+}
+
+}  // namespace detail
+
+/// Memory of one size of every process of a group, which the devices of all reach. Each process allocates its own part on its current
+/// device, and maps the others'.
+///
+/// The constructor is collective; the destructor is not: a part lives until the last process that has it mapped has ended or let it
+/// go, and nothing of it has a name. The backends that adopt it end first.
+///
+/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. No multicast. Requires: peer
+/// access between the devices, which may be hidden from each other's processes. Errors, on every PE: `error` for sizes that differ,
+/// a kind of sharing that some device does not have, or the call that failed, with its PE; those of the group.
+class process_memory {
+ public:
+  process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
+      : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
+    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
+    check(cudaFree(nullptr), "a working CUDA driver and device are needed");  // makes the device's context
+    try {
+      how_ = agreed_kind(group, how);
+      agree_on_bytes(group, bytes);
+      share(group);
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  process_memory(const process_memory&) = delete;
+  process_memory& operator=(const process_memory&) = delete;
+  ~process_memory() { release(); }
+
+  /// Which kind `automatic` became.
+  [[nodiscard]] shared_by kind() const noexcept { return how_; }
+
+  /// For `adopted_backend`: all of it.
+  [[nodiscard]] adopted_memory memory() const {
+    adopted_memory all{self_, {}, bytes_, device_};
+    for (std::size_t i = 0; i != count_; ++i) {
+      all.addresses.push_back(reinterpret_cast<void*>(range_ + i * bytes_));
+    }
+    return all;
+  }
+
+ private:
+  using calls = membar::detail::virtual_memory_calls;
+
+  [[nodiscard]] shared_by agreed_kind(host_group& group, shared_by asked) const {
+    const unsigned long long file = detail::shares_by(device_, shared_by::file_descriptor) ? 1 : 0;
+    const unsigned long long fabric = detail::shares_by(device_, shared_by::fabric) ? 2 : 0;
+    const auto all = group.all_gather(file | fabric | static_cast<unsigned long long>(asked) << 2);
+    for (const bool by_fabric : {false, true}) {
+      const unsigned long long bit = by_fabric ? 2 : 1;
+      const bool wanted = asked == shared_by::automatic || (asked == shared_by::fabric) == by_fabric;
+      if (wanted && std::all_of(all.begin(), all.end(), [&](unsigned long long each) {
+            return (each & bit) != 0 && each >> 2 == static_cast<unsigned long long>(asked);
+          })) {
+        return by_fabric ? shared_by::fabric : shared_by::file_descriptor;
+      }
+    }
+    for (std::size_t i = 0; i != all.size(); ++i) {
+      if (all[i] >> 2 != all[0] >> 2) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %zu asks for memory that is shared in another way than PE 0: ask for one way on every PE", i);
+      }
+    }
+    const unsigned long long needed = asked == shared_by::file_descriptor ? 1 : asked == shared_by::fabric ? 2 : 3;
+    std::size_t lacking = 0;
+    while (lacking + 1 != all.size() && (all[lacking] & needed) == needed) {
+      ++lacking;
+    }
+    throw error(cudaErrorNotSupported,
+                "membar: the device of PE %zu does not share memory between processes by %s: use one process for all GPUs "
+                "(peer_backend), or NVSHMEM",
+                lacking,
+                asked == shared_by::automatic ? "files or fabric handles as the others"
+                : asked == shared_by::fabric  ? "fabric handles"
+                                              : "files");
+  }
+
+  [[nodiscard]] CUmemAllocationProp property() const noexcept {
+    CUmemAllocationProp made = membar::detail::memory_of(device_);
+    made.requestedHandleTypes =
+        how_ == shared_by::fabric ? CU_MEM_HANDLE_TYPE_FABRIC : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return made;
+  }
+
+  /// Rounds the bytes up to what every device maps.
+  void agree_on_bytes(host_group& group, std::size_t bytes) {
+    const auto all = group.all_gather(bytes);
+    for (std::size_t i = 1; i != all.size(); ++i) {
+      if (all[i] != all[0]) {
+        throw error(cudaErrorInvalidValue, "membar: PE %zu shares %llu bytes, and PE 0 %llu: share as many on every PE", i,
+                    all[i], all[0]);
+      }
+    }
+    std::size_t unit = 0;
+    const CUmemAllocationProp kind = property();
+    const CUresult found = membar::detail::virtual_memory().granularity(&unit, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    const auto units = group.all_gather(found == CUDA_SUCCESS ? unit : 0);
+    for (const unsigned long long each : units) {
+      unit = each == 0 || unit == 0 ? 0 : std::max<std::size_t>(unit, each);
+    }
+    if (unit == 0 || bytes == 0 || bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count_) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: %zu bytes were to be shared between processes: share at least one, and less than the devices have",
+                  bytes);
+    }
+    unit_ = unit;
+    bytes_ = (bytes + unit - 1) / unit * unit;
+  }
+
+  /// Throws on every PE if the call failed on any. Collective.
+  static void agree(host_group& group, CUresult mine, const char* call) {
+    const auto all = group.all_gather(static_cast<unsigned long long>(mine));
+    for (std::size_t i = 0; i != all.size(); ++i) {
+      if (const auto status = static_cast<cudaError_t>(all[i]); status != cudaSuccess) {
+        throw error(status, "membar: memory is shared on no PE, because %s failed on PE %zu with %s (%s)", call, i,
+                    cudaGetErrorName(status), cudaGetErrorString(status));
+      }
+    }
+  }
+
+  void share(host_group& group) {
+    const calls& driver = membar::detail::virtual_memory();
+    const detail::sharing_calls sharing;
+    const CUmemAllocationProp kind = property();
+    parts_.resize(count_, 0);
+    mapped_.resize(count_, 0);
+    const auto self = static_cast<std::size_t>(self_);
+    agree(group, driver.create(&parts_[self], bytes_, &kind, 0), "cuMemCreate");
+    if (how_ == shared_by::fabric) {
+      CUmemFabricHandle own{};
+      static_assert(sizeof own <= sizeof(host_group::handle));
+      agree(group, sharing.give(&own, parts_[self], CU_MEM_HANDLE_TYPE_FABRIC, 0), "cuMemExportToShareableHandle");
+      host_group::handle letter{};
+      std::memcpy(letter.bytes, &own, sizeof own);
+      const std::vector<host_group::handle> all = group.all_gather_handles(letter);
+      take_others(group, CU_MEM_HANDLE_TYPE_FABRIC, [&](std::size_t i, void*& handle, CUmemFabricHandle& room) {
+        std::memcpy(&room, all[i].bytes, sizeof room);
+        handle = &room;
+      });
+    } else {
+      int file = -1;
+      const CUresult given = sharing.give(&file, parts_[self], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+      const owned_file own(given == CUDA_SUCCESS ? file : -1);
+      agree(group, given, "cuMemExportToShareableHandle");
+      const std::vector<owned_file> all = group.all_gather_files(own.get());
+      take_others(group, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, [&](std::size_t i, void*& handle, CUmemFabricHandle&) {
+        handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(all[i].get()));
+      });
+    }
+    agree(group, driver.reserve(&range_, count_ * bytes_, unit_, 0, 0), "cuMemAddressReserve");
+    CUresult placed = CUDA_SUCCESS;
+    for (std::size_t i = 0; placed == CUDA_SUCCESS && i != count_; ++i) {
+      placed = driver.map(range_ + i * bytes_, bytes_, 0, parts_[i], 0);
+      mapped_[i] = placed == CUDA_SUCCESS ? 1 : 0;
+    }
+    agree(group, placed, "cuMemMap");
+    CUmemAccessDesc access{};
+    access.location = kind.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    agree(group, driver.set_access(range_, count_ * bytes_, &access, 1), "cuMemSetAccess (which needs peer access)");
+  }
+
+  /// Takes the others' parts. `handle_of(i, handle, room)` finds what the driver takes of PE i.
+  template <class HandleOf>
+  void take_others(host_group& group, CUmemAllocationHandleType kind, HandleOf handle_of) {
+    const detail::sharing_calls sharing;
+    CUresult taken = CUDA_SUCCESS;
+    for (std::size_t i = 0; taken == CUDA_SUCCESS && i != count_; ++i) {
+      if (i != static_cast<std::size_t>(self_)) {
+        void* handle = nullptr;
+        CUmemFabricHandle room{};
+        handle_of(i, handle, room);
+        taken = sharing.take(&parts_[i], handle, kind);
+      }
+    }
+    agree(group, taken, "cuMemImportFromShareableHandle");
+  }
+
+  void release() noexcept {
+    const auto report = [](CUresult status) { membar::detail::report_failed_restore(membar::detail::as_runtime(status)); };
+    const calls& driver = membar::detail::virtual_memory();
+    for (std::size_t i = 0; i != mapped_.size(); ++i) {
+      if (mapped_[i] != 0) {
+        report(driver.unmap(range_ + i * bytes_, bytes_));
+      }
+    }
+    if (range_ != 0) {
+      report(driver.unreserve(range_, count_ * bytes_));
+    }
+    for (const CUmemGenericAllocationHandle part : parts_) {
+      if (part != 0) {
+        report(driver.release(part));
+      }
+    }
+    parts_.clear();
+    mapped_.clear();
+    range_ = 0;
+  }
+
+  int self_;
+  std::size_t count_;
+  int device_ = 0;
+  shared_by how_ = shared_by::automatic;
+  std::size_t unit_ = 1;
+  std::size_t bytes_ = 0;  ///< of each part
+  CUdeviceptr range_ = 0;
+  std::vector<CUmemGenericAllocationHandle> parts_;  ///< by PE
+  std::vector<char> mapped_;                         ///< by PE
+};
+
+}  // namespace membar::inline v0_2::symmetric

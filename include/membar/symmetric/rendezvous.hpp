@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where the processes of a job meet, and files that they own.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace membar::inline v0_2::symmetric {
+
+/// A file descriptor that is closed at the end of its scope.
+class owned_file {
+ public:
+  owned_file() noexcept = default;
+  explicit owned_file(int descriptor) noexcept : descriptor_(descriptor) {}
+  owned_file(owned_file&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  owned_file& operator=(owned_file&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~owned_file() {
+    if (descriptor_ >= 0) {
+      static_cast<void>(::close(descriptor_));
+    }
+  }
+
+  /// -1 for none.
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// Where processes meet, as text that a launcher hands to each of them: in the environment, as arguments, or in memory before a fork.
+struct rendezvous {
+  std::string directory;  ///< for its owner alone (mode 0700)
+  std::string token;      ///< at most 64 characters, which every process must have: those of another job are refused
+};
+
+/// A new directory for the owner alone, in XDG_RUNTIME_DIR, else in /tmp, and 128 random bits as a token. PE 0 removes the directory
+/// when all have joined, or when it gives up. Errors: `error` if no directory can be made.
+[[nodiscard]] inline rendezvous make_rendezvous() {
+  rendezvous made;
+  unsigned char random[16];
+  if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
+    throw error(cudaErrorOperatingSystem, "membar: the system gave no random bytes (%s): make a token of the launcher's",
+                std::strerror(errno));
+  }
+  for (const unsigned char each : random) {
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", each);
+    made.token += text;
+  }
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  made.directory = std::string(runtime != nullptr && *runtime == '/' ? runtime : "/tmp") + "/membar-rendezvous.XXXXXX";
+  if (::mkdtemp(made.directory.data()) == nullptr) {
+    throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made (%s): set XDG_RUNTIME_DIR to one of this user",
+                made.directory.c_str(), std::strerror(errno));
+  }
+  return made;
+}
+
+/// The rendezvous that PE 0 makes, in every process of a group that the program has already (MPI, PyTorch). Collective.
+/// `all_gather(number)` returns the numbers of all processes, by PE, as `adopted_backend` takes it.
+///
+/// Errors, on every PE: `error` where PE 0 could make none. What the callback throws passes through.
+template <class AllGather>
+[[nodiscard]] rendezvous shared_rendezvous(int rank, AllGather all_gather) {
+  rendezvous made;
+  std::string text;
+  const auto from_first = [&](unsigned long long mine) { return static_cast<unsigned long long>(all_gather(mine).at(0)); };
+  if (rank == 0) {
+    try {
+      made = make_rendezvous();
+    } catch (...) {
+      static_cast<void>(from_first(0));
+      throw;
+    }
+    text = made.directory + '\n' + made.token;
+  }
+  const auto size = static_cast<std::size_t>(from_first(text.size()));
+  if (size == 0) {
+    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not make a rendezvous: see its standard error");
+  }
+  text.resize(size);
+  for (std::size_t i = 0; i < size; i += sizeof(unsigned long long)) {
+    unsigned long long word = 0;
+    const std::size_t bytes = size - i < sizeof word ? size - i : sizeof word;
+    std::memcpy(&word, text.data() + i, bytes);
+    word = from_first(word);
+    std::memcpy(text.data() + i, &word, bytes);
+  }
+  const std::size_t end = text.find('\n');
+  return {text.substr(0, end), text.substr(end + 1)};
+}
+
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The protocols of symmetric memory between processes with a PE each: what each of them runs, and the exit code of the process.
+#pragma once
+
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/processes.hpp>
+
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/symmetric_protocols.cuh>
+
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+namespace membar_test {
+
+/// For the start of processes, and the messages asked for at a hundredth of the rate that they usually have.
+[[nodiscard]] inline std::chrono::seconds processes_deadline() {
+  return std::chrono::seconds(240 + symmetric_messages() / 100'000);
+}
+
+/// Base of tests whose processes have a GPU each. The process of the tests makes no CUDA call, for it forks.
+class gpu_processes : public ::testing::Test {
+ protected:
+  static constexpr int pes = 2;
+
+  void SetUp() override {
+    if (support::gpus_of_this_machine() >= pes) {
+      return;
+    }
+    constexpr auto missing = "this test needs two GPUs, and the CUDA runtime finds fewer";
+    if (demanded("MEMBAR_REQUIRE_MULTI_GPU")) {
+      FAIL() << missing;
+    }
+    GTEST_SKIP() << missing;
+  }
+};
+
+/// What is wrong with the report of the kernels so far, on standard error; the exit code of the process.
+[[nodiscard]] inline int verdict(const support::device_memory<pe_report>& report) {
+  membar::check(cudaDeviceSynchronize(), "a kernel failed");
+  pe_report got{};
+  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
+  if (got.stale != 0 || got.late != 0) {
+    std::fprintf(stderr, "%llu words were not what was sent, %llu waits were in vain, %llu messages were received\n", got.stale,
+                 got.late, got.messages);
+    return 1;
+  }
+  return 0;
+}
+
+/// Passes messages to and from the next PE by `kernel`, one channel for each group.
+template <class Backend, class Group, class Kernel>
+[[nodiscard]] int pass_by(Backend& backend, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
+  constexpr bool a_block = std::is_same_v<Group, by_block_t>;
+  constexpr unsigned warps = 8, blocks = 32;
+  constexpr unsigned channels = a_block ? blocks : blocks * warps;
+  symmetric::heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
+  const pe self = backend.local_pes().front();
+  const channel_arrays<Backend> all(heap, channels);
+  const support::device_memory<pe_report> report(1);
+  const unsigned rounds = symmetric_rounds(channels, passes);
+  membar::launch(launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
+                 ring_neighbour(self, 1, backend.count()), report.get());
+  const int result = verdict(report);
+  all.free(heap);  // collective: everybody has ended before anything is freed
+  return result;
+}
+
+/// A protocol by threads, warps and blocks.
+template <class Protocol, class Backend>
+[[nodiscard]] int pass_protocol(Backend& backend) {
+  return pass_by(backend, by_thread, pass_messages<Protocol, by_thread_t, Backend>, 5) |
+         pass_by(backend, by_warp, pass_messages<Protocol, by_warp_t, Backend>, 64) |
+         pass_by(backend, by_block, pass_messages<Protocol, by_block_t, Backend>, 511);
+}
+
+/// Packed messages of every shape.
+template <class Backend>
+[[nodiscard]] int pass_all_packed(Backend& backend) {
+  return pass_by(backend, by_warp, pass_packed<by_warp_t, packed_payload, Backend>, 0, 1) |
+         pass_by(backend, by_warp, pass_packed<by_warp_t, long_packed_payload, Backend>, 0, 1) |
+         pass_by(backend, by_warp, pass_packed<by_thread_t, packed_piece, Backend>, 0, 1);
+}
+
+template <class Backend>
+[[nodiscard]] int pass_barriers_of(Backend& backend) {
+  symmetric::heap<Backend> heap(backend, 1 << 20);
+  const pe self = backend.local_pes().front();
+  const auto slots = heap.template allocate<int>(static_cast<std::size_t>(backend.count()) * 32);
+  const auto words = heap.allocate_barrier();
+  const support::device_memory<pe_report> report(1);
+  membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, Backend>, slots.on(self), words.on(self), 5'000U,
+                 report.get());
+  const int result = verdict(report);
+  heap.free(slots);
+  heap.free(words);
+  return result;
+}
+
+}  // namespace membar_test

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Symmetric memory of processes that have a GPU each and nothing but membar: the protocols that the peer backend passes, in memory that
+// they share.
+#include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/process_memory.hpp>
+
+#include <tests/common/forked_processes.hpp>
+#include <tests/common/symmetric_processes.cuh>
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+namespace {
+
+using backend = symmetric::adopted_backend;
+using symmetric::host_group, symmetric::process_memory, symmetric::shared_by;
+
+constexpr std::size_t shared_bytes = std::size_t{16} << 20;
+
+class process_pes : public gpu_processes {
+ protected:
+  /// Runs `body(group)` in a process for each GPU; the exit codes.
+  template <class Body>
+  static std::vector<int> in_a_group(Body body) {
+    const symmetric::rendezvous where = symmetric::make_rendezvous();
+    std::vector<pid_t> children;
+    for (int rank = 0; rank != pes; ++rank) {
+      children.push_back(support::detail::forked([&] {
+        membar::check(cudaSetDevice(rank));
+        host_group group = host_group::join(where, rank, pes, processes_deadline());
+        return body(group);
+      }));
+    }
+    return support::detail::ended(children, processes_deadline());
+  }
+  /// Runs `body(backend)` in a process for each GPU, in shared memory, and expects that it returns 0.
+  template <class Body>
+  static void expect_success(Body body) {
+    const auto codes = in_a_group([&](host_group& group) {
+      const process_memory memory(group, shared_bytes);
+      backend of(memory.memory(), group.callback());
+      return body(of);
+    });
+    for (const int code : codes) {
+      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
+    }
+  }
+};
+
+TEST_F(process_pes, put_with_signal_shows_its_data) { expect_success(pass_protocol<by_put_signal, backend>); }
+TEST_F(process_pes, put_with_an_added_signal_shows_its_data) { expect_success(pass_protocol<by_put_signal_added, backend>); }
+TEST_F(process_pes, two_puts_and_a_fence_show_both_arrays) { expect_success(pass_protocol<by_two_puts_and_a_fence, backend>); }
+TEST_F(process_pes, notification_releases_the_put_before_it) { expect_success(pass_protocol<by_put_and_notify, backend>); }
+TEST_F(process_pes, quiet_completes_what_does_not_block) {
+  expect_success(pass_protocol<by_nonblocking_put_and_quiet, backend>);
+}
+TEST_F(process_pes, get_reads_what_was_notified) { expect_success(pass_protocol<by_get, backend>); }
+TEST_F(process_pes, packed_messages_are_whole) { expect_success(pass_all_packed<backend>); }
+TEST_F(process_pes, barriers_hold) { expect_success(pass_barriers_of<backend>); }
+
+TEST_F(process_pes, copies_of_streams_reach_the_other_process) {
+  expect_success([](backend& of) {
+    symmetric::heap<backend> heap(of, shared_bytes);
+    const pe self = of.local_pes().front(), other = ring_neighbour(self, 1, of.count());
+    const auto values = heap.allocate<int>(1000);
+    const auto ready = heap.allocate<signal<add>>(1);
+    load_stream_operations(heap);
+    const std::vector<int> mine(1000, 100 + self.index());
+    std::vector<int> got(1000);
+    const support::stream stream;
+    put_on_stream(heap, values.on(self), mine.data(), other, stream.get());
+    notify_on_stream(ready.on(self)[0], 1, other, stream.get());
+    wait_on_stream(ready.on(self)[0], at_least(1), membar::wait_budget::milliseconds(20'000), stream.get());
+    membar::check(cudaMemcpyAsync(got.data(), values.on(self).local(), 4000, cudaMemcpyDefault, stream.get()));
+    membar::check(cudaStreamSynchronize(stream.get()), "a kernel failed");
+    heap.free(values);
+    heap.free(ready);
+    return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
+  });
+}
+
+TEST_F(process_pes, share_by_fabric_handles_or_say_why_not) {
+  const auto codes = in_a_group([](host_group& group) {
+    try {
+      const process_memory memory(group, shared_bytes, shared_by::fabric);
+      backend of(memory.memory(), group.callback());
+      return pass_barriers_of(of);
+    } catch (const membar::error& refused) {
+      std::fprintf(stderr, "%s\n", refused.what());
+      const std::string sentence = refused.what();
+      return sentence.find("by fabric handles") != sentence.npos || sentence.find("is shared on no PE") != sentence.npos ? 0
+                                                                                                                         : 3;
+    }
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+__global__ void wait_in_vain(object<signal<set>, backend> ready, pe_report* report) {
+  const bool late = try_wait(by_block, ready, equals(1), membar::wait_budget::milliseconds(200)) != wait_result::done;
+  add_to(*report, by_block, 0, late, 1);
+}
+
+TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) {
+  const symmetric::rendezvous where = symmetric::make_rendezvous();
+  const auto codes = processes(pes, [&](int rank) {
+    membar::check(cudaSetDevice(rank));
+    host_group group = host_group::join(where, rank, pes, std::chrono::seconds(30));
+    const process_memory memory(group, shared_bytes);
+    auto* const of = new backend(memory.memory(), group.callback());  // whose end would be collective
+    auto* const heap = new symmetric::heap<backend>(*of, shared_bytes);
+    const auto ready = heap->allocate<signal<set>>(1);
+    if (rank == 1) {
+      ::raise(SIGKILL);
+    }
+    const support::device_memory<pe_report> report(1);
+    membar::launch(launch_config{1, 64}, wait_in_vain, ready.on(pe(0))[0], report.get());
+    membar::check(cudaDeviceSynchronize());
+    pe_report got{};
+    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
+    return (got.late == 1 ? 0 : 2) +
+           unless_refused("PE 1 of the group has ended", [&] { static_cast<void>(heap->allocate<int>(1)); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, -1}));
+}
+
+}  // namespace
+}  // namespace membar_test

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch's symmetric memory as membar adopts it, on a made-up PyTorch: threads are the processes."""
+
+import sys
+import threading
+import types
+import unittest
+
+COUNT = 3
+
+
+class Store:
+    """The store of all groups."""
+
+    def __init__(self):
+        self.values, self.changed, self.most = {}, threading.Condition(), 0
+
+    def set(self, key, value):
+        with self.changed:
+            self.values[key] = value.encode()
+            self.most = max(self.most, len(self.values))
+            self.changed.notify_all()
+
+    def wait(self, keys, budget):
+        with self.changed:
+            if not self.changed.wait_for(lambda: all(key in self.values for key in keys), budget.total_seconds()):
+                raise RuntimeError("wait timeout")
+
+    def check(self, keys):
+        return all(key in self.values for key in keys)
+
+    def get(self, key):
+        return self.values[key]
+
+    def delete_key(self, key):
+        with self.changed:
+            return self.values.pop(key, None) is not None
+
+
+class PrefixStore:
+    def __init__(self, prefix, store):
+        self.prefix, self.store = prefix, store
+
+    def __getattr__(self, name):
+        def call(keys, *rest):
+            within = [f"{self.prefix}/{key}" for key in keys] if isinstance(keys, list) else f"{self.prefix}/{keys}"
+            return getattr(self.store, name)(within, *rest)
+        return call
+
+
+class Tensor:
+    is_cuda = True
+
+    def __init__(self, rank, offset=0, size=4096, contiguous=True):
+        self.rank, self.offset, self.size, self.contiguous = rank, offset, size, contiguous
+
+    def is_contiguous(self):
+        return self.contiguous
+
+    def numel(self):
+        return self.size // 4
+
+    def element_size(self):
+        return 4
+
+    def data_ptr(self):
+        return BUFFERS[self.rank] + self.offset
+
+
+BUFFERS = [0x10000, 0x30000, 0x50000]
+handle_of = {}
+
+
+def made_up_torch():
+    torch, dist, memory, c10d = (types.ModuleType(name) for name in (
+        "torch", "torch.distributed", "torch.distributed._symmetric_memory", "torch.distributed.distributed_c10d"))
+    torch.distributed, dist._symmetric_memory, dist.distributed_c10d = dist, memory, c10d
+    dist.is_initialized = lambda: True
+    dist.group = types.SimpleNamespace(WORLD=types.SimpleNamespace(group_name="0"))
+    dist.get_process_group_ranks = lambda group: list(range(COUNT))
+    dist.PrefixStore = PrefixStore
+    store = Store()
+    c10d._get_default_store = lambda: store
+    memory.rendezvous = lambda tensor, group: types.SimpleNamespace(
+        rank=tensor.rank, world_size=COUNT, buffer_ptrs=list(BUFFERS), buffer_size=8192)
+    for module in (torch, dist, memory, c10d):
+        sys.modules[module.__name__] = module
+    return dist, memory, store
+
+
+class Adopted(unittest.TestCase):
+    def setUp(self):
+        self.dist, self.memory, self.store = made_up_torch()
+        from membar import _adopted
+        _adopted._adopted.clear()
+        self.adopted_memory = _adopted.adopted_memory
+
+    def processes(self, body):
+        """What `body(rank)` returned or raised in each."""
+        found = [None] * COUNT
+
+        def run(rank):
+            try:
+                found[rank] = body(rank)
+            except Exception as why:  # pylint: disable=broad-except
+                found[rank] = why
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(COUNT)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        return found
+
+    def test_addresses_are_those_of_the_tensor(self):
+        memory = self.adopted_memory(Tensor(1, offset=1024))
+        self.assertEqual(memory.rank, 1)
+        self.assertEqual(memory.addresses, [0x10400, 0x30400, 0x50400])
+        self.assertEqual(memory.bytes, 4096)
+
+    def test_numbers_are_gathered_by_rank_in_every_round(self):
+        memories = []
+        for rank in range(COUNT):  # one after the other: in one process they would share the count of adoptions
+            self.setup_count()
+            memories.append(self.adopted_memory(Tensor(rank)))
+
+        def body(rank):
+            return [memories[rank].all_gather((1 << 64) - 1 - 10 * i - rank) for i in range(50)]
+        for each in self.processes(body):
+            self.assertEqual(each, [[(1 << 64) - 1 - 10 * i - rank for rank in range(COUNT)] for i in range(50)])
+        self.assertLessEqual(self.store.most, 3 * COUNT)
+
+    def setup_count(self):
+        from membar import _adopted
+        _adopted._adopted.clear()
+
+    def test_a_rank_that_does_not_come_is_named(self):
+        memory = self.adopted_memory(Tensor(0), seconds=0.05)
+        with self.assertRaisesRegex(TimeoutError, r"ranks \[1, 2\] did not join a collective call within 0.05 s"):
+            memory.all_gather(1)
+
+    def test_adoptions_do_not_mix_their_numbers(self):
+        first, second = self.adopted_memory(Tensor(0), seconds=0.05), self.adopted_memory(Tensor(0), seconds=0.05)
+        for each in (first, second):
+            with self.assertRaises(TimeoutError):
+                each.all_gather(1)
+        self.assertEqual(len(self.store.values), 2)
+
+    def test_what_is_no_symmetric_memory_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "not contiguous on a GPU"):
+            self.adopted_memory(Tensor(0, contiguous=False))
+        with self.assertRaisesRegex(ValueError, "4096 bytes at byte 6000 of a symmetric buffer of 8192"):
+            self.adopted_memory(Tensor(0, offset=6000))
+        self.memory.rendezvous = lambda tensor, group: None
+        with self.assertRaisesRegex(ValueError, "found no symmetric memory"):
+            self.adopted_memory(Tensor(0))
+
+    def test_memory_out_of_reach_is_refused(self):
+        self.memory.rendezvous = lambda tensor, group: types.SimpleNamespace(
+            rank=0, world_size=COUNT, buffer_ptrs=[BUFFERS[0], 0, BUFFERS[2]], buffer_size=8192)
+        with self.assertRaisesRegex(RuntimeError, "do not reach the symmetric memory of every process"):
+            self.adopted_memory(Tensor(0))
+
+    def test_a_missing_group_or_pytorch_is_said(self):
+        self.dist.is_initialized = lambda: False
+        with self.assertRaisesRegex(RuntimeError, "init_process_group"):
+            self.adopted_memory(Tensor(0))
+        sys.modules["torch.distributed._symmetric_memory"] = None
+        del self.dist._symmetric_memory
+        with self.assertRaisesRegex(RuntimeError, "has no symmetric memory"):
+            self.adopted_memory(Tensor(0))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory that processes share: real processes, and files as the memory of fake devices.
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/process_memory.hpp>
+
+#include <tests/common/forked_processes.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace {
+namespace shared {
+
+namespace symmetric = membar::symmetric;
+using fake_cuda::now;
+using membar_test::processes, membar_test::refusal, membar_test::unless_refused;
+using symmetric::host_group, symmetric::pe, symmetric::process_memory, symmetric::shared_by;
+
+constexpr std::chrono::milliseconds budget{10'000};
+constexpr std::size_t size = 100'000;
+
+class process_memories : public fake_cuda::test {
+ protected:
+  /// Runs `body(group, rank)` in `count` processes, each on its own device, which give everything back.
+  template <class Body>
+  void expect_success(int count, Body body) {
+    for (const int code : processes(count, [&](int rank) {
+           membar::check(cudaSetDevice(rank));
+           host_group group = host_group::join(where, rank, count, budget);
+           const int found = body(group, rank);
+           return found != 0 ? found : now().clean() && now().shared.empty() && now().failures.empty() ? 0 : 99;
+         })) {
+      EXPECT_EQ(code, 0) << "99: something was not given back; what was wrong is on standard error";
+    }
+  }
+  symmetric::rendezvous where = symmetric::make_rendezvous();
+};
+
+/// 0 if a heap in shared memory shows each process what the others wrote.
+int passes_on(host_group& group, int rank, int count, const process_memory& memory) {
+  symmetric::adopted_backend backend(memory.memory(), group.callback());
+  symmetric::heap heap(backend, size);
+  const auto words = heap.allocate<int>(100);
+  const auto mine = words.on(pe(rank));
+  for (int other = 0; other != count; ++other) {
+    mine.at(pe(other)).data()[rank] = 100 * rank + other;
+  }
+  static_cast<void>(group.all_gather(0));
+  for (int other = 0; other != count; ++other) {
+    if (mine.local()[other] != 100 * other + rank) {
+      std::fprintf(stderr, "PE %d has %d from PE %d\n", rank, mine.local()[other], other);
+      return 1;
+    }
+  }
+  heap.free(words);
+  return 0;
+}
+
+TEST_F(process_memories, show_each_process_what_the_others_wrote) {
+  expect_success(3, [](host_group& group, int rank) {
+    const process_memory memory(group, size);
+    return memory.kind() != shared_by::file_descriptor ? 2 : passes_on(group, rank, 3, memory);
+  });
+}
+
+TEST_F(process_memories, are_shared_by_fabric_handles_where_asked) {
+  for (fake_cuda::device& each : now().devices) {
+    each.shares_fabric = true;
+  }
+  expect_success(2, [](host_group& group, int rank) {
+    const process_memory memory(group, size, shared_by::fabric);
+    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, rank, 2, memory);
+  });
+}
+
+TEST_F(process_memories, are_shared_by_fabric_handles_where_some_device_has_no_files) {
+  for (fake_cuda::device& each : now().devices) {
+    each.shares_fabric = true;
+  }
+  now().devices[1].shares_files = false;
+  expect_success(2, [](host_group& group, int rank) {
+    const process_memory memory(group, size);
+    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, rank, 2, memory);
+  });
+}
+
+TEST_F(process_memories, that_a_device_does_not_share_are_refused_on_every_pe) {
+  now().devices[1].shares_files = false;
+  expect_success(3, [](host_group& group, int) {
+    return unless_refused("the device of PE 1 does not share memory between processes by files: use one process",
+                          [&] { const process_memory memory(group, size, shared_by::file_descriptor); }) +
+           unless_refused("the device of PE 0 does not share memory between processes by fabric handles",
+                          [&] { const process_memory memory(group, size, shared_by::fabric); }) +
+           unless_refused("the device of PE ", [&] { const process_memory memory(group, size); });
+  });
+}
+
+TEST_F(process_memories, of_different_sizes_or_kinds_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    return unless_refused("PE 1 shares 100001 bytes, and PE 0 100000",
+                          [&] { const process_memory memory(group, size + static_cast<unsigned>(rank)); }) +
+           unless_refused("PE 1 asks for memory that is shared in another way than PE 0",
+                          [&] {
+                            const process_memory memory(group, size,
+                                                        rank == 0 ? shared_by::automatic : shared_by::file_descriptor);
+                          }) +
+           unless_refused("0 bytes were to be shared", [&] { const process_memory memory(group, 0); });
+  });
+}
+
+TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
+  for (const char* const call : {"cuMemCreate", "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
+                                 "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"}) {
+    static_cast<void>(::rmdir(where.directory.c_str()));  // if no group has met there
+    where = symmetric::make_rendezvous();
+    expect_success(3, [&](host_group& group, int rank) {
+      if (rank == 1) {
+        now().fails[call] = {.code = cudaErrorMemoryAllocation};
+      }
+      const std::string words = std::string("because ") + call;
+      const int wrong = unless_refused(words.c_str(), [&] { const process_memory memory(group, size); });
+      now().fails.clear();
+      const process_memory again(group, size);  // the group has survived
+      return wrong + passes_on(group, rank, 3, again);
+    });
+  }
+}
+
+TEST_F(process_memories, outlive_the_process_that_allocated_them) {
+  const std::vector<int> codes = processes(2, [&](int rank) {
+    membar::check(cudaSetDevice(rank));
+    host_group group = host_group::join(where, rank, 2, budget);
+    const process_memory memory(group, size);
+    auto* const theirs = static_cast<int*>(memory.memory().addresses[1]);
+    if (rank == 1) {
+      *theirs = 42;
+      static_cast<void>(group.all_gather(0));
+      ::raise(SIGKILL);
+    }
+    static_cast<void>(group.all_gather(0));
+    const int wrong = unless_refused("PE 1 of the group has ended", [&] { static_cast<void>(group.all_gather(0)); });
+    return wrong + (*theirs == 42 ? 0 : 2);
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, -1}));
+}
+
+}  // namespace shared
+}  // namespace
