@@ -4,7 +4,7 @@
 /// stores to all of them, or reduces what all of them hold.
 #pragma once
 
-#include <membar/detail/ptx_access.cuh>
+#include <membar/detail/ld_st_instructions.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
