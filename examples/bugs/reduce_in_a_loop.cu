@@ -3,7 +3,7 @@
 
 template <bool Mended>
 __device__ unsigned sum_of_block(unsigned value) {
-  __shared__ unsigned cells[32];
+  __shared__ unsigned cells[256];
   cells[threadIdx.x] = value;
   __syncthreads();
   unsigned sum = 0;

@@ -4,7 +4,7 @@
 /// Thread t stands for a warp. A tile is skipped if no thread wants it.
 template <bool Mended>
 __global__ void visit_tiles(const unsigned* wanted, unsigned tiles, unsigned* visited) {
-  __shared__ unsigned mask[32];
+  __shared__ unsigned mask[256];
   for (unsigned tile = 0; tile < tiles; ++tile) {
     mask[threadIdx.x] = wanted[tile * blockDim.x + threadIdx.x];
     __syncthreads();
