@@ -66,6 +66,7 @@ class event_builder {
     switch (s.status) {
       case thread_status::at_event:
       case thread_status::waiting:
+      case thread_status::repeats:
       case thread_status::ended:
       case thread_status::undecided:
         return true;

@@ -267,7 +267,7 @@ class explorer final : private buffering_check {
   /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
   [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
-    if (s.status != thread_status::waiting) {
+    if (s.status != thread_status::waiting && s.status != thread_status::repeats) {
       return false;
     }
     const auto& events = model::at(g.threads, t).events;
@@ -534,7 +534,7 @@ class explorer final : private buffering_check {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
-      stuck = stuck && (s.status != thread_status::waiting || waits_for_ever(g, t));
+      stuck = stuck && s.status != thread_status::repeats && (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
     result_.counts.longest = std::max(result_.counts.longest, longest);
     finish(g, ended, stuck, property_);
