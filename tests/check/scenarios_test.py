@@ -37,6 +37,7 @@ EXPECTED = {
     "mpsc_channel": "verified",
     "mpsc_channel.2x2": "verified",
     "mpsc_channel.3": "verified",
+    "mpsc_channel.3x3": "verified",
     "sequence_lock": "verified",
     "sequence_lock.2": "verified",
     "cross_barrier": "verified",

@@ -9,6 +9,7 @@
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,6 +34,8 @@ class dependencies {
         known_.assign(threads, {});
         entries_ = 0;
       }
+      threads_.assign(threads, nullptr);
+      seen_.resize(threads);
     }
 
    private:
@@ -40,19 +43,26 @@ class dependencies {
     static constexpr std::size_t most_entries = 20'000;
     std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
     std::size_t entries_ = 0;
+    // of one execution; here, so that it takes no memory anew
+    std::vector<const of_thread*> threads_{};
+    std::vector<std::uint64_t> key_{};
+    std::vector<std::pair<int, int>> open_{};
+    std::vector<std::vector<bool>> seen_{};
   };
 
   /// What `known` has is used, and what is found is added to it.
   dependencies(const graph& g, std::span<const thread_context> contexts, memory& known)
-      : graph_(g), contexts_(contexts), memory_(known), threads_(contexts.size()) {
+      : graph_(g), contexts_(contexts), memory_(known) {
     memory_.tidy(contexts.size());
   }
 
   /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
   /// reads-from. Of an update that is next, both halves are meant.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
-    std::vector<std::pair<int, int>> open = {{t, number}};
-    std::vector<std::vector<bool>> seen(threads_.size());
+    std::vector<std::pair<int, int>>& open = memory_.open_;
+    std::vector<std::vector<bool>>& seen = memory_.seen_;
+    open.assign(1, {t, number});
+    std::for_each(seen.begin(), seen.end(), [](auto& of_one) { of_one.clear(); });
     while (!open.empty()) {
       const auto [thread, event] = open.back();
       open.pop_back();
@@ -82,17 +92,17 @@ class dependencies {
 
  private:
   [[nodiscard]] const of_thread& of(int t) {
-    const of_thread*& result = model::at(threads_, t);
+    const of_thread*& result = model::at(memory_.threads_, t);
     if (result == nullptr) {
-      key_.clear();
+      memory_.key_.clear();
       for (const graph_event* e : model::at(graph_.threads, t).events) {
-        key_.insert(key_.end(), {e->value.low, e->value.high});
+        memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high});
         if (e->kind == model::event_kind::barrier) {  // lanes exchange values in some: those are in the registers
           const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
-          key_.insert(key_.end(), {seen.low, seen.high});
+          memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high});
         }
       }
-      const auto [at, is_new] = model::at(memory_.known_, t).try_emplace(key_);
+      const auto [at, is_new] = model::at(memory_.known_, t).try_emplace(memory_.key_);
       if (is_new) {
         follow(t, at->second);
         ++memory_.entries_;
@@ -169,8 +179,6 @@ class dependencies {
   const graph& graph_;
   std::span<const thread_context> contexts_;
   memory& memory_;
-  std::vector<const of_thread*> threads_;
-  std::vector<std::uint64_t> key_{};
 };
 
 }  // namespace membar::inline v0_2::checker
