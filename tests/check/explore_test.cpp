@@ -302,6 +302,23 @@ TEST(check_finds, what_follows_an_attempt_in_vain) {
       check_status::hang);
 }
 
+TEST(check_finds, that_a_second_attempt_does_not_acquire_what_the_load_before_the_loop_would) {
+  const std::string send = "st.global.u32 [y], 1; atom.release.gpu.global.exch.b32 %r0, [x], 1;";
+  const auto take = [](const std::string& order) {
+    return "ld." + order + ".gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom." + order +
+           ".gpu.global.cas.b32 %r0, [x], %r3, 2; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;"
+           "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
+  };
+  const std::string second_is_relaxed =
+      "ld.acquire.gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, 2;"
+      "setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
+  check::check_options options;
+  options.load_buffering = false;  // what is explored for that finds it as well
+  EXPECT_EQ(ptx_program({send, take("acquire")}).explore({}, options).status, check_status::verified);
+  EXPECT_EQ(ptx_program({send, take("relaxed")}).explore({}, options).status, check_status::race);
+  EXPECT_EQ(ptx_program({send, second_is_relaxed}).explore({}, options).status, check_status::race);
+}
+
 TEST(check_gives_up, on_a_loop_whose_count_of_rounds_matters) {
   const std::string counting =
       "mov.u32 %r5, 0; W: add.u32 %r5, %r5, 1; ld.acquire.gpu.global.u32 %r0, [y];"

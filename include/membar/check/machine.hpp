@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -370,7 +369,7 @@ class machine {
   };
 
   /// Whether the read before the round that ends in `s` would have brought the thread here at once, had it seen what a read of
-  /// the round has seen of the same memory.
+  /// the round has seen of the same memory; and would have ordered no more than that one did.
   [[nodiscard]] bool could_have_come_at_once(thread_state& s, const thread_state::arrival& mine) const {
     const auto reads = [&](const thread_state& o) {
       const instruction& i = at(o);
@@ -380,11 +379,15 @@ class machine {
       return false;
     }
     const std::uint64_t where = address(*mine.before);
-    const std::uint8_t bytes_read = at(*mine.before).bytes;
+    const instruction& early = at(*mine.before);
+    const auto as_strong = [&](const instruction& late) {
+      return late.bytes == early.bytes && (!early.strong || (late.strong && late.scope >= early.scope)) &&
+             (!model::acquires(early.order) || model::acquires(late.order));
+    };
     const thread_state* after = &s;
     for (int n = s.events; n > mine.events; --n) {
       const thread_state& o = *after->previous;
-      if (reads(o) && address(o) == where && at(o).bytes == bytes_read) {
+      if (reads(o) && address(o) == where && as_strong(at(o))) {
         const stack_arena::mark mark = arena_->here();
         const thread_state* const other = step(*mine.before, after->seen, until{s.pc});
         const bool found = other->pc == s.pc && other->part == 0 && same(s, *other);
