@@ -70,7 +70,7 @@ SCENARIOS = [
 
 
 def main():
-    check, wrong = sys.argv[1], []
+    check, wrong = str(pathlib.Path(sys.argv[1]).resolve()), []
 
     def expect(words, status, *arguments, cwd=None):
         done = subprocess.run([check, *arguments], capture_output=True, text=True, cwd=cwd)
@@ -100,6 +100,15 @@ def main():
         expect(["verified\t3 executions", "clocks stand still, without load buffering"], 0, "--without-load-buffering", "lb.litmus",
                cwd=folder)
         expect(["race.litmus\trace", "data race on x"], 1, "race.litmus", cwd=folder)
+        # at random: nothing is verified, and what is found is found again by its seed
+        expect(["gave up\t100 executions", "random executions showed nothing"], 3, "--random=100", "good.scenario", cwd=folder)
+        expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
+        expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)
+        done = subprocess.run([check, "--random=1000", "race.litmus"], capture_output=True, text=True, cwd=folder)
+        seed = done.stdout.split("\n")[0].rpartition("; seed ")[2]
+        again = subprocess.run([check, "--random=1", f"--seed={seed}", "race.litmus"], capture_output=True, text=True, cwd=folder)
+        if done.returncode != 1 or "data race on x" not in done.stdout or done.stdout.split("\n")[1:] != again.stdout.split("\n")[1:]:
+            wrong.append(f"the race that random executions showed is another one with its seed: {done.stdout}{again.stdout}")
         expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
         found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
         for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
@@ -113,7 +122,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 16} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 21} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -70,6 +70,25 @@ TEST(check_counts, private_accesses_do_not_multiply) {
             1U);
 }
 
+TEST(check_counts, attempts_in_vain_of_a_compare_and_swap_do_not_multiply) {
+  // what an attempt in vain leaves behind, the load before the loop could have read at once
+  const std::string add =
+      "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
+      "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
+  EXPECT_EQ(executions_of({add, add}), 2U);
+  EXPECT_EQ(executions_of({add, add, add}), 6U);
+  EXPECT_EQ(executions_of({add, add, add, add}), 24U);
+}
+
+TEST(check_counts, attempts_that_change_something_else_are_all_there) {
+  // the number of attempts is a result
+  const std::string add =
+      "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r4, %r4, 1; add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
+      "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; st.global.u32 [y], %r4;";
+  const std::string other = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
+  EXPECT_EQ(executions_of({add, other}), 3U);
+}
+
 // ---- load buffering
 
 check::check_result buffered(const std::string& between_0, const std::string& between_1, const std::string& stored = "1",
@@ -266,6 +285,38 @@ TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
       "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
       "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
   EXPECT_EQ(ptx_program({walk}).explore().status, check_status::out_of_bounds);
+}
+
+TEST(check_finds, what_follows_an_attempt_in_vain) {
+  const std::string add =
+      "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
+      "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
+  // who comes second would only race if it acquired nothing: it does not
+  EXPECT_EQ(ptx_program({"st.global.u32 [y], 1;" + add, add + "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];"})
+                .explore()
+                .status,
+            check_status::race);
+  // and who waits for a third one waits for ever
+  EXPECT_EQ(
+      ptx_program({add, add + "W: ld.relaxed.gpu.global.u32 %r5, [x]; setp.ne.u32 %p1, %r5, 3; @%p1 bra W;"}).explore().status,
+      check_status::hang);
+}
+
+TEST(check_finds, that_a_second_attempt_does_not_acquire_what_the_load_before_the_loop_would) {
+  const std::string send = "st.global.u32 [y], 1; atom.release.gpu.global.exch.b32 %r0, [x], 1;";
+  const auto take = [](const std::string& order) {
+    return "ld." + order + ".gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom." + order +
+           ".gpu.global.cas.b32 %r0, [x], %r3, 2; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;"
+           "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
+  };
+  const std::string second_is_relaxed =
+      "ld.acquire.gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, 2;"
+      "setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
+  check::check_options options;
+  options.load_buffering = false;  // what is explored for that finds it as well
+  EXPECT_EQ(ptx_program({send, take("acquire")}).explore({}, options).status, check_status::verified);
+  EXPECT_EQ(ptx_program({send, take("relaxed")}).explore({}, options).status, check_status::race);
+  EXPECT_EQ(ptx_program({send, second_is_relaxed}).explore({}, options).status, check_status::race);
 }
 
 TEST(check_gives_up, on_a_loop_whose_count_of_rounds_matters) {

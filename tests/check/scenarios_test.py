@@ -37,6 +37,7 @@ EXPECTED = {
     "mpsc_channel": "verified",
     "mpsc_channel.2x2": "verified",
     "mpsc_channel.3": "verified",
+    "mpsc_channel.3x3": "verified",
     "sequence_lock": "verified",
     "sequence_lock.2": "verified",
     "cross_barrier": "verified",
@@ -46,13 +47,16 @@ EXPECTED = {
     "split_barrier": "verified",
     "split_barrier.three": "verified",
     "aborted_barrier": "verified",
+    "signals": "verified",
+    "signals.gather": "verified",
+    "signals.fence": "verified",
     "all_reduce.one_shot": "verified",
     "all_reduce.two_shots": "verified",
 }
 # Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
-            "split_barrier.three", "all_reduce.two_shots"]
+            "split_barrier.three", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence"]
 # How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.
 NOT_NEEDED = {"publisher": (2, "the source and the server close with release, and nothing follows that it would hand over"),
               "all_reduce.two_shots": (2, "a fence stands for the stores to several PEs, and there is one other")}

@@ -45,6 +45,8 @@ constexpr std::string_view usage =
     "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
     "  --without-load-buffering\n"
     "                 do not explore it where it is not ruled out; the line then says so\n"
+    "  --random=N     N random executions, not all: for what is too large. What they show has a seed\n"
+    "  --seed=S       the seed of the first of them (default 1); --random=1 with the seed of a finding shows it again\n"
     "  --litmus=FILE  write what is found as a litmus test, for membar-litmus\n"
     "  --dot=FILE     write what is found as a graph, for Graphviz\n"
     "  --ptx          show the PTX of every event, not its source line\n"
@@ -195,6 +197,9 @@ int run(const std::string& path, const request& how) {
     if (r.status == check::check_status::verified) {
       std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "");
     }
+    if (how.options.random_executions != 0 && r.status != check::check_status::gave_up) {
+      std::cout << "; seed " << r.seed;
+    }
     std::cout << "\n";
     if (r.status == check::check_status::verified) {
       return verified;
@@ -232,12 +237,22 @@ int main(int count, char** arguments) {
       std::cout << usage;
       return verified;
     }
+    const auto number = [&word](std::uint64_t& to) {
+      const std::string digits = word.substr(word.find('=') + 1);
+      return check::detail::scenario_reader::number_of(digits, to) && to != 0 && digits[0] != '-';
+    };
     if (word.rfind("--limit=", 0) == 0) {
-      std::uint64_t limit = 0;
-      if (!check::detail::scenario_reader::number_of(word.substr(8), limit) || limit == 0 || word[8] == '-') {
+      if (!number(how.options.most_events)) {
         return refuse("--limit needs a number of events, at least 1");
       }
-      how.options.most_events = limit;
+    } else if (word.rfind("--random=", 0) == 0) {
+      if (!number(how.options.random_executions)) {
+        return refuse("--random needs a number of executions, at least 1");
+      }
+    } else if (word.rfind("--seed=", 0) == 0) {
+      if (!number(how.options.seed)) {
+        return refuse("--seed needs a number, at least 1");
+      }
     } else if (word.rfind("--litmus=", 0) == 0 && word.size() > 9) {
       how.litmus = word.substr(9);
     } else if (word.rfind("--dot=", 0) == 0 && word.size() > 6) {

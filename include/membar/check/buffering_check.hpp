@@ -38,7 +38,7 @@ class buffering_check : protected event_builder {
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base)) {
-          buffering_ = !dependencies(g, program_.threads).reaches(*r, e.thread, e.number);
+          buffering_ = !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
         }
       }
     };
@@ -61,7 +61,7 @@ class buffering_check : protected event_builder {
         const graph_event& h = *model::at(events, n);
         fence = fence || (h.kind == event_kind::fence && h.acquires);
         if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {
-          dependencies on(g, program_.threads);
+          dependencies on(g, program_.threads, known_);
           for (int k = n + 1; k < model::count_of(events) && !buffering_; ++k) {
             const event_kind kind = model::at(events, k)->kind;
             buffering_ = (kind == event_kind::read || kind == event_kind::write) && !on.reaches(h, t, k);
@@ -71,6 +71,7 @@ class buffering_check : protected event_builder {
     }
   }
 
+  dependencies::memory known_{};
   bool buffering_ = false;  ///< a cycle of program order and reads-from is not ruled out
 };
 

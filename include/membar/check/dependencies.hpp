@@ -9,7 +9,10 @@
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,27 +23,59 @@ namespace membar::inline v0_2::checker {
 /// for here is never less than what the model has without them.
 class dependencies {
  public:
-  dependencies(const graph& g, std::span<const thread_context> contexts)
-      : graph_(g), contexts_(contexts), threads_(contexts.size()) {}
+  /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
+  using of_thread = std::vector<data_flow::set>;
+  /// What is known of threads that read the same values, which they do in many executions.
+  class memory {
+   public:
+    /// Forgets what is known if it is much.
+    void tidy(std::size_t threads) {
+      if (known_.size() != threads || entries_ > most_entries) {
+        known_.assign(threads, {});
+        entries_ = 0;
+      }
+      threads_.assign(threads, nullptr);
+      seen_.resize(threads);
+    }
+
+   private:
+    friend class dependencies;
+    static constexpr std::size_t most_entries = 20'000;
+    std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
+    std::size_t entries_ = 0;
+    // of one execution; here, so that it takes no memory anew
+    std::vector<const of_thread*> threads_{};
+    std::vector<std::uint64_t> key_{};
+    std::vector<std::pair<int, int>> open_{};
+    std::vector<std::vector<bool>> seen_{};
+  };
+
+  /// What `known` has is used, and what is found is added to it.
+  dependencies(const graph& g, std::span<const thread_context> contexts, memory& known)
+      : graph_(g), contexts_(contexts), memory_(known) {
+    memory_.tidy(contexts.size());
+  }
 
   /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
   /// reads-from. Of an update that is next, both halves are meant.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
-    std::vector<std::pair<int, int>> open = {{t, number}};
-    std::vector<std::vector<bool>> seen(threads_.size());
+    std::vector<std::pair<int, int>>& open = memory_.open_;
+    std::vector<std::vector<bool>>& seen = memory_.seen_;
+    open.assign(1, {t, number});
+    std::for_each(seen.begin(), seen.end(), [](auto& of_one) { of_one.clear(); });
     while (!open.empty()) {
       const auto [thread, event] = open.back();
       open.pop_back();
-      const one& here = of(thread);
+      const of_thread& here = of(thread);
       for (int n = 0; n < event; ++n) {
-        if (!data_flow::has(model::at(here.on, event), n)) {
+        if (!data_flow::has(model::at(here, event), n)) {
           continue;
         }
         if (thread == on.thread && n == on.number) {
           return true;
         }
         auto& mine = model::at(seen, thread);
-        mine.resize(here.on.size());
+        mine.resize(here.size());
         if (mine[static_cast<std::size_t>(n)]) {
           continue;
         }
@@ -56,22 +91,28 @@ class dependencies {
   }
 
  private:
-  /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
-  struct one {
-    bool known = false;
-    std::vector<data_flow::set> on;
-  };
-
-  [[nodiscard]] const one& of(int t) {
-    one& result = model::at(threads_, t);
-    if (!result.known) {
-      result.known = true;
-      follow(t, result);
+  [[nodiscard]] const of_thread& of(int t) {
+    const of_thread*& result = model::at(memory_.threads_, t);
+    if (result == nullptr) {
+      memory_.key_.clear();
+      for (const graph_event* e : model::at(graph_.threads, t).events) {
+        memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high});
+        if (e->kind == model::event_kind::barrier) {  // lanes exchange values in some: those are in the registers
+          const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
+          memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high});
+        }
+      }
+      const auto [at, is_new] = model::at(memory_.known_, t).try_emplace(memory_.key_);
+      if (is_new) {
+        follow(t, at->second);
+        ++memory_.entries_;
+      }
+      result = &at->second;
     }
-    return result;
+    return *result;
   }
 
-  void follow(int t, one& result) const {
+  void follow(int t, of_thread& result) const {
     stack_arena arena;
     const machine m(model::at(contexts_, t), arena);
     const auto& events = model::at(graph_.threads, t).events;
@@ -102,7 +143,7 @@ class dependencies {
           }
         }
       }
-      result.on.push_back(on);
+      result.push_back(on);
       if (n == model::count_of(events)) {
         return;
       }
@@ -137,7 +178,7 @@ class dependencies {
 
   const graph& graph_;
   std::span<const thread_context> contexts_;
-  std::vector<one> threads_;
+  memory& memory_;
 };
 
 }  // namespace membar::inline v0_2::checker

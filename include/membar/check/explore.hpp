@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,34 @@ class explorer final : private buffering_check {
   [[nodiscard]] check_result run() {
     const char begin = 0;
     stack_begin_ = reinterpret_cast<std::uintptr_t>(&begin);
+    if (at_random()) {
+      buffering_ = true;  // nothing will be verified
+      for (std::uint64_t n = 0; n < options_.random_executions && !stopped(); ++n) {
+        result_.seed = options_.seed + n;
+        random_.seed(result_.seed);
+        from_the_begin();
+      }
+      if (!stopped()) {
+        result_.found.status = check_status::gave_up;
+        result_.found.message = "random executions showed nothing, and others may";
+      }
+      result_.status = result_.found.status;
+      return std::move(result_);
+    }
+    from_the_begin();
+    result_.status = result_.found.status;
+    if (!stopped() && buffering_ && options_.load_buffering) {
+      return load_buffering_explorer(program_, property_, options_, std::move(result_)).run();
+    }
+    result_.load_buffering_is_open = buffering_;
+    return std::move(result_);
+  }
+
+ private:
+  void from_the_begin() {
+    const stack_arena::mark mark = arena_.here();
     graph& g = take_graph();
+    g = {};
     g.threads.resize(program_.threads.size());
     bool fine = true;
     for (int t = 0; t < count() && fine; ++t) {
@@ -57,15 +85,53 @@ class explorer final : private buffering_check {
       visit(g);
     }
     give_graph();
-    result_.status = result_.found.status;
-    if (!stopped() && buffering_ && options_.load_buffering) {
-      return load_buffering_explorer(program_, property_, options_, std::move(result_)).run();
-    }
-    result_.load_buffering_is_open = buffering_;
-    return std::move(result_);
+    arena_.release(mark);
   }
 
- private:
+  // ---- at random: a path of the exploration, with another order of the threads, and no changes of earlier reads
+
+  [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0; }
+  [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
+
+  [[nodiscard]] int random_thread(const graph& g) {
+    std::vector<int> ready;
+    for (int t = 0; t < count(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status != thread_status::at_event || !may_begin(g, t)) {
+        continue;
+      }
+      const op code = model::at(machines_, t).at(s).code;
+      if (is_update(code) && s.part == 1) {
+        return t;
+      }
+      std::vector<const graph_event*> left;
+      if (code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty()) {
+        ready.push_back(t);
+      }
+    }
+    return ready.empty() ? -1 : model::at(ready, chosen(model::count_of(ready)));
+  }
+
+  /// Takes back the last round of a thread that waits although later values are there. Returns whether one did.
+  [[nodiscard]] bool wake(const graph& g) {
+    for (int t = 0; t < count() && !stopped(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status == thread_status::repeats || (s.status == thread_status::waiting && !waits_for_ever(g, t))) {
+        keep_.resize(program_.threads.size());
+        for (int u = 0; u < count(); ++u) {
+          model::at(keep_, u) = model::count_of(model::at(g.threads, u).events);
+        }
+        model::at(keep_, t) = s.waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        graph& h = take_graph();
+        copy_kept(g, h, keep_, nullptr);
+        visit(h);
+        give_graph();
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// Graphs are kept, so that copies take no memory anew.
   [[nodiscard]] graph& take_graph() {
     if (graphs_used_ == graphs_.size()) {
@@ -118,38 +184,6 @@ class explorer final : private buffering_check {
     return -1;
   }
 
-  /// Whether the thread, if it read the latest values, would go around a loop that only waits.
-  [[nodiscard]] bool polls_in_vain(const graph& g, int t) {
-    const stack_arena::mark mark = arena_.here();
-    const machine& m = model::at(machines_, t);
-    const thread_state* s = &state_of(g, t);
-    bool result = false;
-    for (int events = 0; events < longest_poll && !result; ++events) {
-      const instruction& i = m.at(*s);
-      const bool writes = is_update(i.code) && s->part == 1;
-      if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_update(i.code))) {
-        break;
-      }
-      wide_value seen{};
-      if (i.code != op::fence && !writes) {
-        const std::uint64_t address = m.address(*s);
-        if (locations_.object_of(address, i.bytes) == nullptr) {
-          break;
-        }
-        const int location = locations_.number_of(address, i.bytes);
-        const graph_event* const latest = location < model::count_of(g.order) ? model::at(g.order, location).back() : nullptr;
-        seen = latest != nullptr ? latest->value : locations_[location].initial;
-      }
-      s = m.step(*s, seen);
-      result = s->status == thread_status::waiting;
-      if (s->status != thread_status::at_event) {
-        break;
-      }
-    }
-    arena_.release(mark);
-    return result;
-  }
-
   // ---- growth
 
   void visit(graph& g) {
@@ -165,7 +199,9 @@ class explorer final : private buffering_check {
       report(g, check_status::gave_up,
              "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
                  " MiB of stack or " + std::to_string(options_.most_memory >> 20U) + " MiB of memory");
-    } else if (const int t = next_thread(g); t < 0) {
+    } else if (at_random() && wake(g)) {
+      return;
+    } else if (const int t = at_random() ? random_thread(g) : next_thread(g); t < 0) {
       complete(g);
     } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one) {
       report(g, check_status::gave_up,
@@ -218,7 +254,9 @@ class explorer final : private buffering_check {
     } else {
       const int newest = model::count_of(model::at(g.order, first.location)) - 1;
       const int oldest = rules_.oldest_source(g, first.location, first.base);
-      for (int i = newest; i >= oldest && !stopped(); --i) {
+      // at random: an update and half of the other reads read the newest
+      const int last = !at_random() ? oldest : first.update || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
+      for (int i = at_random() ? last : newest; i >= last && !stopped(); --i) {
         const stack_arena::mark mark = arena_.here();
         graph_event& e = i == newest ? first : make_event(g, t, event_kind::read);
         if (i != newest) {
@@ -250,7 +288,7 @@ class explorer final : private buffering_check {
     line.states.push_back(model::at(machines_, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
     if (consistent(g, found) && healthy(g, e.thread)) {
-      if (waits_for_the_past(g, e.thread)) {
+      if (!at_random() && waits_for_the_past(g, e.thread)) {
         ++result_.counts.blocked;
       } else {
         visit(g);
@@ -267,7 +305,7 @@ class explorer final : private buffering_check {
   /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
   [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
-    if (s.status != thread_status::waiting) {
+    if (s.status != thread_status::waiting && s.status != thread_status::repeats) {
       return false;
     }
     const auto& events = model::at(g.threads, t).events;
@@ -323,7 +361,9 @@ class explorer final : private buffering_check {
           visit(g);
         }
       });
-      change_reads(g, e);
+      if (!at_random()) {
+        change_reads(g, e);
+      }
     }
     line.states.pop_back();
     line.events.pop_back();
@@ -340,7 +380,7 @@ class explorer final : private buffering_check {
     if (w.update) {
       least = most = event_rules::place_in(order(), w.partner->source) + 1;
     }
-    for (int at = most; at >= least && !stopped(); --at) {
+    for (int at = most; at >= (at_random() ? most : least) && !stopped(); --at) {
       // no write comes between the halves of another's read-modify-write
       if (at < size && model::at(order(), at)->update &&
           model::at(order(), at)->partner->source == model::at(order(), at - 1)) {
@@ -379,7 +419,6 @@ class explorer final : private buffering_check {
       }
       model::at(keep_, t) = n;
     }
-    const auto kept = [&](const graph_event& e) { return e.number < model::at(keep_, e.thread); };
     for (int t = 0; t < count(); ++t) {
       const auto& events = model::at(g.threads, t).events;
       for (int n = model::at(keep_, t); n < model::count_of(events); ++n) {
@@ -389,34 +428,7 @@ class explorer final : private buffering_check {
       }
     }
     graph& h = take_graph();
-    h.threads.resize(g.threads.size());
-    h.next_stamp = g.next_stamp;
-    h.sequential_fences = 0;
-    for (int t = 0; t < count(); ++t) {
-      const thread_line& from = model::at(g.threads, t);
-      thread_line& to = model::at(h.threads, t);
-      to.events.assign(from.events.begin(), from.events.begin() + model::at(keep_, t));
-      to.states.assign(from.states.begin(), from.states.begin() + model::at(keep_, t) + 1);
-      for (const graph_event* e : to.events) {
-        h.sequential_fences += e->sequential ? 1 : 0;
-      }
-    }
-    h.order.resize(g.order.size());
-    h.reads.resize(g.reads.size());
-    for (std::size_t l = 0; l < g.order.size(); ++l) {
-      h.order[l].clear();
-      h.reads[l].clear();
-      for (const graph_event* e : g.order[l]) {
-        if (e == nullptr || (e != &w && kept(*e))) {
-          h.order[l].push_back(e);
-        }
-      }
-      for (const graph_event* e : g.reads[l]) {
-        if (kept(*e)) {
-          h.reads[l].push_back(e);
-        }
-      }
-    }
+    copy_kept(g, h, keep_, &w);
     const stack_arena::mark mark = arena_.here();
     graph_event& changed = make_event(h, r.thread, event_kind::read);
     const thread_state& s = state_of(h, r.thread);
@@ -513,7 +525,7 @@ class explorer final : private buffering_check {
     line.events.push_back(&e);
     line.states.push_back(model::at(machines_, e.thread).step(s, seen));
     if (healthy(g, e.thread) && (!check || consistent(g, {}))) {
-      if (waits_for_the_past(g, e.thread)) {
+      if (!at_random() && waits_for_the_past(g, e.thread)) {
         ++result_.counts.blocked;
       } else {
         visit(g);
@@ -534,16 +546,15 @@ class explorer final : private buffering_check {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
-      stuck = stuck && (s.status != thread_status::waiting || waits_for_ever(g, t));
+      stuck = stuck && s.status != thread_status::repeats && (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
     result_.counts.longest = std::max(result_.counts.longest, longest);
     finish(g, ended, stuck, property_);
   }
 
-  static constexpr int longest_poll = 8;  ///< events of a loop's round that are looked ahead
-
   const check_property& property_;
   check_options options_;
+  std::mt19937_64 random_{};
   std::vector<std::unique_ptr<graph>> graphs_{};
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -95,6 +96,31 @@ struct graph {
     }
   }
 };
+
+/// Copies to `to` the first `keep[t]` events of each thread t of `from`. `never` is left out of its location's order in any case.
+inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep, const graph_event* never) {
+  const auto kept = [&](const graph_event* e) { return e != never && e->number < keep[static_cast<std::size_t>(e->thread)]; };
+  to.threads.resize(from.threads.size());
+  to.next_stamp = from.next_stamp;
+  to.sequential_fences = 0;
+  for (std::size_t t = 0; t < from.threads.size(); ++t) {
+    const thread_line& line = from.threads[t];
+    to.threads[t].events.assign(line.events.begin(), line.events.begin() + keep[t]);
+    to.threads[t].states.assign(line.states.begin(), line.states.begin() + keep[t] + 1);
+    for (const graph_event* e : to.threads[t].events) {
+      to.sequential_fences += e->sequential ? 1 : 0;
+    }
+  }
+  to.order.resize(from.order.size());
+  to.reads.resize(from.reads.size());
+  for (std::size_t l = 0; l < from.order.size(); ++l) {
+    to.order[l].clear();
+    to.reads[l].clear();
+    std::copy_if(from.order[l].begin(), from.order[l].end(), std::back_inserter(to.order[l]),
+                 [&](const graph_event* e) { return e == nullptr || kept(e); });
+    std::copy_if(from.reads[l].begin(), from.reads[l].end(), std::back_inserter(to.reads[l]), kept);
+  }
+}
 
 /// Whether `x` precedes what `clock` is the clock of.
 [[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {

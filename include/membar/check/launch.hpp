@@ -10,16 +10,57 @@
 #include <membar/model/array.hpp>
 #include <membar/model/error.hpp>
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::checker {
+
+namespace detail {
+
+/// A mangled name as the demangler spells it; another name as it is.
+[[nodiscard]] inline std::string plain_name(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+                                                     std::free);
+  return status == 0 && plain != nullptr ? plain.get() : mangled;
+}
+
+/// A name in C++ without blanks, its return type and its parameters: "worker<3>" of "void worker<3>(unsigned int*)".
+[[nodiscard]] inline std::string source_name(const std::string& mangled) {
+  std::string text = plain_name(mangled);
+  int depth = 0;
+  std::size_t begin = 0;
+  std::size_t end = text.size();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && text[i] == '(' && text.substr(i, 21) != "(anonymous namespace)") {
+      end = i;
+      break;
+    }
+    depth += text[i] == '<' || text[i] == '(' ? 1 : text[i] == '>' || text[i] == ')' ? -1 : 0;
+    begin = depth == 0 && text[i] == ' ' ? i + 1 : begin;
+  }
+  text = text.substr(begin, end - begin);
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+/// A variable of a function as its source names it: "cells" of "sum<3>(unsigned int)::cells".
+[[nodiscard]] inline std::string variable_name(const std::string& mangled) {
+  const std::string text = plain_name(mangled);
+  const std::size_t last = text.rfind("::");
+  return last == std::string::npos ? text : text.substr(last + 2);
+}
+
+}  // namespace detail
 
 /// The most threads of a checked program.
 inline constexpr int most_threads = 64;
@@ -97,7 +138,7 @@ inline int add_launch(program& p, const launch_request& request) {
       const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
       const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
       if (bytes != 0 && !known) {
-        p.memory.push_back({variable.name + " of block " + std::to_string(number),
+        p.memory.push_back({detail::variable_name(variable.name) + " of block " + std::to_string(number),
                             shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
                             bytes,
                             false,

@@ -5,6 +5,7 @@
 
 #include <membar/check/decode.hpp>
 #include <membar/check/instruction.hpp>
+#include <membar/check/stack_arena.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
@@ -13,60 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
 namespace membar::inline v0_2::checker {
-
-/// Memory that is given back in the reverse order in which it was taken.
-class stack_arena {
- public:
-  struct mark {
-    std::size_t chunk = 0;
-    std::size_t used = 0;
-  };
-
-  /// `bytes` bytes, aligned for any number.
-  [[nodiscard]] void* take(std::size_t bytes) {
-    bytes = (bytes + 15) / 16 * 16;
-    if (chunks_.empty() || at_.used + bytes > chunks_[at_.chunk].bytes) {
-      if (!chunks_.empty()) {
-        ++at_.chunk;
-      }
-      at_.used = 0;
-      if (at_.chunk < chunks_.size() && chunks_[at_.chunk].bytes < bytes) {
-        chunks_.resize(at_.chunk);
-      }
-      if (at_.chunk == chunks_.size()) {
-        const std::size_t size = std::max<std::size_t>(bytes, std::size_t{1} << 20U);
-        chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
-      }
-    }
-    void* const result = chunks_[at_.chunk].memory.get() + at_.used;
-    at_.used += bytes;
-    return result;
-  }
-
-  [[nodiscard]] mark here() const noexcept { return at_; }
-  void release(mark to) noexcept { at_ = to; }
-  /// The memory held, in bytes.
-  [[nodiscard]] std::size_t held() const noexcept {
-    std::size_t sum = 0;
-    for (const chunk& c : chunks_) {
-      sum += c.bytes;
-    }
-    return sum;
-  }
-
- private:
-  struct chunk {
-    std::unique_ptr<std::byte[]> memory;
-    std::size_t bytes = 0;
-  };
-  std::vector<chunk> chunks_{};
-  mark at_{};
-};
 
 /// What a thread is given at its launch, and where it runs.
 struct thread_context {
@@ -141,6 +92,7 @@ inline constexpr std::uint64_t frozen_time = 1;
 enum class thread_status : std::uint8_t {
   at_event,        ///< its next instruction is an event
   waiting,         ///< it went once around a loop that only reads, and nothing has changed for it
+  repeats,         ///< it did, and is where one read before the loop's last round would have brought it with a later value
   ended,           ///< it has left its kernel
   trapped,         ///< it has executed `trap`, or an assertion failed
   endless,         ///< it is in a loop without an event that never ends
@@ -162,6 +114,13 @@ struct nobody {
   }
 };
 
+/// A value of up to 128 bits.
+struct wide_value {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
+};
+
 /// A thread between two events. It is followed in memory by its registers and its local memory.
 struct thread_state {
   /// When a thread came to a place that jumps lead back to.
@@ -170,17 +129,20 @@ struct thread_state {
     std::uint32_t effects = 0;
     std::int32_t events = 0;
     const thread_state* then = nullptr;
+    const thread_state* before = nullptr;  ///< its last event before; null if there is none
   };
 
   std::int32_t pc = 0;
   std::int32_t events = 0;      ///< how many it has had
-  std::int32_t waits_from = 0;  ///< `waiting`: the first event of the loop's last round
+  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`: the first event of the loop's last round
   std::uint32_t effects = 0;    ///< how many events changed something
   std::uint8_t part = 0;        ///< of an instruction of several events: which is next
   thread_status status = thread_status::at_event;
   bool clock_read = false;  ///< since the last event
   std::uint64_t old_low = 0;
   std::uint64_t old_high = 0;
+  const thread_state* previous = nullptr;  ///< the state before the last event
+  wide_value seen{};                       ///< what that event read
   std::array<arrival, 4> arrivals{};
   std::uint32_t next_arrival = 0;
 
@@ -188,13 +150,6 @@ struct thread_state {
   [[nodiscard]] const std::uint64_t* words() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
 };
 static_assert(std::is_trivially_copyable_v<thread_state> && sizeof(thread_state) % alignof(std::uint64_t) == 0);
-
-/// A value of up to 128 bits.
-struct wide_value {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
-};
 
 /// Executes one thread.
 class machine {
@@ -245,6 +200,8 @@ class machine {
     const instruction& i = at(*s);
     ++s->events;
     s->clock_read = false;
+    s->previous = &before;
+    s->seen = seen;
     switch (i.code) {
       case op::load:
         put(*s, i.to[s->part], i.type, seen);
@@ -403,7 +360,49 @@ class machine {
     return std::memcmp(s.words() + kernel().words, then.words() + kernel().words, 2 * local_bytes()) == 0;
   }
 
+  /// Stops where a loop begins.
+  struct until {
+    std::int32_t pc;
+    [[nodiscard]] watched operator()(const thread_state& s, const instruction&, bool) const noexcept {
+      return s.pc == pc ? watched::stops : watched::goes_on;
+    }
+  };
+
+  /// Whether the read before the round that ends in `s` would have brought the thread here at once, had it seen what a read of
+  /// the round has seen of the same memory; and would have ordered no more than that one did.
+  [[nodiscard]] bool could_have_come_at_once(thread_state& s, const thread_state::arrival& mine) const {
+    const auto reads = [&](const thread_state& o) {
+      const instruction& i = at(o);
+      return i.elements == 1 && o.part == 0 && (i.code == op::load || i.code == op::atomic);
+    };
+    if (mine.before == nullptr || mine.before->status != thread_status::at_event || !reads(*mine.before)) {
+      return false;
+    }
+    const std::uint64_t where = address(*mine.before);
+    const instruction& early = at(*mine.before);
+    const auto as_strong = [&](const instruction& late) {
+      return late.bytes == early.bytes && (!early.strong || (late.strong && late.scope >= early.scope)) &&
+             (!model::acquires(early.order) || model::acquires(late.order));
+    };
+    const thread_state* after = &s;
+    for (int n = s.events; n > mine.events; --n) {
+      const thread_state& o = *after->previous;
+      if (reads(o) && address(o) == where && as_strong(at(o))) {
+        const stack_arena::mark mark = arena_->here();
+        const thread_state* const other = step(*mine.before, after->seen, until{s.pc});
+        const bool found = other->pc == s.pc && other->part == 0 && same(s, *other);
+        arena_->release(mark);
+        if (found) {
+          return true;
+        }
+      }
+      after = &o;
+    }
+    return false;
+  }
+
   /// The thread is where a jump leads back to. True if it has only waited since it was here.
+  template <bool MayRepeat>
   [[nodiscard]] bool only_waited(thread_state& s) const {
     thread_state::arrival* mine = nullptr;
     for (thread_state::arrival& a : s.arrivals) {
@@ -416,12 +415,19 @@ class machine {
                                           : thread_status::endless;
       return true;
     }
+    if constexpr (MayRepeat) {
+      if (mine != nullptr && mine->effects == s.effects && mine->events != s.events && could_have_come_at_once(s, *mine)) {
+        s.waits_from = mine->events;
+        s.status = thread_status::repeats;
+        return true;
+      }
+    }
     if (mine == nullptr) {
       mine = &s.arrivals[s.next_arrival++ % s.arrivals.size()];
     }
     auto* const copy = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(copy), &s, bytes());
-    *mine = {s.pc, s.effects, s.events, copy};
+    *mine = {s.pc, s.effects, s.events, copy, s.previous};
     return false;
   }
 
@@ -433,7 +439,7 @@ class machine {
         s.status = thread_status::at_event;
         return;
       }
-      if (i.head && only_waited(s)) {
+      if (i.head && only_waited<std::is_same_v<Watch, nobody>>(s)) {
         return;
       }
       const bool runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;

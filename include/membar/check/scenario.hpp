@@ -18,8 +18,6 @@
 #include <membar/check/ptx_reader.hpp>
 #include <membar/model/error.hpp>
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -277,28 +275,6 @@ class scenario_reader {
   int line_ = 0;
 };
 
-/// A name in C++ without blanks, its return type and its parameters: "worker<3>" of "void worker<3>(unsigned int*)".
-[[nodiscard]] inline std::string source_name(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
-                                                     std::free);
-  std::string text = status == 0 && plain != nullptr ? plain.get() : mangled;
-  int depth = 0;
-  std::size_t begin = 0;
-  std::size_t end = text.size();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (depth == 0 && text[i] == '(' && text.substr(i, 21) != "(anonymous namespace)") {
-      end = i;
-      break;
-    }
-    depth += text[i] == '<' || text[i] == '(' ? 1 : text[i] == '>' || text[i] == ')' ? -1 : 0;
-    begin = depth == 0 && text[i] == ' ' ? i + 1 : begin;
-  }
-  text = text.substr(begin, end - begin);
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
-}
-
 }  // namespace detail
 
 /// Reads a scenario. Throws `model::error` with the line.
@@ -371,7 +347,9 @@ struct prepared_scenario {
     launch_request request = l.request;
     std::shared_ptr<const kernel_code>& code = kernels[kernel->name];
     if (code == nullptr) {
-      code = std::make_shared<kernel_code>(decode_kernel(module, layout, *kernel));
+      kernel_code decoded = decode_kernel(module, layout, *kernel);
+      decoded.name = detail::source_name(kernel->name);
+      code = std::make_shared<kernel_code>(std::move(decoded));
     }
     request.kernel = code;
     if (l.arguments.size() != code->parameters.size()) {

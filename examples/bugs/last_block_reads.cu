@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The last block of a grid adds up what all have written, with a fence before the counter and none after (pytorch #128455).
+
+/// The last block has two threads that read, as the blocks of a reduction do: one does the atomic operation for both.
+template <bool Mended>
+__global__ void reduce_in_two_stages(unsigned* partial, unsigned* count, unsigned* sum) {
+  __shared__ bool last;
+  partial[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(count, 1U) == gridDim.x - 1;
+    if constexpr (Mended) {
+      __threadfence();
+    }
+  }
+  __syncthreads();
+  if (last) {
+    for (unsigned b = 0; b < gridDim.x; ++b) {
+      sum[threadIdx.x] += partial[b * blockDim.x + threadIdx.x];
+    }
+  }
+}
+template __global__ void reduce_in_two_stages<false>(unsigned*, unsigned*, unsigned*);
+template __global__ void reduce_in_two_stages<true>(unsigned*, unsigned*, unsigned*);

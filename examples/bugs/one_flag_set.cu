@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two GPUs meet again and again by one flag each, and wait for exactly the number of the round (vllm #8410).
+#include "spin.cuh"
+
+#include <membar/load_store.cuh>
+
+/// The flag of a fast peer runs one round ahead. With two flags in turn it runs ahead in the other one.
+template <bool Mended>
+__global__ void meet_repeatedly(unsigned* flags, int self, unsigned rounds, unsigned* late) {
+  using membar::thread_scope;
+  for (unsigned r = 1; r <= rounds; ++r) {
+    unsigned* const set = flags + (Mended ? 2 * (r % 2) : 0);
+    membar::store<thread_scope::system>(&set[1 - self], r, membar::release);
+    if (!spin(late, [&] { return membar::load<thread_scope::system>(&set[self], membar::acquire) == r; })) {
+      return;
+    }
+  }
+}
+template __global__ void meet_repeatedly<false>(unsigned*, int, unsigned, unsigned*);
+template __global__ void meet_repeatedly<true>(unsigned*, int, unsigned, unsigned*);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An all-reduce whose data are its flags, issued from two streams at once on one communicator (sglang #31117).
+#include "spin.cuh"
+
+#include <membar/load_store.cuh>
+
+/// What one GPU has of a communicator. Zero in a slot means: not here yet.
+struct push_communicator {
+  unsigned slots[2];  ///< of two all-reduces in turn
+  unsigned epoch;     ///< how many all-reduces are done
+};
+
+/// Sends `value` to the peer, and waits for the peer's. Then the slot is cleared, for the all-reduce after the next.
+extern "C" __global__ void push_and_add(push_communicator* communicators, int self, unsigned value, unsigned* sum,
+                                        unsigned* late) {
+  using membar::relaxed, membar::thread_scope;
+  push_communicator& mine = communicators[self];
+  const unsigned epoch = membar::load<thread_scope::system>(&mine.epoch, relaxed);
+  unsigned* const slot = &mine.slots[epoch % 2];
+  membar::store<thread_scope::system>(&communicators[1 - self].slots[epoch % 2], value, relaxed);
+  unsigned other = 0;
+  if (!spin(late, [&] { return (other = membar::load<thread_scope::system>(slot, relaxed)) != 0; })) {
+    return;
+  }
+  membar::store<thread_scope::system>(slot, 0U, relaxed);
+  membar::store<thread_scope::system>(&mine.epoch, epoch + 1, relaxed);
+  *sum = value + other;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The answers in docs/bugs.md are what membar-check prints, and the litmus tests beside the kernels show the outcomes.
+
+usage: bugs_test.py <membar-check> <membar-litmus> [--write]
+
+A block ```text of the page begins with the name of a bug. The block is compared with the statuses of the bug's scenarios and with the
+finding; with --write it is replaced by them.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUGS = ROOT / "examples" / "bugs"
+PAGE = ROOT / "docs" / "bugs.md"
+BLOCK = re.compile(r"```text\n(\w+)\b.*?\n?```", re.S)
+NO_FAULT = {"one_fence"}  # a report that does not hold
+ONE_THREAD = {"channel_bounds"}  # what one thread does alone is no litmus test
+
+
+def answers(check, name):
+    """The lines of the page for a bug: file and status of each scenario, and below it the finding."""
+    kinds = [""] if name in NO_FAULT else [".wrong", ".mended"]
+    done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=BUGS, capture_output=True, text=True)
+    lines = []
+    for line in done.stdout.split("\n"):
+        if "\t" in line and not line.startswith(" "):
+            lines.append("\t".join(line.split("\t")[:2]))
+        elif lines and "\t" in lines[-1] and line.startswith("  "):
+            lines.append(line)  # the first line below the status says what was found
+    kept = []
+    for line in lines:
+        if "\t" in line or "\t" in kept[-1]:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def main():
+    check, litmus = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+    wrong, told = [], PAGE.read_text(encoding="utf-8")
+
+    def compared(block):
+        name = block[1]
+        now = f"```text\n{answers(check, name)}\n```"
+        if now != block[0]:
+            wrong.append(f"{name}: the page has\n{block[0]}\nand it should have\n{now}")
+        statuses = [line.split("\t")[1] for line in now.split("\n") if "\t" in line]
+        if name in NO_FAULT:
+            right = statuses == ["verified"]
+        else:
+            right = len(statuses) == 2 and statuses[0] in ("race", "violated", "hang", "out of bounds") and statuses[1] == "verified"
+        if not right:
+            wrong.append(f"{name}: the wrong kernel must be found out and the mended one verified, and the statuses are {statuses}")
+        return now
+
+    names = {path.stem for path in BUGS.glob("*.cu")}
+    on_page = [block[1] for block in BLOCK.finditer(told)]
+    new = BLOCK.sub(compared, told)
+    if sorted(on_page) != sorted(names):
+        wrong.append(f"on the page and not here, or the reverse, or twice: {sorted(on_page)} {sorted(names)}")
+    if sys.argv[3:] == ["--write"]:
+        PAGE.write_text(new, encoding="utf-8")
+    tests = {path.stem for path in BUGS.glob("*.litmus")}
+    if tests != names - NO_FAULT - ONE_THREAD:
+        wrong.append(f"bugs without a litmus test, or the reverse: {sorted(tests ^ (names - NO_FAULT - ONE_THREAD))}")
+    done = subprocess.run([litmus, "verdict", BUGS], capture_output=True, text=True)
+    verdicts = [line.split("\t")[1] for line in done.stdout.split("\n") if "\t" in line]
+    if done.returncode != 0 or len(verdicts) != len(tests) or set(verdicts) != {"1"}:
+        wrong.append(f"the litmus tests: {done.stdout}{done.stderr}")
+    print(f"{len(names)} bugs, {len(tests)} litmus tests, {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
