@@ -46,10 +46,8 @@ struct event_structure {
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
   relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
   relation before_fence;      ///< access -> proxy fences of its proxy in its block
-  relation
-      boundary_after;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has after its thread
-  relation
-      boundary_before;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has before its thread
+  relation boundary_after;    ///< event -> events of threads that the CUDA API has after its thread
+  relation boundary_before;   ///< event -> events of threads that the CUDA API has before its thread
   relation morally_strong;
   relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
@@ -150,12 +148,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     if (x_memory && x.via == proxy::generic) {
       f.generic_memory |= only(i);
     }
-    if (x_memory && x.via == proxy::read_only) {
-      f.read_only |= only(i);
-    }
-    if (x_memory && x.via == proxy::async) {
-      f.async_proxy |= only(i);
-    }
+    f.read_only |= x.via == proxy::read_only ? only(i) : 0;
+    f.async_proxy |= x.via == proxy::async ? only(i) : 0;
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =
@@ -172,40 +166,36 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       if (x_memory && contains(f.memory, j)) {
         if (x.physical == y.physical) {
           f.overlap.add(i, j);
-          f.one_address_each = f.one_address_each && (x.thread < 0 || y.thread < 0 || x.address == y.address);
+          f.one_address_each = f.one_address_each && x.address == y.address;
           f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
-        }
-        if (x.physical == y.physical && (x.address == y.address || !rules.holds(rule::addresses_are_apart))) {
-          f.same_address.add(i, j);
+          if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
+            f.same_address.add(i, j);
+          }
         }
         if (x.via == y.via && one_block) {
           f.same_proxy_block.add(i, j);
         }
       }
-      if (x_memory && (x.via == proxy::read_only || x.via == proxy::async) && y.thread >= 0) {
-        for (const api_edge& edge : program.api) {
-          if (x.thread == edge.before && y.thread == edge.after) {
-            f.boundary_after.add(i, j);
-          }
-          if (y.thread == edge.before && x.thread == edge.after) {
-            f.boundary_before.add(i, j);
-          }
+      for (const api_edge& edge : program.api) {
+        if (x.thread == edge.before && y.thread == edge.after) {
+          f.boundary_after.add(i, j);
+          f.boundary_before.add(j, i);
         }
       }
-      if (contains(f.proxy_fences, i) && contains(f.memory, j) && y.thread >= 0 && joins(rules, program, x, y) &&
+      if (contains(f.proxy_fences, i) && contains(f.memory, j) && joins(rules, program, x, y) &&
           (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
         f.after_fence.add(i, j);
         f.before_fence.add(j, i);
       }
     }
-    f.dependency[i] = 0;
   }
-  // where all sizes are the same, these pairs are morally strong, and other axioms say no less
+  // where all sizes are the same, these pairs are morally strong: axiom Atomicity is then all that the ISA asks of them
   if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
     for (int i = 0; i < f.count; ++i) {
-      for (int j = 0; j < f.count; ++j) {
-        if (i != j && serial_atomics(rules, program, at(events, i), at(events, j))) {
+      for (int j = 0; j < i; ++j) {
+        if (serial_atomics(rules, program, at(events, i), at(events, j))) {
           f.serial.add(i, j);
+          f.serial.add(j, i);
         }
       }
     }
@@ -228,7 +218,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
     if (contains(strong_reads, i)) {
       event_set acquire_reads = 0;
-      for (event_set s = f.po_loc[i] & strong_reads; s != 0; s = rest(s)) {
+      for (event_set s = f.po_loc[i]; s != 0; s = rest(s)) {
         acquire_reads |= at(events, first(s)).acquires ? only(first(s)) : 0;
       }
       f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
@@ -241,8 +231,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     event_set on =
         (rules.holds(rule::data_dependency) ? e.data : 0) | (rules.holds(rule::address_dependency) ? e.addressed : 0) |
         (rules.holds(rule::control_dependency) ? e.control : 0) | (rules.holds(rule::predicate_dependency) ? e.guard : 0);
-    if (e.kind == event_kind::write && e.partner >= 0 && rules.holds(rule::update_depends_on_its_read)) {
-      on |= only(e.partner);
+    if (e.kind == event_kind::write && rules.holds(rule::update_depends_on_its_read)) {
+      on |= e.partner < 0 ? 0 : only(e.partner);
     }
     if (!rules.holds(rule::load_buffering_is_allowed)) {
       for (int j = 0; j < i; ++j) {
@@ -260,14 +250,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.base = f.po;
   }
   if (rules.holds(rule::api_order_synchronizes)) {
-    for (const api_edge& edge : program.api) {
-      for (int i = 0; i < f.count; ++i) {
-        for (int j = 0; j < f.count; ++j) {
-          if (at(events, i).thread == edge.before && at(events, j).thread == edge.after) {
-            f.base.add(i, j);
-          }
-        }
-      }
+    for (int i = 0; i < f.count; ++i) {
+      f.base[i] |= f.boundary_after[i];
     }
   }
   order_asynchronous(f, rules, program, events);
