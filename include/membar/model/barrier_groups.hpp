@@ -190,7 +190,7 @@ class barrier_groups {
         }
       }
       for (event_set earlier = facts_.barriers; earlier != 0; earlier = rest(earlier)) {
-        if (starts_before(first(earlier), arrival)) {
+        if (facts_.po.holds(first(earlier), start_of(arrival))) {
           waiting_[first(earlier)] |= waits;
         }
       }
@@ -323,10 +323,9 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Whether an event of a thread's own comes before another one, or before the instruction that starts it.
-  [[nodiscard]] constexpr bool starts_before(int earlier, int later) const noexcept {
-    const int issue = at_event(later).issue;
-    return at_event(earlier).issue < 0 && facts_.po.holds(earlier, issue < 0 ? later : issue);
+  // The event whose place in program order is that of `index`: of an asynchronous operation, the instruction that starts it.
+  [[nodiscard]] constexpr int start_of(int index) const noexcept {
+    return at_event(index).issue < 0 ? index : at_event(index).issue;
   }
 
   // What an update adds to the transactions of its phase.
@@ -337,15 +336,12 @@ class barrier_groups {
   // Whether `left` can come in an order in which only the last one completes the phase or, if `completes` is false, none does. A
   // phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase Completion of the mbarrier object".
   [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const noexcept {
+    const event_set later = facts_.po.image(left);
     for (event_set s = left; s != 0; s = rest(s)) {
       const int next = first(s);
-      bool free = true;
-      for (event_set o = left & ~only(next); o != 0; o = rest(o)) {
-        free = free && !starts_before(first(o), next);
-      }
       const int arrivals = pending - at_event(next).arrivals;
       const int bytes = transactions + transaction(at_event(next));
-      if (!free || arrivals < 0) {
+      if (contains(later, start_of(next)) || arrivals < 0) {
         continue;
       }
       const event_set others = left & ~only(next);
@@ -354,7 +350,7 @@ class barrier_groups {
         return true;
       }
     }
-    return left == 0 && !completes;
+    return left == 0;
   }
 
   // Phases of the expected number of arrivals, whose transactions add up to 0, in every order that program order allows.
@@ -398,11 +394,10 @@ class barrier_groups {
 
   // `members` complete the phase, and `waits` wait for it.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits) {
-    for (event_set s = left; s != 0; s = rest(s)) {
-      for (event_set m = contains(members, first(s)) ? 0 : members; m != 0; m = rest(m)) {
-        if (at_event(first(s)).arrives && starts_before(first(s), first(m))) {
-          return true;  // an earlier update of the same thread is in no later phase
-        }
+    const event_set later = facts_.po.image(left & ~members);
+    for (event_set m = members; m != 0; m = rest(m)) {
+      if (contains(later, start_of(first(m)))) {
+        return true;  // an earlier update of the same thread is in no later phase, and no earlier wait is for this one
       }
     }
     const scoped_edges restored(*this);

@@ -36,7 +36,6 @@ struct event_structure {
   event_set acquire_fences = 0;
   event_set release_fences = 0;
   bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
-  bool has_dependencies = false;
   bool has_mixed_sizes = false;
 
   relation po;                ///< program order, transitive
@@ -68,8 +67,7 @@ template <class Rules>
   if (fence.via != access.via) {
     return false;
   }
-  if (access.via != proxy::async || fence.space == state_space::generic ||
-      !rules.holds(rule::proxy_fence_is_of_its_state_space)) {
+  if (fence.space == state_space::generic || !rules.holds(rule::proxy_fence_is_of_its_state_space)) {
     return true;
   }
   const int owner = at(program.locations, access.location).owner;
@@ -89,54 +87,27 @@ template <class Rules>
 constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
   f = event_structure{};
   f.count = count_of(events);
-  event_set strong_reads = 0;
-  event_set strong_writes = 0;
+  event_set strong = 0;
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     const event_set me = only(i);
-    switch (e.kind) {
-      case event_kind::read:
-        f.reads |= me;
-        strong_reads |= e.strong ? me : 0;
-        break;
-      case event_kind::write:
-        f.writes |= me;
-        strong_writes |= e.strong ? me : 0;
-        break;
-      case event_kind::fence: {
-        const bool sc = e.sequential && rules.holds(rule::sc_fence_is_a_release_and_an_acquire);
-        const bool both = e.acquires && e.releases && !e.sequential;
-        f.acquire_fences |= sc || both || (e.acquires && !e.sequential) ||
-                                    (e.releases && !e.sequential && !rules.holds(rule::release_fence_is_no_acquire))
-                                ? me
-                                : 0;
-        f.release_fences |= sc || both || (e.releases && !e.sequential) ||
-                                    (e.acquires && !e.sequential && !rules.holds(rule::acquire_fence_is_no_release))
-                                ? me
-                                : 0;
-        break;
-      }
-      case event_kind::grid_wait:  // the boundary of a kernel is a fence of all proxies
-        f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? me : 0;
-        break;
-      case event_kind::proxy_fence:
-        f.proxy_fences |= me;
-        f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? me : 0;
-        break;
-      case event_kind::barrier:
-        f.barriers |= me;
-        break;
-      case event_kind::sent:
-        f.sent |= me;
-        break;
-      case event_kind::received:
-        f.received |= me;
-        break;
-      case event_kind::issue:
-      case event_kind::commit:
-      case event_kind::group_wait:
-        break;
+    const auto if_kind = [&](event_kind kind) { return e.kind == kind ? me : event_set{0}; };
+    f.reads |= if_kind(event_kind::read);
+    f.writes |= if_kind(event_kind::write);
+    f.barriers |= if_kind(event_kind::barrier);
+    f.sent |= if_kind(event_kind::sent);
+    f.received |= if_kind(event_kind::received);
+    f.proxy_fences |= if_kind(event_kind::proxy_fence);
+    // the boundary of a kernel is a fence of all proxies
+    f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? if_kind(event_kind::grid_wait) : 0;
+    f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? if_kind(event_kind::proxy_fence) : 0;
+    if (!e.sequential || rules.holds(rule::sc_fence_is_a_release_and_an_acquire)) {
+      f.acquire_fences |=
+          e.acquires || (e.releases && !rules.holds(rule::release_fence_is_no_acquire)) ? if_kind(event_kind::fence) : 0;
+      f.release_fences |=
+          e.releases || (e.acquires && !rules.holds(rule::acquire_fence_is_no_release)) ? if_kind(event_kind::fence) : 0;
     }
+    strong |= e.strong ? me : 0;
     f.asynchronous |= e.issue >= 0 ? me : 0;
     f.initial |= e.thread < 0 ? me : 0;
   }
@@ -209,14 +180,14 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     // release-pattern = [W.release] ; po-loc? ; [strong W]  ∪  [F.{release,acq_rel,sc}] ; po ; [strong W]
     if (e.kind == event_kind::write && e.releases && e.strong) {
       f.release_pattern[i] = (rules.holds(rule::release_write) ? only(i) : 0) |
-                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong_writes : 0);
+                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong & f.writes : 0);
     }
     if (contains(f.release_fences, i) && rules.holds(rule::release_fence)) {
-      f.release_pattern[i] = f.po[i] & strong_writes;
+      f.release_pattern[i] = f.po[i] & strong & f.writes;
     }
     f.release_starts |= f.release_pattern[i] != 0 ? only(i) : 0;
     // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
-    if (contains(strong_reads, i)) {
+    if (contains(f.reads & strong, i)) {
       event_set acquire_reads = 0;
       for (event_set s = f.po_loc[i]; s != 0; s = rest(s)) {
         acquire_reads |= at(events, first(s)).acquires ? only(first(s)) : 0;
@@ -239,7 +210,6 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
         on |= f.po.holds(j, i) ? only(j) : 0;
       }
     }
-    f.has_dependencies = f.has_dependencies || on != 0;
     for (; on != 0; on = rest(on)) {
       f.dependency.add(first(on), i);
     }
