@@ -209,6 +209,9 @@ inline std::vector<loop> waiting_loops() {
       {"a compare-and-swap of a value with itself",
        looping({"st.relaxed.gpu x, 0", "st.relaxed.gpu x, 2"}, {"L:", "atom.relaxed.gpu.cas r0, x, 1, 1", "ble r0, 1, L"},
                "x=1; y=0;")},
+      {"a load in each iteration of a loop that works",
+       looping({"st.relaxed.gpu x, 1"},
+               {"L:", "ld.relaxed.gpu r1, x", "bne r1, 1, L", "st.relaxed.gpu y, 1", "add r0, r0, 1", "blt r0, 2, L"})},
       {"an exchange, compared the other way round",
        looping({"st.relaxed.gpu x, 0"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne 0, r0, L"}, "x=1; y=0;")},
       {"an exchange beside a store of a register that nothing sets",
@@ -320,9 +323,10 @@ inline std::vector<loop> other_working_loops() {
 struct racing_program {
   const char* rows;
   const char* race;  ///< what races; empty: nothing
+  const char* state = "x=0; y=0;";
 
   [[nodiscard]] litmus_test test() const {
-    return read_litmus("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + std::string(rows) +
+    return read_litmus("PTX t\n{ " + std::string(state) + " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + rows +
                        " ;\nexists (true)\n");
   }
 };
@@ -364,6 +368,12 @@ inline const racing_program racing_programs[] = {
     // an update beside a weak store of the same thread and another thread's update
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
+    // a copy and its own thread, which waits for it or not
+    {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
+     "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
+    {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "
+     "|",
+     "", "x=0; y=0; s @ shared;"},
 };
 
 }  // namespace membar_test

@@ -307,7 +307,8 @@ TEST(verdicts, a_visitor_sees_what_each_read_returns) {
                               "st.relaxed.gpu x, 1 | ld.relaxed.gpu r0, y;\nst.relaxed.gpu y, 2 | ld.relaxed.gpu r1, x;\n"
                               "exists (x == 1)";
   const std::string shuffling =
-      "PTX t\n{ x=5; }\nP0@cta 0,gpu 0;\nld.weak r1, x;\nshfl.sync.idx.b32 r0, r1, 0, 31, 0x1;\nexists (x == 5)";
+      "PTX t\n{ x=5; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\nld.weak r1, x | mov r1, 7;\n"
+      "shfl.sync.bfly.b32 r0, r1, 1, 31, 0x3 | shfl.sync.bfly.b32 r0, r1, 1, 31, 0x3;\nexists (P0:r0 == 7)";
   for (const std::uint64_t few : {std::uint64_t{256}, std::uint64_t{0}}) {
     EXPECT_EQ(ends(adding, few), 3U) << few;
     EXPECT_EQ(ends(passing, few), 4U) << few;

@@ -160,12 +160,17 @@ class enumerator final : private memory_apart {
   // Whether a morally strong update has the same source. Axiom Atomicity forbids that, whichever of the two writes comes first,
   // if both are morally strong with the source or it is a first write.
   [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
-    const int write = events_[read].partner;
-    if (write < 0 || (!contains(facts_.initial, source) && !facts_.morally_strong.holds(source, write))) {
+    // the read of an update is morally strong with what its write is morally strong with
+    if (write_of(read) == 0 || (!contains(facts_.initial, source) && !facts_.morally_strong.holds(source, read))) {
       return false;
     }
     const event_set rivals = contains(facts_.initial, source) ? facts_.writes : facts_.morally_strong[source];
-    return (updates_[source] & facts_.morally_strong[write] & rivals) != 0;
+    return (updates_[source] & facts_.morally_strong[read] & rivals) != 0;
+  }
+
+  // The write of the update that a read is half of, or nothing.
+  [[nodiscard]] constexpr event_set write_of(int read) const noexcept {
+    return events_[read].partner < 0 ? 0 : only(events_[read].partner);
   }
 
   constexpr void count_step() {
@@ -233,7 +238,7 @@ class enumerator final : private memory_apart {
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
-    const event_set update = events_[read].partner < 0 ? 0 : only(events_[read].partner);
+    const event_set update = write_of(read);
     at(candidate_.source, read) = source;
     assigned_ |= only(read);
     updates_[source] |= update;
