@@ -6,8 +6,8 @@ usage: figures.py [--check] [--root FOLDER]
 
 A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
-that rule are in OLDER, a list that only gets shorter. --check writes nothing, and fails if a page is out of date or a result names no
-headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
+that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
+list. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
 """
 import argparse
 import json
@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT / "bench" / "common"))
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
+MEASUREMENTS = "docs/measurements/README.md"
+LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
@@ -51,8 +53,11 @@ class Results:
 
     def sources(self):
         """A line that names the files of the last table, and the headers they were made with."""
-        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {self.read(name)['context']['include']}"
-                for name in self._used]
+        def headers(name):
+            told = self.read(name)["context"]["include"]
+            return f"[{told}](measurements/README.md#{LIST})" if told == NOT_RECORDED else told
+
+        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
 
@@ -145,7 +150,19 @@ def questions(results):
              f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
 
 
-TABLES = {"docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions}}
+def older_results(results):
+    lines = []
+    for machine, names in OLDER.items():
+        for name in names:
+            told = results.read(f"{machine}/{name}")
+            context = told.get("context", told)
+            lines.append([f"[{machine}/{name}]({machine}/{name}.json)", context.get("date", "not recorded")[:10],
+                          context.get("membar_version", "not recorded")])
+    return table(["result", "date", "version of membar"], lines)
+
+
+TABLES = {MEASUREMENTS: {"older results": older_results},
+          "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions}}
 
 
 def filled(page, text, results, tables):
@@ -154,7 +171,9 @@ def filled(page, text, results, tables):
         parts = text.split(begin)
         if len(parts) != 2 or end not in parts[1]:
             raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
-        text = f"{parts[0]}{begin}\n{made(results)}\n\n{results.sources()}\n{end}{parts[1].split(end, 1)[1]}"
+        body = made(results)
+        sources = "" if page == MEASUREMENTS else f"\n{results.sources()}\n"
+        text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
     return text
 
 
@@ -174,13 +193,24 @@ def unnamed(folder):
     yield from (f"{name} is in OLDER in figures.py and has no result: take it out" for name in sorted(older))
 
 
+def unsaid(root):
+    """Pages that link to a result that names no headers, and do not say so."""
+    older = [f"{machine}/{name}.json" for machine, names in OLDER.items() for name in names]
+    for page in sorted(root.glob("docs/**/*.md")):
+        text = page.read_text(encoding="utf-8")
+        links = re.findall(r"\]\(([^)#]+\.json)\)", text)
+        to = sorted({name for name in older for link in links if f"measurements/{name}" in (page.parent / link).resolve().as_posix()})
+        if to and page != root / MEASUREMENTS and f"README.md#{LIST}" not in text:
+            yield f"{page.relative_to(root)} links to {', '.join(to)}, and not to {MEASUREMENTS}#{LIST}: say that it names no headers"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     options = parser.parse_args()
     folder = options.root / "docs" / "measurements"
-    wrong = list(unnamed(folder))
+    wrong = [*unnamed(folder), *unsaid(options.root)]
     for page, tables in TABLES.items():
         path = options.root / page
         text = path.read_text(encoding="utf-8")

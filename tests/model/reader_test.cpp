@@ -53,6 +53,10 @@ TEST(reader, errors_point_at_line_and_column) {
   EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
   EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
   EXPECT_EQ(error_of("PTX t\n{ x=99999999999999999999; }\n"), "2:5 this number does not fit in 64 bits");
+  const std::string no_address = " 'b' is an mbarrier, which no address reaches: instructions on it name it";
+  const std::string accessing = " }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n" + end;
+  EXPECT_EQ(error_of("PTX t\n{ x=0; b @ mbarrier 1; P0:r0=&b;" + accessing), "2:24" + no_address);
+  EXPECT_EQ(error_of("PTX t\n{ x=0; b @ mbarrier 1; y=&b;" + accessing), "2:27" + no_address);
   EXPECT_EQ(error_of("PTX t (* open\n{ }"), "2:4 expected a thread, as in 'P0@cta 0,gpu 0', found the end of the file");
   EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
 }

@@ -19,12 +19,13 @@ using membar::model::litmus_test, membar::model::read_litmus;
 
 using column = std::vector<std::string>;
 
-/// A test of these threads, each in its own block of one GPU.
-inline litmus_test made_of(const std::vector<column>& threads, const std::string& state, const std::string& question) {
+/// A test of these threads of one GPU, each in its own block. The second one is in block `second`.
+inline litmus_test made_of(const std::vector<column>& threads, const std::string& state, const std::string& question,
+                           const std::string& second = "1") {
   std::string text = "PTX t\n{ " + state + " }\n";
   std::size_t rows = 0;
   for (std::size_t t = 0; t < threads.size(); ++t) {
-    text += (t == 0 ? " P" : " | P") + std::to_string(t) + "@cta " + std::to_string(t) + ",gpu 0";
+    text += (t == 0 ? " P" : " | P") + std::to_string(t) + "@cta " + (t == 1 ? second : std::to_string(t)) + ",gpu 0";
     rows = std::max(rows, threads[t].size());
   }
   text += ";\n";
@@ -168,9 +169,10 @@ inline std::vector<large_test> large_tests() {
 // ---- loops
 
 /// Two threads on x and y, with every register and location observed.
-inline litmus_test looping(const column& first, const column& second, const std::string& state = "x=0; y=0;") {
+inline litmus_test looping(const column& first, const column& second, const std::string& state = "x=0; y=0;",
+                           const std::string& second_block = "1") {
   return made_of({first, second}, state + " P0:r0=0; P0:r1=0; P1:r0=0; P1:r1=0;",
-                 "exists (P0:r0 == 0 /\\ P0:r1 == 0 /\\ P1:r0 == 0 /\\ P1:r1 == 0 /\\ x == 0 /\\ y == 0)");
+                 "exists (P0:r0 == 0 /\\ P0:r1 == 0 /\\ P1:r0 == 0 /\\ P1:r1 == 0 /\\ x == 0 /\\ y == 0)", second_block);
 }
 
 struct loop {
@@ -207,6 +209,14 @@ inline std::vector<loop> waiting_loops() {
       {"a compare-and-swap of a value with itself",
        looping({"st.relaxed.gpu x, 0", "st.relaxed.gpu x, 2"}, {"L:", "atom.relaxed.gpu.cas r0, x, 1, 1", "ble r0, 1, L"},
                "x=1; y=0;")},
+      {"a load in each iteration of a loop that works",
+       looping({"st.relaxed.gpu x, 1"},
+               {"L:", "ld.relaxed.gpu r1, x", "bne r1, 1, L", "st.relaxed.gpu y, 1", "add r0, r0, 1", "blt r0, 2, L"})},
+      {"an exchange, compared the other way round",
+       looping({"st.relaxed.gpu x, 0"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne 0, r0, L"}, "x=1; y=0;")},
+      {"an exchange beside a store of a register that nothing sets",
+       looping({"st.relaxed.gpu x, r7", "ld.relaxed.gpu r0, y"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
+               "x=1; y=0; P0:r7=0;")},
   };
 }
 
@@ -270,6 +280,40 @@ inline std::vector<loop> other_working_loops() {
       {"an exchange that undoes a store of a predicate",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bge r0, 1, L"},
                {"ld.relaxed.gpu r0, y", "setp.eq.s32 p, r0, 0", "add r1, p, 1", "st.relaxed.gpu x, p"}, "x=1; y=0;")},
+      {"the end of a group of copies", looping({"L:", "cp.async.commit_group", "ld.relaxed.gpu r0, x", "bne r0, 1, L"}, other)},
+      {"a wait for groups of copies", looping({"L:", "cp.async.wait_group 0", "ld.relaxed.gpu r0, x", "bne r0, 1, L"}, other)},
+      {"an exchange of another value, both through an alias",
+       looping({"L:", "atom.relaxed.gpu.exch r0, a, 1", "bne r0, 0, L"}, {"st.relaxed.gpu a, 2"},
+               "x=1; y=0; a @ generic aliases x;")},
+      {"an exchange beside a weak store of the same block",
+       looping({"L:", "atom.relaxed.cta.exch r0, x, 1", "bne r0, 0, L"}, {"st.weak x, 0"}, "x=1; y=0;", "0")},
+      {"an exchange of a surface", looping({"L:", "suatom.relaxed.gpu.exch r0, s, 1", "bne r0, 0, L"},
+                                           {"suatom.relaxed.gpu.exch r0, s, 0"}, "x=1; y=0; s @ surface aliases x;")},
+      {"an exchange beside a wider one", looping({"L:", "atom.relaxed.gpu.exch.b32 r0, x, 1", "bne r0, 0, L"},
+                                                 {"atom.relaxed.gpu.exch.b64 r0, x, 0"}, "x=1; y=0;")},
+      {"an exchange beside a store of a shuffle's predicate",
+       looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
+               {"shfl.sync.idx.b32 r1|q, 5, 0, 31, 0x1", "st.relaxed.gpu x, q"}, "x=1; y=0; P1:q=0;")},
+      {"a shuffle's predicate that an iteration may leave behind",
+       looping({"L:", "ld.relaxed.gpu r0, x", "beq r0, 1, END", "bne r0, 2, M", "shfl.sync.idx.b32 r1|q, 5, 0, 31, 0x1",
+                "goto END", "M:", "goto L", "END:", "mov r1, 0"},
+               other, "x=0; y=0; P0:q=0;")},
+      {"the address of a copy that an iteration may leave behind",
+       looping({"L:", "ld.relaxed.gpu r0, x", "bne r0, 2, M", "mov r7, r6", "M:", "bne r0, 1, L",
+                "cp.async.ca.shared.global [s], [r7], 4", "mov r7, 0"},
+               other, "x=0; y=0; s @ shared; P0:r7=&y; P0:r6=&y;")},
+      {"an exchange beside a store through the first register",
+       looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, {"st.relaxed.gpu [r7], 0"}, "P1:r7=&x; y=0; x=1;")},
+      {"an exchange beside a copy",
+       looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
+               {"cp.async.bulk.global.shared::cta.bulk_group [x], [s], 16"}, "x=1; y=0; s @ shared;")},
+      {"a loop that works from its second instruction on",
+       looping({"L:", "mov r0, 0", "M:", "bne r0, 0, N", "red.relaxed.gpu.add y, 1", "N:", "add r0, r0, 1", "blt r0, 2, M",
+                "ld.relaxed.gpu r1, x", "bne r1, 1, L"},
+               other)},
+      {"two loops of one thread", looping({"L:", "red.relaxed.gpu.add y, 1", "ld.relaxed.gpu r0, x", "bne r0, 1, L",
+                                           "M:", "red.relaxed.gpu.add y, 1", "ld.relaxed.gpu r1, x", "bne r1, 1, M"},
+                                          other)},
   };
 }
 
@@ -279,9 +323,10 @@ inline std::vector<loop> other_working_loops() {
 struct racing_program {
   const char* rows;
   const char* race;  ///< what races; empty: nothing
+  const char* state = "x=0; y=0;";
 
   [[nodiscard]] litmus_test test() const {
-    return read_litmus("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + std::string(rows) +
+    return read_litmus("PTX t\n{ " + std::string(state) + " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + rows +
                        " ;\nexists (true)\n");
   }
 };
@@ -323,6 +368,12 @@ inline const racing_program racing_programs[] = {
     // an update beside a weak store of the same thread and another thread's update
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
+    // a copy and its own thread, which waits for it or not
+    {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
+     "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
+    {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "
+     "|",
+     "", "x=0; y=0; s @ shared;"},
 };
 
 }  // namespace membar_test

@@ -167,10 +167,12 @@ void expect_an_end(const litmus_test& test, const search_options& options) {
 TEST(a_search, shows_nothing_after_a_visitor_has_ended_it) {
   search_options eager;
   eager.few_choices = 0;
-  for (const auto& path : membar_test::litmus_files(MEMBAR_LITMUS_CATALOGUE)) {
-    const litmus_test test = read_litmus(membar_test::read_text(path));
-    expect_an_end(test, {});
-    expect_an_end(test, eager);
+  for (const char* folder : {MEMBAR_LITMUS_CATALOGUE, MEMBAR_SMALL_TESTS}) {
+    for (const auto& path : membar_test::litmus_files(folder)) {
+      const litmus_test test = read_litmus(membar_test::read_text(path));
+      expect_an_end(test, {});
+      expect_an_end(test, eager);
+    }
   }
   for (const membar_test::mix& one : membar_test::compared_mixes) {
     membar_test::random_tests stream(one.seed + 1, one.shape);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,16 @@ TEST(verdicts, atomics_of_different_size_are_atomic_where_their_scopes_include_e
   EXPECT_EQ(answer("suatom.relaxed.gpu.add.u32 r0, x, 1 | red.relaxed.gpu.add.u64 x, 1", lost), undefined_race);
 }
 
+TEST(verdicts, asynchronous_updates_of_different_size_are_atomic) {
+  const std::string update = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add";
+  const std::string rows = update + ".u32 [r9], 1, [b] | " + update +
+                           ".u64 [r9], 1, [b] | mbarrier.arrive.expect_tx b, 12;\n | | mbarrier.try_wait b, 0;\n"
+                           " | | ld.weak.shared.b64 r0, t";
+  EXPECT_EQ(answer(rows, "exists (P2:r0 == 2)", "t @ shared; b @ mbarrier 1; P0:r9=&P2:t; P1:r9=&P2:t;",
+                   "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@cta 2,cluster 0,gpu 0"),
+            "1");
+}
+
 TEST(verdicts, what_a_race_of_atomics_leaves_open_has_no_verdict) {
   const std::string open =
       "mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open";
@@ -214,6 +225,95 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
                 .find("another state space"),
             std::string::npos)
       << ".shared alone is the memory of the own block";
+}
+
+TEST(verdicts, a_host_thread_reaches_no_shared_memory) {
+  const std::string handed = "st.relaxed.sys p, r2 | ld.relaxed.sys r2, p;\n | ld.weak r0, [r2]";
+  EXPECT_NE(answer(handed, "exists (P1:r0 == 1)", "x @ shared; y=0; p=&y; P0:r2=&x;", "P0@cta 0,gpu 0 | P1@host")
+                .find("shared memory of another cluster"),
+            std::string::npos);
+  const place device{};
+  place host{};
+  host.host = true;
+  EXPECT_FALSE(same_cluster(host, device));
+  EXPECT_FALSE(same_cluster(device, host));
+  EXPECT_FALSE(same_cluster(host, host));
+  EXPECT_TRUE(same_cluster(device, device));
+}
+
+TEST(verdicts, an_asynchronous_copy_reads_the_state_space_that_it_names) {
+  const auto copied = [](const std::string& from) {
+    return answer("cp.async.bulk.shared::cta.global.bulk_group [s], [r9], 16", "exists (P0:r0 == 0)",
+                  "s @ shared; z @ shared; x=0; P0:r0=0; P0:r9=&" + from + ";", "P0@cta 0,gpu 0");
+  };
+  EXPECT_NE(copied("P0:z").find("another state space"), std::string::npos) << copied("P0:z");
+  EXPECT_EQ(copied("x"), "1");
+}
+
+TEST(verdicts, the_address_of_an_asynchronous_copy_is_not_loaded) {
+  const std::string rows =
+      "ld.relaxed.gpu r0, p;\nld.relaxed.gpu r1, y;\nbeq r1, 1, COPY;\ngoto END;\nCOPY:;\n"
+      "cp.async.bulk.shared::cta.global.bulk_group [s], [r0], 16;\nEND:";
+  EXPECT_NE(answer(rows, "exists (P0:r1 == 0)", "x=0; y=0; p=&x; s @ shared;", "P0@cta 0,gpu 0")
+                .find("is in its register from the start"),
+            std::string::npos);
+}
+
+TEST(verdicts, what_nobody_sets_in_an_instruction_does_nothing) {
+  const instruction plain;
+  EXPECT_FALSE(plain.guard_negated);
+  EXPECT_FALSE(plain.source_indirect);
+  EXPECT_FALSE(plain.reduces);
+  EXPECT_FALSE(plain.reads_only);
+}
+
+/// Asks in each execution for everything that is known of it, and counts the different ends of the registers.
+struct everything_known final : execution_visitor {
+  explicit everything_known(const litmus_test& of) : test(of) {}
+  bool accept(const partial_execution& execution) override {
+    std::vector<std::int64_t> end;
+    for (int t = 0; t < count_of(test.threads); ++t) {
+      for (int r = 0; r < count_of(at(test.threads, t).registers); ++r) {
+        EXPECT_TRUE(execution.known(t, r));
+        end.push_back(execution.register_value(t, r));
+      }
+    }
+    const event_structure& facts = execution.facts();
+    for (event_set s = facts.reads | facts.received; s != 0; s = rest(s)) {
+      EXPECT_TRUE(execution.known(first(s)));
+      EXPECT_EQ(execution.value(first(s)), execution.value(at(execution.choice().source, first(s))));
+    }
+    ends.insert(end);
+    return true;
+  }
+  const litmus_test& test;
+  std::set<std::vector<std::int64_t>> ends;
+};
+
+TEST(verdicts, a_visitor_sees_what_each_read_returns) {
+  const auto ends = [](const std::string& text, std::uint64_t few) {
+    const litmus_test test = read_litmus(text);
+    everything_known visitor(test);
+    search_options options;
+    options.few_choices = few;
+    (void)enumerator(test.view().program, visitor, every_rule{}, options).run();
+    return visitor.ends.size();
+  };
+  const std::string places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0;\n";
+  const std::string adding = "PTX t\n{ y=3; x=0; }\n" + places +
+                             "atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1;\n"
+                             "ld.relaxed.gpu r1, x | ;\nexists (x == 2)";
+  const std::string passing = "PTX t\n{ x=0; y=0; }\n" + places +
+                              "st.relaxed.gpu x, 1 | ld.relaxed.gpu r0, y;\nst.relaxed.gpu y, 2 | ld.relaxed.gpu r1, x;\n"
+                              "exists (x == 1)";
+  const std::string shuffling =
+      "PTX t\n{ x=5; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\nld.weak r1, x | mov r1, 7;\n"
+      "shfl.sync.bfly.b32 r0, r1, 1, 31, 0x3 | shfl.sync.bfly.b32 r0, r1, 1, 31, 0x3;\nexists (P0:r0 == 7)";
+  for (const std::uint64_t few : {std::uint64_t{256}, std::uint64_t{0}}) {
+    EXPECT_EQ(ends(adding, few), 3U) << few;
+    EXPECT_EQ(ends(passing, few), 4U) << few;
+    EXPECT_EQ(ends(shuffling, few), 1U) << few;
+  }
 }
 
 TEST(verdicts, addresses_in_registers_reach_their_locations) {

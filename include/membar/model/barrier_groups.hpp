@@ -68,19 +68,15 @@ class barrier_groups {
     return execution_.program().threads[e.thread].where;
   }
 
-  [[nodiscard]] constexpr int physical(const event& e) const noexcept {
-    return at(execution_.program().locations, e.location).physical;
-  }
-
   // Whether two events are on one barrier.
   [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
     const event& x = at_event(x_index);
     const event& y = at_event(y_index);
-    if (x.mbarrier || y.mbarrier) {
-      return x.mbarrier && y.mbarrier && physical(x) == physical(y);
-    }
-    if (x.barrier != y.barrier) {
+    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is no mbarrier is -1
       return false;
+    }
+    if (x.mbarrier) {
+      return true;
     }
     if (x.barrier == barrier_kind::cluster) {
       return same_cluster(where(x), where(y));
@@ -131,64 +127,43 @@ class barrier_groups {
 
   // ---- one group
 
-  // Whether an arrival releases to those who wait for it.
+  // Whether arrivals of this kind of barrier synchronize with those who wait for it.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
-    if (arrival.issue >= 0) {
-      return rules_.holds(rule::completion_on_an_mbarrier_synchronizes);
-    }
-    if (arrival.arrivals == 0) {
+    if (arrival.arrivals == 0 && arrival.issue < 0) {
       return false;  // expect_tx and complete_tx alone are relaxed
     }
-    const bool holds = rules_.holds(arrival.mbarrier                         ? rule::mbarrier_synchronizes
-                                    : arrival.barrier == barrier_kind::block ? rule::block_barrier_synchronizes
-                                    : arrival.barrier == barrier_kind::warp  ? rule::warp_barrier_synchronizes
-                                                                             : rule::cluster_barrier_synchronizes);
-    if (arrival.mbarrier || arrival.barrier == barrier_kind::cluster) {
-      return holds && (arrival.releases || !rules_.holds(rule::relaxed_arrival_releases_nothing));
-    }
-    return holds;
+    return rules_.holds(arrival.issue >= 0                       ? rule::completion_on_an_mbarrier_synchronizes
+                        : arrival.mbarrier                       ? rule::mbarrier_synchronizes
+                        : arrival.barrier == barrier_kind::block ? rule::block_barrier_synchronizes
+                        : arrival.barrier == barrier_kind::warp  ? rule::warp_barrier_synchronizes
+                                                                 : rule::cluster_barrier_synchronizes);
   }
 
-  // Whether the scopes of two events include each other's thread. A cluster barrier's scope is the cluster.
+  // Whether the scopes of two events include each other's thread. A cluster barrier's scope is the cluster. The completion of an
+  // asynchronous operation is performed where the mbarrier is, which is where its threads wait: every scope includes it.
   [[nodiscard]] constexpr bool include_each_other(const event& x, const event& y) const noexcept {
     const auto reaches = [&](const event& from, const event& to) {
       const bool cluster = from.kind == event_kind::barrier && !from.mbarrier;
       return includes(rules_, cluster ? thread_scope::cluster : from.scope, where(from), where(to));
     };
-    return reaches(x, y) && reaches(y, x);
+    return x.issue >= 0 || (reaches(x, y) && reaches(y, x));
   }
 
-  // Whether an mbarrier's wait acquires what the arrival releases. The completion of an asynchronous operation is performed where
-  // the mbarrier is, which is where its threads wait: every scope includes it.
-  [[nodiscard]] constexpr bool acquires_from(const event& wait, const event& arrival) const noexcept {
-    if (arrival.issue >= 0) {
-      return wait.acquires;
-    }
-    return arrival.thread == wait.thread || (wait.acquires && include_each_other(arrival, wait));
-  }
-
-  // An arrival is a strong write of its barrier, and a wait a strong read: a fence before the one releases through it, and a
-  // fence after the other acquires through it, as in the patterns of memory operations. The ends must include each other.
-  constexpr void synchronize_fences(int arrival, int wait) noexcept {
+  // An arrival on an mbarrier or a cluster's barrier is a strong write of it, and a wait a strong read: each may release or
+  // acquire itself, a fence before the one releases through it, and a fence after the other acquires through it, as in the
+  // patterns of memory operations. The ends must include each other.
+  constexpr void synchronize_patterns(int arrival, int wait) noexcept {
     const event& a = at_event(arrival);
     const event& w = at_event(wait);
-    if (a.issue >= 0) {
-      const bool observed =
-          rules_.holds(rule::completion_on_an_mbarrier_synchronizes) && rules_.holds(rule::fence_synchronizes_through_barrier);
-      synchronizes_[arrival] |= observed ? facts_.po[wait] & facts_.acquire_fences : 0;
+    if (!include_each_other(a, w)) {
       return;
     }
-    const bool patterns = (a.mbarrier || a.barrier == barrier_kind::cluster) && a.arrivals > 0 && include_each_other(a, w) &&
-                          rules_.holds(a.mbarrier ? rule::mbarrier_synchronizes : rule::cluster_barrier_synchronizes) &&
-                          rules_.holds(rule::fence_synchronizes_through_barrier);
-    if (!patterns) {
-      return;
-    }
-    event_set starts = a.releases ? only(arrival) : 0;
-    for (event_set s = facts_.release_fences; s != 0; s = rest(s)) {
+    const bool fences = rules_.holds(rule::fence_synchronizes_through_barrier);
+    event_set starts = a.releases || !rules_.holds(rule::relaxed_arrival_releases_nothing) ? only(arrival) : 0;
+    for (event_set s = fences ? facts_.release_fences : 0; s != 0; s = rest(s)) {
       starts |= facts_.po.holds(first(s), arrival) ? only(first(s)) : 0;
     }
-    const event_set ends = (w.acquires ? only(wait) : 0) | (facts_.po[wait] & facts_.acquire_fences);
+    const event_set ends = (w.acquires ? only(wait) : 0) | (fences ? facts_.po[wait] & facts_.acquire_fences : 0);
     for (; starts != 0; starts = rest(starts)) {
       for (event_set e = ends; e != 0; e = rest(e)) {
         if (include_each_other(at_event(first(starts)), at_event(first(e)))) {
@@ -203,19 +178,19 @@ class barrier_groups {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
       const event& e = at_event(arrival);
-      const bool releasing = synchronizes(e);
       event_set receivers = waits & ~only(arrival);
       if (!rules_.holds(rule::arrival_receives_nothing) && e.barrier == barrier_kind::block && !e.mbarrier) {
         receivers |= arrivals & ~only(arrival);
       }
-      for (event_set w = receivers; w != 0; w = rest(w)) {
-        if (releasing && (!e.mbarrier || acquires_from(at_event(first(w)), e))) {
+      for (event_set w = synchronizes(e) ? receivers : 0; w != 0; w = rest(w)) {
+        if (e.mbarrier || e.barrier == barrier_kind::cluster) {
+          synchronize_patterns(arrival, first(w));
+        } else {
           synchronizes_.add(arrival, first(w));
         }
-        synchronize_fences(arrival, first(w));
       }
       for (event_set earlier = facts_.barriers; earlier != 0; earlier = rest(earlier)) {
-        if (at_event(first(earlier)).waits && starts_before(first(earlier), arrival)) {
+        if (facts_.po.holds(first(earlier), start_of(arrival))) {
           waiting_[first(earlier)] |= waits;
         }
       }
@@ -326,14 +301,12 @@ class barrier_groups {
   // Adds events of `from` to `members` until they are `quorum`.
   constexpr bool fill_group(event_set open, event_set from, event_set spare, int quorum, event_set members, event_set left) {
     if (std::popcount(members) == quorum) {
-      const scoped_edges restored(*this);
-      // a thread left over has not gone on to a later group
-      bool orderly = true;
-      for (event_set s = spare; s != 0; s = rest(s)) {
-        orderly = orderly && (facts_.po[first(s)] & members) == 0;
+      if ((facts_.po.image(spare) & members) != 0) {
+        return true;  // a thread left over has not gone on to a later group
       }
+      const scoped_edges restored(*this);
       join(members, waits_of(members));
-      return orderly ? group_counted(open, left, spare, quorum, true) : true;
+      return group_counted(open, left, spare, quorum, true);
     }
     for (event_set s = from; s != 0; s = rest(s)) {
       const int next = first(s);
@@ -350,10 +323,9 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Whether an event of a thread's own comes before another one, or before the instruction that starts it.
-  [[nodiscard]] constexpr bool starts_before(int earlier, int later) const noexcept {
-    const int issue = at_event(later).issue;
-    return at_event(earlier).issue < 0 && facts_.po.holds(earlier, issue < 0 ? later : issue);
+  // The event whose place in program order is that of `index`: of an asynchronous operation, the instruction that starts it.
+  [[nodiscard]] constexpr int start_of(int index) const noexcept {
+    return at_event(index).issue < 0 ? index : at_event(index).issue;
   }
 
   // What an update adds to the transactions of its phase.
@@ -364,15 +336,12 @@ class barrier_groups {
   // Whether `left` can come in an order in which only the last one completes the phase or, if `completes` is false, none does. A
   // phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase Completion of the mbarrier object".
   [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const noexcept {
+    const event_set later = facts_.po.image(left);
     for (event_set s = left; s != 0; s = rest(s)) {
       const int next = first(s);
-      bool free = true;
-      for (event_set o = left & ~only(next); o != 0; o = rest(o)) {
-        free = free && !starts_before(first(o), next);
-      }
       const int arrivals = pending - at_event(next).arrivals;
       const int bytes = transactions + transaction(at_event(next));
-      if (!free || arrivals < 0) {
+      if (contains(later, start_of(next)) || arrivals < 0) {
         continue;
       }
       const event_set others = left & ~only(next);
@@ -381,7 +350,7 @@ class barrier_groups {
         return true;
       }
     }
-    return left == 0 && !completes;
+    return left == 0;
   }
 
   // Phases of the expected number of arrivals, whose transactions add up to 0, in every order that program order allows.
@@ -425,11 +394,10 @@ class barrier_groups {
 
   // `members` complete the phase, and `waits` wait for it.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits) {
-    for (event_set s = left; s != 0; s = rest(s)) {
-      for (event_set m = contains(members, first(s)) ? 0 : members; m != 0; m = rest(m)) {
-        if (at_event(first(s)).arrives && starts_before(first(s), first(m))) {
-          return true;  // an earlier update of the same thread is in no later phase
-        }
+    const event_set later = facts_.po.image(left & ~members);
+    for (event_set m = members; m != 0; m = rest(m)) {
+      if (contains(later, start_of(first(m)))) {
+        return true;  // an earlier update of the same thread is in no later phase, and no earlier wait is for this one
       }
     }
     const scoped_edges restored(*this);
@@ -444,7 +412,7 @@ class barrier_groups {
   const Rules& rules_;
   relation& synchronizes_;
   const Next& next_;
-  relation waiting_{};  ///< wait -> waits that cannot go on before it has
+  relation waiting_{};  ///< barrier event -> waits that cannot go on before it has
 };
 
 }  // namespace membar::inline v0_2::model

@@ -67,7 +67,6 @@ template <class Rules>
 constexpr void synchronize(candidate& c, const Rules& rules, const event_structure& f, const relation& base) noexcept {
   for (int i = 0; i < f.count; ++i) {
     c.base[i] = base[i];
-    c.sync[i] = 0;
   }
   if (!rules.holds(rule::release_acquire_synchronizes)) {
     return;
@@ -95,7 +94,7 @@ constexpr void synchronize(candidate& c, const Rules& rules, const event_structu
     return c.base;
   }
   for (int i = 0; i < f.count; ++i) {
-    c.reached[i] = c.base[i] | f.issued[i] | f.issued.image(c.base[i]);
+    c.reached[i] = c.base[i] | f.issued.image(c.base[i]);
   }
   return c.reached;
 }
@@ -127,11 +126,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
   };
   for (event_set m = f.memory & ~f.initial; m != 0; m = rest(m)) {
     const int x = first(m);
-    if (f.one_address_each) {
-      c.cause[x] = base[x] & f.same_address[x];
-      continue;
-    }
-    if (!rules.holds(rule::proxies_are_apart)) {
+    if (f.one_address_each || !rules.holds(rule::proxies_are_apart)) {
       c.cause[x] = base[x] & f.same_address[x];
       continue;
     }

@@ -48,7 +48,7 @@ class coherence_orders {
   /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
   [[nodiscard]] constexpr bool any() {
     const outcome first_try = greedy();
-    return first_try == outcome::ordered || (first_try == outcome::stuck && forced() && search());
+    return first_try == outcome::ordered || (first_try == outcome::stuck && search());
   }
 
   /// Whether some order in which no write comes after `last` satisfies the axioms: `c.coherence` is then one.

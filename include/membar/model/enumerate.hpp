@@ -160,16 +160,17 @@ class enumerator final : private memory_apart {
   // Whether a morally strong update has the same source. Axiom Atomicity forbids that, whichever of the two writes comes first,
   // if both are morally strong with the source or it is a first write.
   [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
-    const int write = events_[read].partner;
-    for (event_set s = write < 0 ? 0 : readers_[source]; s != 0; s = rest(s)) {
-      const int other = events_[first(s)].partner;
-      if (other >= 0 && facts_.morally_strong.holds(write, other) &&
-          (contains(facts_.initial, source) ||
-           (facts_.morally_strong.holds(source, write) && facts_.morally_strong.holds(source, other)))) {
-        return true;
-      }
+    // the read of an update is morally strong with what its write is morally strong with
+    if (write_of(read) == 0 || (!contains(facts_.initial, source) && !facts_.morally_strong.holds(source, read))) {
+      return false;
     }
-    return false;
+    const event_set rivals = contains(facts_.initial, source) ? facts_.writes : facts_.morally_strong[source];
+    return (updates_[source] & facts_.morally_strong[read] & rivals) != 0;
+  }
+
+  // The write of the update that a read is half of, or nothing.
+  [[nodiscard]] constexpr event_set write_of(int read) const noexcept {
+    return events_[read].partner < 0 ? 0 : only(events_[read].partner);
   }
 
   constexpr void count_step() {
@@ -237,9 +238,10 @@ class enumerator final : private memory_apart {
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
+    const event_set update = write_of(read);
     at(candidate_.source, read) = source;
     assigned_ |= only(read);
-    readers_.add(source, read);
+    updates_[source] |= update;
     propagate();
     bool more = true;
     if (viable_so_far()) {
@@ -250,7 +252,7 @@ class enumerator final : private memory_apart {
       }
     }
     assigned_ &= ~only(read);
-    readers_[source] &= ~only(read);
+    updates_[source] &= ~update;
     known_ = known;
     return more;
   }
@@ -492,7 +494,7 @@ class enumerator final : private memory_apart {
   bounded<event_pair, 1024> write_pairs_{};
   relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
   std::array<relation, max_events> flows_{};
-  relation readers_{};  ///< write -> reads that take their value from it so far
+  relation updates_{};  ///< write -> writes of updates that read from it so far
   event_set assigned_ = 0;
   int related_ = -1;     ///< the read for which the candidate's relations are those of the reads before it
   event_set apart_ = 0;  ///< memory that is interleaved at the end

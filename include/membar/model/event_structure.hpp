@@ -36,7 +36,6 @@ struct event_structure {
   event_set acquire_fences = 0;
   event_set release_fences = 0;
   bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
-  bool has_dependencies = false;
   bool has_mixed_sizes = false;
 
   relation po;                ///< program order, transitive
@@ -46,10 +45,8 @@ struct event_structure {
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
   relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
   relation before_fence;      ///< access -> proxy fences of its proxy in its block
-  relation
-      boundary_after;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has after its thread
-  relation
-      boundary_before;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has before its thread
+  relation boundary_after;    ///< event -> events of threads that the CUDA API has after its thread
+  relation boundary_before;   ///< event -> events of threads that the CUDA API has before its thread
   relation morally_strong;
   relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
@@ -70,8 +67,7 @@ template <class Rules>
   if (fence.via != access.via) {
     return false;
   }
-  if (access.via != proxy::async || fence.space == state_space::generic ||
-      !rules.holds(rule::proxy_fence_is_of_its_state_space)) {
+  if (fence.space == state_space::generic || !rules.holds(rule::proxy_fence_is_of_its_state_space)) {
     return true;
   }
   const int owner = at(program.locations, access.location).owner;
@@ -91,54 +87,27 @@ template <class Rules>
 constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
   f = event_structure{};
   f.count = count_of(events);
-  event_set strong_reads = 0;
-  event_set strong_writes = 0;
+  event_set strong = 0;
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     const event_set me = only(i);
-    switch (e.kind) {
-      case event_kind::read:
-        f.reads |= me;
-        strong_reads |= e.strong ? me : 0;
-        break;
-      case event_kind::write:
-        f.writes |= me;
-        strong_writes |= e.strong ? me : 0;
-        break;
-      case event_kind::fence: {
-        const bool sc = e.sequential && rules.holds(rule::sc_fence_is_a_release_and_an_acquire);
-        const bool both = e.acquires && e.releases && !e.sequential;
-        f.acquire_fences |= sc || both || (e.acquires && !e.sequential) ||
-                                    (e.releases && !e.sequential && !rules.holds(rule::release_fence_is_no_acquire))
-                                ? me
-                                : 0;
-        f.release_fences |= sc || both || (e.releases && !e.sequential) ||
-                                    (e.acquires && !e.sequential && !rules.holds(rule::acquire_fence_is_no_release))
-                                ? me
-                                : 0;
-        break;
-      }
-      case event_kind::grid_wait:  // the boundary of a kernel is a fence of all proxies
-        f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? me : 0;
-        break;
-      case event_kind::proxy_fence:
-        f.proxy_fences |= me;
-        f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? me : 0;
-        break;
-      case event_kind::barrier:
-        f.barriers |= me;
-        break;
-      case event_kind::sent:
-        f.sent |= me;
-        break;
-      case event_kind::received:
-        f.received |= me;
-        break;
-      case event_kind::issue:
-      case event_kind::commit:
-      case event_kind::group_wait:
-        break;
+    const auto if_kind = [&](event_kind kind) { return e.kind == kind ? me : event_set{0}; };
+    f.reads |= if_kind(event_kind::read);
+    f.writes |= if_kind(event_kind::write);
+    f.barriers |= if_kind(event_kind::barrier);
+    f.sent |= if_kind(event_kind::sent);
+    f.received |= if_kind(event_kind::received);
+    f.proxy_fences |= if_kind(event_kind::proxy_fence);
+    // the boundary of a kernel is a fence of all proxies
+    f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? if_kind(event_kind::grid_wait) : 0;
+    f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? if_kind(event_kind::proxy_fence) : 0;
+    if (!e.sequential || rules.holds(rule::sc_fence_is_a_release_and_an_acquire)) {
+      f.acquire_fences |=
+          e.acquires || (e.releases && !rules.holds(rule::release_fence_is_no_acquire)) ? if_kind(event_kind::fence) : 0;
+      f.release_fences |=
+          e.releases || (e.acquires && !rules.holds(rule::acquire_fence_is_no_release)) ? if_kind(event_kind::fence) : 0;
     }
+    strong |= e.strong ? me : 0;
     f.asynchronous |= e.issue >= 0 ? me : 0;
     f.initial |= e.thread < 0 ? me : 0;
   }
@@ -150,12 +119,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     if (x_memory && x.via == proxy::generic) {
       f.generic_memory |= only(i);
     }
-    if (x_memory && x.via == proxy::read_only) {
-      f.read_only |= only(i);
-    }
-    if (x_memory && x.via == proxy::async) {
-      f.async_proxy |= only(i);
-    }
+    f.read_only |= x.via == proxy::read_only ? only(i) : 0;
+    f.async_proxy |= x.via == proxy::async ? only(i) : 0;
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =
@@ -172,40 +137,36 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       if (x_memory && contains(f.memory, j)) {
         if (x.physical == y.physical) {
           f.overlap.add(i, j);
-          f.one_address_each = f.one_address_each && (x.thread < 0 || y.thread < 0 || x.address == y.address);
+          f.one_address_each = f.one_address_each && x.address == y.address;
           f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
-        }
-        if (x.physical == y.physical && (x.address == y.address || !rules.holds(rule::addresses_are_apart))) {
-          f.same_address.add(i, j);
+          if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
+            f.same_address.add(i, j);
+          }
         }
         if (x.via == y.via && one_block) {
           f.same_proxy_block.add(i, j);
         }
       }
-      if (x_memory && (x.via == proxy::read_only || x.via == proxy::async) && y.thread >= 0) {
-        for (const api_edge& edge : program.api) {
-          if (x.thread == edge.before && y.thread == edge.after) {
-            f.boundary_after.add(i, j);
-          }
-          if (y.thread == edge.before && x.thread == edge.after) {
-            f.boundary_before.add(i, j);
-          }
+      for (const api_edge& edge : program.api) {
+        if (x.thread == edge.before && y.thread == edge.after) {
+          f.boundary_after.add(i, j);
+          f.boundary_before.add(j, i);
         }
       }
-      if (contains(f.proxy_fences, i) && contains(f.memory, j) && y.thread >= 0 && joins(rules, program, x, y) &&
+      if (contains(f.proxy_fences, i) && contains(f.memory, j) && joins(rules, program, x, y) &&
           (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
         f.after_fence.add(i, j);
         f.before_fence.add(j, i);
       }
     }
-    f.dependency[i] = 0;
   }
-  // where all sizes are the same, these pairs are morally strong, and other axioms say no less
+  // where all sizes are the same, these pairs are morally strong: axiom Atomicity is then all that the ISA asks of them
   if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
     for (int i = 0; i < f.count; ++i) {
-      for (int j = 0; j < f.count; ++j) {
-        if (i != j && serial_atomics(rules, program, at(events, i), at(events, j))) {
+      for (int j = 0; j < i; ++j) {
+        if (serial_atomics(rules, program, at(events, i), at(events, j))) {
           f.serial.add(i, j);
+          f.serial.add(j, i);
         }
       }
     }
@@ -219,16 +180,16 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     // release-pattern = [W.release] ; po-loc? ; [strong W]  ∪  [F.{release,acq_rel,sc}] ; po ; [strong W]
     if (e.kind == event_kind::write && e.releases && e.strong) {
       f.release_pattern[i] = (rules.holds(rule::release_write) ? only(i) : 0) |
-                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong_writes : 0);
+                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong & f.writes : 0);
     }
     if (contains(f.release_fences, i) && rules.holds(rule::release_fence)) {
-      f.release_pattern[i] = f.po[i] & strong_writes;
+      f.release_pattern[i] = f.po[i] & strong & f.writes;
     }
     f.release_starts |= f.release_pattern[i] != 0 ? only(i) : 0;
     // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
-    if (contains(strong_reads, i)) {
+    if (contains(f.reads & strong, i)) {
       event_set acquire_reads = 0;
-      for (event_set s = f.po_loc[i] & strong_reads; s != 0; s = rest(s)) {
+      for (event_set s = f.po_loc[i]; s != 0; s = rest(s)) {
         acquire_reads |= at(events, first(s)).acquires ? only(first(s)) : 0;
       }
       f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
@@ -241,15 +202,14 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     event_set on =
         (rules.holds(rule::data_dependency) ? e.data : 0) | (rules.holds(rule::address_dependency) ? e.addressed : 0) |
         (rules.holds(rule::control_dependency) ? e.control : 0) | (rules.holds(rule::predicate_dependency) ? e.guard : 0);
-    if (e.kind == event_kind::write && e.partner >= 0 && rules.holds(rule::update_depends_on_its_read)) {
-      on |= only(e.partner);
+    if (e.kind == event_kind::write && rules.holds(rule::update_depends_on_its_read)) {
+      on |= e.partner < 0 ? 0 : only(e.partner);
     }
     if (!rules.holds(rule::load_buffering_is_allowed)) {
       for (int j = 0; j < i; ++j) {
         on |= f.po.holds(j, i) ? only(j) : 0;
       }
     }
-    f.has_dependencies = f.has_dependencies || on != 0;
     for (; on != 0; on = rest(on)) {
       f.dependency.add(first(on), i);
     }
@@ -260,14 +220,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.base = f.po;
   }
   if (rules.holds(rule::api_order_synchronizes)) {
-    for (const api_edge& edge : program.api) {
-      for (int i = 0; i < f.count; ++i) {
-        for (int j = 0; j < f.count; ++j) {
-          if (at(events, i).thread == edge.before && at(events, j).thread == edge.after) {
-            f.base.add(i, j);
-          }
-        }
-      }
+    for (int i = 0; i < f.count; ++i) {
+      f.base[i] |= f.boundary_after[i];
     }
   }
   order_asynchronous(f, rules, program, events);

@@ -48,8 +48,7 @@ class state_reader {
     in_.take();
     in_.accept(";");
     for (const auto& [index, name, word] : initial_addresses_) {
-      const int target = in_.location_for(word, name);
-      at(in_.test.locations, index).initial = address_value(target);
+      at(in_.test.locations, index).initial = address_value(memory_named(word, name));
     }
   }
 
@@ -297,6 +296,15 @@ class state_reader {
     return where;
   }
 
+  // A location whose address is asked for.
+  [[nodiscard]] int memory_named(const token& word, const std::string& name) {
+    const int index = in_.location_for(word, name);
+    if (at(in_.test.locations, index).arrivals != 0) {
+      fail(word, "'" + name + "' is an mbarrier, which no address reaches: instructions on it name it");
+    }
+    return index;
+  }
+
   // The initial state names threads before they are declared.
   void resolve_threads() {
     for (const pending_register& p : pending_) {
@@ -307,7 +315,7 @@ class state_reader {
       const int reg = in_.register_for(p.word, thread, p.name);
       std::int64_t value = p.value;
       if (!p.address_of.empty()) {
-        value = address_value(in_.location_for(p.word, p.address_of));
+        value = address_value(memory_named(p.word, p.address_of));
       }
       if (p.of_thread >= 0) {
         if (in_.thread_index(p.of_thread) < 0) {

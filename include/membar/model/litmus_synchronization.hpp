@@ -281,6 +281,7 @@ class synchronization_reader : protected operand_reader {
     need_comma();
     int bytes = m.bytes == 0 ? 4 : m.bytes;
     if (of_value) {
+      i_.bytes = static_cast<std::uint8_t>(bytes);
       i_.a = read_operand();
     } else {
       instruction destination = i_;

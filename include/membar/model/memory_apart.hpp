@@ -124,8 +124,8 @@ class memory_apart : public thread_paths {
       const int next = first(s);
       const int partner = events_[next].partner;
       const bool reads = contains(facts_.reads, next);
-      if ((!reads && partner >= 0) || !comes_next(todo, next)) {
-        continue;  // the write of an update is made with its read
+      if (!comes_next(todo, next)) {
+        continue;  // the write of an update comes after its read, and is made with it
       }
       if (!reads) {
         candidate_.coherence[next] = todo & facts_.writes & ~only(next);
@@ -142,7 +142,6 @@ class memory_apart : public thread_paths {
         candidate_.coherence[partner] = todo & facts_.writes & ~made;
       }
       const bool more = step(of, todo & ~made, partner < 0 ? last : partner);
-      known_ &= ~only(next);
       if (!more) {
         return false;
       }

@@ -114,14 +114,14 @@ class partial_execution {
   // updates are followed.
   [[nodiscard]] constexpr std::int64_t memory_after(int write, int bytes, int most) const {
     const event& w = events_[write];
-    if (w.thread < 0 || w.bytes >= bytes || most == 0) {
+    if (w.bytes >= bytes || most == 0) {
       return value(write);
     }
     if (w.partner >= 0) {
       return joined(memory_after(at(candidate_.source, w.partner), bytes, most - 1), value(write), w.bytes);
     }
     int below = -1;
-    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
+    for (event_set s = facts_.writes; s != 0; s = rest(s)) {
       const int wider = first(s);
       if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
         if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
@@ -141,7 +141,7 @@ class partial_execution {
       return {};
     }
     const std::int64_t written = evaluate(w.value);
-    if (w.thread < 0 || w.partner < 0 || w.bytes >= bytes || w.bytes >= 8 || most == 0) {
+    if (w.partner < 0 || w.bytes >= bytes || most == 0) {
       return {true, written};
     }
     if (!contains(known_, w.partner)) {

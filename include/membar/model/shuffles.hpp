@@ -128,7 +128,6 @@ template <class Rules>
         // no lane goes on before the others have come
         if (rules.holds(rule::shuffle_dependency)) {
           f.dependency.add(j, received);
-          f.has_dependencies = true;
         }
       }
       if (!came) {

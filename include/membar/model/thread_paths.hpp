@@ -240,7 +240,8 @@ class thread_paths : public path_values {
     const waiting_loops loops(program_);
     for (int n = state.events; n < events_.size(); ++n) {
       const event& e = events_[n];
-      const bool starts = e.kind == event_kind::issue || e.kind == event_kind::commit || e.kind == event_kind::group_wait;
+      // an instruction that starts asynchronous operations has their events too
+      const bool starts = e.kind == event_kind::commit || e.kind == event_kind::group_wait;
       if (e.instruction >= head && (starts || e.kind == event_kind::barrier || e.kind == event_kind::sent ||
                                     (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
         return false;
@@ -253,10 +254,10 @@ class thread_paths : public path_values {
   [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
     const event& write = events_[write_index];
     const auto values = loops.values_of(write.physical);
-    if (!values || !loops.is_coherent(write.physical)) {
+    if (values.size() == 0 || !loops.is_coherent(write.physical)) {
       return false;
     }
-    for (const std::int64_t old : *values) {
+    for (const std::int64_t old : values) {
       at(values_, write.partner) = old;
       bool possible = true;
       for (const assumption& a : assumptions_) {
@@ -407,8 +408,6 @@ class thread_paths : public path_values {
         e.kind = event_kind::proxy_fence;
         e.via = i.via;
         e.space = i.space;
-        e.acquires = false;
-        e.releases = false;
         break;
       default:
         e.kind = event_kind::barrier;
@@ -442,8 +441,6 @@ class thread_paths : public path_values {
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
     e.kind = event_kind::issue;
-    e.acquires = false;
-    e.releases = false;
     if (i.element == 0) {
       issued_ = push(e);
     }
@@ -457,7 +454,7 @@ class thread_paths : public path_values {
       e.via = i.via;
     };
     if (i.code == opcode::async_copy) {
-      int value = i.source < 0 ? operand_value(thread, i.a) : -1;
+      int value = operand_value(thread, i.a);
       e.data = depends(value);
       if (i.source >= 0) {
         access(named_location(thread, i.source, i.source_indirect));
@@ -476,11 +473,8 @@ class thread_paths : public path_values {
       if (i.reduces) {
         event of_old = e;
         of_old.kind = event_kind::read;
-        of_old.reduction = true;
-        of_old.data = 0;
         old = push(of_old);
         value = combine(i.what, read_result(old), value);
-        e.reduction = true;
         e.partner = old;
       }
       e.kind = event_kind::write;

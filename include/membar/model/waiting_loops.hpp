@@ -53,8 +53,8 @@ class waiting_loops {
     bool coherent = true;
     for_each_access(physical, [&](int thread, const instruction& x) {
       one = one == nullptr ? &x : one;
-      coherent = coherent && x.code != opcode::async_copy && !x.indirect && x.strong && x.via == proxy::generic &&
-                 x.bytes == one->bytes && address(x) == address(*one);
+      coherent = coherent && !x.indirect && x.strong && x.via == proxy::generic && x.bytes == one->bytes &&
+                 address(x) == address(*one);
       for_each_access(physical, [&](int other, const instruction& y) {
         coherent = coherent && (thread == other || includes(every_rule{}, x.scope, place_of(thread), place_of(other)));
         (void)y;
@@ -63,8 +63,8 @@ class waiting_loops {
     return coherent;
   }
 
-  /// Every value that the memory may hold; nothing if the instructions do not say.
-  [[nodiscard]] constexpr std::optional<bounded<std::int64_t, 16>> values_of(int physical) const {
+  /// Every value that the memory may hold; none if the instructions do not say.
+  [[nodiscard]] constexpr bounded<std::int64_t, 16> values_of(int physical) const {
     bounded<std::int64_t, 16> values;
     values.push(at(program_.locations, physical).initial, "");
     bool known = true;
@@ -89,15 +89,18 @@ class waiting_loops {
         if (!by.has_value()) {
           known = false;
         } else if (i.code == opcode::store) {
-          add(*by);
+          add(by.value());
         } else {
           for (int v = 0; known && v < values.size(); ++v) {
-            add(apply(i.what, values[v], *by));
+            add(apply(i.what, values[v], by.value()));
           }
         }
       });
     }
-    return known ? std::optional(values) : std::nullopt;
+    if (!known) {
+      values.shrink(0);
+    }
+    return values;
   }
 
  private:
@@ -126,15 +129,13 @@ class waiting_loops {
   [[nodiscard]] static constexpr register_set live_at(std::span<const instruction> code, int index) {
     std::vector<register_set> live(code.size() + 1, 0);
     live.back() = ~register_set{0};
-    for (bool changed = true; changed;) {
-      changed = false;
+    for (std::vector<register_set> before; before != live;) {
+      before = live;
       for (int k = count_of(code) - 1; k >= 0; --k) {
         const instruction& i = at(code, k);
         register_set after = i.code == opcode::jump ? 0 : at(live, k + 1);
         after |= jumps(i) ? at(live, i.target) : 0;
-        const register_set now = read(i) | (after & ~written(i));
-        changed = changed || now != at(live, k);
-        at(live, k) = now;
+        at(live, k) = read(i) | (after & ~written(i));
       }
     }
     return at(live, index);
@@ -149,8 +150,8 @@ class waiting_loops {
   constexpr void for_each_access(int physical, const Use& use) const {
     for (int t = 0; t < program_.threads.size(); ++t) {
       for (const instruction& i : program_.threads[t].code) {
-        const bool named = i.indirect || (i.target >= 0 && at(program_.locations, i.target).physical == physical);
-        if ((accesses_memory(i.code) || i.code == opcode::async_copy) && named) {
+        if ((accesses_memory(i.code) || i.code == opcode::async_copy) &&
+            (i.indirect || at(program_.locations, i.target).physical == physical)) {
           use(t, i);
         }
       }
