@@ -27,12 +27,12 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
   // expect: no bulk reduction has this operation on this type
   REFUSED(a_bulk_reduction_of_float_only_adds,
-          static_cast<void>(bulk_reduce<bulk_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
-  bulk_commit(bulk_reduce<bulk_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
+          static_cast<void>(bulk_reduce<async_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
+  bulk_commit(bulk_reduce<async_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
   // expect: no bulk reduction has this operation on this type
   REFUSED(a_bulk_reduction_has_no_short,
-          static_cast<void>(bulk_reduce<bulk_operation::add>(const_cast<short*>(small), small, 16)));
-  bulk_commit(bulk_reduce<bulk_operation::bitwise_xor>(global, stage, 16));
+          static_cast<void>(bulk_reduce<async_operation::add>(const_cast<short*>(small), small, 16)));
+  bulk_commit(bulk_reduce<async_operation::bitwise_xor>(global, stage, 16));
   // expect: no instance of function template "membar::v0_2::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));
