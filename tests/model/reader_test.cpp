@@ -312,7 +312,7 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
   EXPECT_EQ(asynchronous_error("griddepcontrol.wait", "P0@host"),
             "4:1 a host thread starts no asynchronous copy and waits for no grid");
   EXPECT_EQ(asynchronous_error("mbarrier.try_wait.parity b, 2"),
-            "4:28 a phase has the parity 0 or 1, and this is 2: name the phase without .parity");
+            "4:29 a phase has the parity 0 or 1, and this is 2: name the phase without .parity");
   EXPECT_EQ(
       asynchronous_error("mbarrier.arrive.parity b"),
       "4:1 expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with .parity, "
