@@ -86,8 +86,7 @@ ELSEWHERE = {
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
     "cluster_barrier.cuh": {words: "its orders: tests/litmus/catalogue; its code: tests/gpu/asynchronous_test.cu"
                             for words in ("With `release` it synchronizes", "before it synchronizes with these waits")},
-    "async_copy.cuh": {words: "tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"
-                       for words in ("synchronizes with nothing by itself",)},
+    "async_copy.cuh": {"synchronizes with nothing by itself": "its orders: tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"},
     "bulk_copy.cuh": {"by what that thread synchronizes with": "tests/litmus/catalogue, Bulk; its code: tests/gpu/asynchronous_test.cu"},
     "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
                      for words in ("An arrival with `release` synchronizes", "The completion of an asynchronous copy synchronizes",
