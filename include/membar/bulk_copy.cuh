@@ -34,6 +34,10 @@
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
 
+// Declared here, not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
+struct __half;
+struct __nv_bfloat16;
+
 namespace membar::inline v0_2 {
 
 namespace detail {
@@ -133,6 +137,12 @@ struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
 template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
 template <> struct ptx_bulk_type<async_operation::add, float> { static constexpr char text[] = "f32"; };
 template <> struct ptx_bulk_type<async_operation::add, double> { static constexpr char text[] = "f64"; };
+template <> struct ptx_bulk_type<async_operation::add, __half> { static constexpr char text[] = "noftz.f16"; };
+template <> struct ptx_bulk_type<async_operation::min, __half> { static constexpr char text[] = "f16"; };
+template <> struct ptx_bulk_type<async_operation::max, __half> { static constexpr char text[] = "f16"; };
+template <> struct ptx_bulk_type<async_operation::add, __nv_bfloat16> { static constexpr char text[] = "noftz.bf16"; };
+template <> struct ptx_bulk_type<async_operation::min, __nv_bfloat16> { static constexpr char text[] = "bf16"; };
+template <> struct ptx_bulk_type<async_operation::max, __nv_bfloat16> { static constexpr char text[] = "bf16"; };
 template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
 template <async_operation O> requires(O >= async_operation::bitwise_and)
@@ -146,7 +156,7 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// memory goes through another proxy.
 ///
 /// `T` is `unsigned` (all operations), `unsigned long long` (all but inc and dec), `int` and `long long` (add, min, max), `float` and
-/// `double` (add).
+/// `double` (add), `__half` and `__nv_bfloat16` (add, which keeps subnormal numbers, min, max).
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
 /// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".

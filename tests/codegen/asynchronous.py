@@ -15,6 +15,9 @@ PREAMBLE = """\
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/mbarrier.cuh>
+#include <membar/tensor_copy.cuh>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 extern __shared__ unsigned long long memory[];
 __device__ inline unsigned here() { return static_cast<unsigned>(__cvta_generic_to_shared(memory)); }
@@ -120,8 +123,9 @@ def add_remote_mbarriers(part):
 WHOLE = {"unsigned": "u32", "unsigned long long": "u64", "int": "s32"}
 BITS = {"unsigned": "b32", "unsigned long long": "b64"}
 BULK_REDUCTIONS = {
-    "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64"},
-    "min": WHOLE | {"long long": "s64"}, "max": WHOLE | {"long long": "s64"},
+    "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64", "__half": "noftz.f16", "__nv_bfloat16": "noftz.bf16"},
+    "min": WHOLE | {"long long": "s64", "__half": "f16", "__nv_bfloat16": "bf16"},
+    "max": WHOLE | {"long long": "s64", "__half": "f16", "__nv_bfloat16": "bf16"},
     "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
     "bitwise_and": BITS, "bitwise_or": BITS, "bitwise_xor": BITS,
 }
@@ -225,6 +229,30 @@ def add_remote_operations(part):
                 "[%0], %2, [%1]", f'"{"l" if ptx == "u64" else "r"}"(value)')
 
 
+def add_tensor_copies(part):
+    stage = "static_cast<unsigned>(__cvta_generic_to_shared(memory + 16))"
+    commit = "cp.async.bulk.commit_group"
+    for n in range(1, 6):
+        axes = [f"i{k}" for k in range(n)]
+        parameters, place = ", ".join(f"int {a}" for a in axes), f"membar::tensor_place{{{', '.join(axes)}}}"
+        registers = ", ".join(f'"r"({a})' for a in axes)
+        at = ", ".join(f"%{k}" for k in range(3, n + 3))
+        form = f"cp.async.bulk.tensor.{n}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+        for scope in CLUSTER_SCOPES:
+            part.kernel(f"tensor_load_{n}_{scope}", f"const void* map, {parameters}",
+                        f"static_cast<void>(membar::tensor_load(memory + 16, map, {place}, 512, membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));",
+                        [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2]", "", f'"r"({stage}), "l"(map), "r"(here()), {registers}'))
+        at = ", ".join(f"%{k}" for k in range(2, n + 2))
+        forms = {"tensor_store": f"cp.async.bulk.tensor.{n}d.global.shared::cta.tile.bulk_group"}
+        for operation in BULK_REDUCTIONS:
+            forms[f"tensor_reduce<membar::async_operation::{operation}>"] = (
+                f"cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{operation.removeprefix('bitwise_')}.tile.bulk_group")
+        for call, form in forms.items():
+            name = call.removesuffix(">").replace("<membar::async_operation::", "_")
+            part.kernel(f"{name}_{n}", f"const void* map, {parameters}", f"membar::bulk_commit(membar::{call}(map, {place}, memory + 16));",
+                        [form, commit], asm(f"{form} [%0, {{{at}}}], [%1]", "", f'"l"(map), "r"({stage}), {registers}') + asm(commit))
+
+
 def add_cluster_barrier(part):
     for execution, aligned in (("diverged", ""), ("together", ".aligned")):
         how = f"membar::warp_execution::{execution}"
@@ -262,6 +290,7 @@ def parts(part_of):
     for architecture in (90, 100):
         part = part_of(f"bulk_copy_sm_{architecture}", architecture, PREAMBLE)
         add_bulk_copies(part)
+        add_tensor_copies(part)
         add_cluster_barrier(part)
         add_dependent_launch(part)
         yield part

@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
 
-HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh",
+HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_cuda.cuh", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 

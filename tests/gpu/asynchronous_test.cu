@@ -9,9 +9,12 @@
 #include <membar/fence.cuh>
 #include <membar/load_store.cuh>
 #include <membar/mbarrier.cuh>
+#include <membar/tensor_copy.cuh>
 
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
+
+#include <cuda.h>
 
 #include <iostream>
 
@@ -205,6 +208,25 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
   }
   membar::cluster_sync();
   count(seen, rounds, stale, late);
+}
+
+constexpr int box_width = 32;
+constexpr int box_height = 8;
+
+/// Copies boxes of one tensor to the same places of another, and adds them there once more. The last boxes are partly outside.
+__global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
+  __shared__ alignas(128) unsigned box[box_height][box_width];
+  __shared__ block_mbarrier full;
+  const membar::tensor_place place{static_cast<int>(blockIdx.x) * box_width, static_cast<int>(blockIdx.y) * box_height};
+  full.init(1);
+  membar::mbarrier_init_fence();
+  full.arrive_expect(membar::tensor_load(box, &from, place, sizeof(box), full), release);
+  const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
+  membar::bulk_commit(membar::tensor_store(&to, place, box));
+  membar::bulk_wait();  // the sum comes after the copy
+  membar::bulk_commit(membar::tensor_reduce<membar::async_operation::add>(&to, place, box));
+  membar::bulk_wait();
+  count(seen, 1, 0, late);
 }
 
 // ---- DeepEP #621: a flag through the generic proxy, then a bulk copy of what it was for
@@ -443,6 +465,41 @@ TEST_F(asynchronous, stores_and_reductions_in_another_block_arrive_whole) {
   const support::device_memory<outcome> seen(1);
   membar::launch(launch_config{64, 1}.with(membar::cluster_dimensions{4, 1, 1}), store_in_next, seen.get(), 5'000U);
   EXPECT_EQ(of(seen).stale, 0U);
+}
+
+TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
+  constexpr unsigned width = 100;  // of which the last box has 4 columns
+  constexpr unsigned height = 50;  // and 2 rows
+  std::vector<unsigned> values(width * height);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    values[i] = i * 7 + 1;
+  }
+  const device_copy<unsigned> from(values);
+  const support::device_memory<unsigned> to(values.size());
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+  ASSERT_EQ(found, cudaDriverEntryPointSuccess);
+  const auto map_of = [&](unsigned* memory) {
+    CUtensorMap map{};
+    const cuuint64_t sizes[] = {width, height};
+    const cuuint64_t strides[] = {width * sizeof(unsigned)};
+    const cuuint32_t box[] = {box_width, box_height};
+    const cuuint32_t steps[] = {1, 1};
+    EXPECT_EQ(reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
+                  &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, memory, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              CUDA_SUCCESS);
+    return map;
+  };
+  const support::device_memory<outcome> seen(1);
+  membar::launch(launch_config{dim3((width + box_width - 1) / box_width, (height + box_height - 1) / box_height), 1},
+                 copy_boxes, seen.get(), map_of(const_cast<unsigned*>(from.get())), map_of(to.get()));
+  EXPECT_EQ(of(seen).stale, 0U);
+  const auto result = copied(to);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(result[i], 2 * values[i]) << i;
+  }
 }
 
 TEST_F(asynchronous, a_cluster_barrier_shows_what_other_blocks_stored) {
