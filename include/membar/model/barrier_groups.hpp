@@ -138,7 +138,7 @@ class barrier_groups {
     if (arrival.issue >= 0) {
       return rules_.holds(rule::completion_on_an_mbarrier_synchronizes);
     }
-    if (arrival.arrivals <= 0) {
+    if (arrival.arrivals == 0) {
       return false;  // expect_tx and complete_tx alone are relaxed
     }
     const bool holds = rules_.holds(arrival.mbarrier                         ? rule::mbarrier_synchronizes
