@@ -28,10 +28,15 @@
 /// For every call: addresses and sizes are multiples of 16, the size is at least 16. Source: PTX ISA, "cp.async.bulk", "Async Proxy".
 #pragma once
 
+#include <membar/detail/asynchronous.cuh>
 #include <membar/detail/ptx_spelling.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
+
+// Declared here, not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
+struct __half;
+struct __nv_bfloat16;
 
 namespace membar::inline v0_2 {
 
@@ -45,50 +50,6 @@ __device__ constexpr void require_bulk_copies() noexcept {
 #endif
 }
 
-/// The generic address of global memory as instructions of that state space take it.
-[[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
-  return __cvta_generic_to_global(object);
-}
-
-struct copy_results;
-
-}  // namespace detail
-
-/// Bytes that bulk copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or after
-/// the copies begin, and as the last arrival of the phase or before it.
-class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expect(bytes, release)")]] bulk_bytes {
- public:
-  __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
-  /// The bytes of several copies.
-  [[nodiscard]] __device__ friend constexpr bulk_bytes operator+(bulk_bytes a, bulk_bytes b) noexcept {
-    return bulk_bytes(a.count_ + b.count_);
-  }
-
- private:
-  friend struct detail::copy_results;
-  __device__ constexpr explicit bulk_bytes(unsigned count) noexcept : count_(count) {}
-  unsigned count_;
-};
-
-/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
-class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
- public:
-  /// All the copies of both.
-  [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
-    return all;
-  }
-
- private:
-  friend struct detail::copy_results;
-  constexpr uncommitted_copies() noexcept = default;
-};
-
-namespace detail {
-/// Makes what the functions below return, and nobody else.
-struct copy_results {
-  [[nodiscard]] __device__ static constexpr bulk_bytes bytes(unsigned count) noexcept { return bulk_bytes(count); }
-  [[nodiscard]] __device__ static constexpr uncommitted_copies copies() noexcept { return uncommitted_copies(); }
-};
 }  // namespace detail
 
 /// Copies `bytes` bytes from global memory at `from` into the block's shared memory at `to`. It completes on `barrier`, an mbarrier
@@ -97,7 +58,7 @@ struct copy_results {
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [barrier]`, one instruction.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Proxy fence: after ordinary accesses of `to`, and after ordinary stores to `from`.
 template <thread_scope Scope>
-__device__ inline bulk_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier) noexcept {
+__device__ inline transaction_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier) noexcept {
   detail::require_bulk_copies<Scope == Scope>();
   // cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];  PTX ISA 8.6, sm_90
   asm volatile(
@@ -113,8 +74,9 @@ __device__ inline bulk_bytes bulk_load(void* to, const void* from, unsigned byte
 /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas advises to
 /// compile for sm_90a: elsewhere it may be slow. Requires: compute capability 9.0.
 template <bool Needed = true>
-__device__ inline bulk_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
-                                                 mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks) noexcept {
+__device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
+                                                        mbarrier<thread_scope::cluster>& barrier,
+                                                        std::uint16_t blocks) noexcept {
   detail::require_bulk_copies<Needed>();
   // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [dst], [src], size, [mbar], ctaMask;
   // PTX ISA 8.0, sm_90
@@ -133,8 +95,8 @@ __device__ inline bulk_bytes bulk_load_multicast(void* to, const void* from, uns
 /// Requires: compute capability 9.0; the other block runs. Proxy fence: after ordinary stores to `from`, and after ordinary accesses
 /// of the place in the other block.
 template <bool Needed = true>
-__device__ inline bulk_bytes bulk_send(void* to, unsigned rank, const void* from, unsigned bytes,
-                                       mbarrier<thread_scope::cluster>& barrier) noexcept {
+__device__ inline transaction_bytes bulk_send(void* to, unsigned rank, const void* from, unsigned bytes,
+                                              mbarrier<thread_scope::cluster>& barrier) noexcept {
   detail::require_bulk_copies<Needed>();
   const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
   const unsigned completes = detail::cluster_address(barrier.address(), rank);
@@ -159,38 +121,31 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// What `bulk_reduce` does to each element.
-enum class bulk_operation : unsigned char { add, min, max, inc, dec, bitwise_and, bitwise_or, bitwise_xor };
-
 namespace detail {
 
 // clang-format off
-template <bulk_operation Operation> struct ptx_bulk_operation;
-template <> struct ptx_bulk_operation<bulk_operation::add> { static constexpr char text[] = "add"; };
-template <> struct ptx_bulk_operation<bulk_operation::min> { static constexpr char text[] = "min"; };
-template <> struct ptx_bulk_operation<bulk_operation::max> { static constexpr char text[] = "max"; };
-template <> struct ptx_bulk_operation<bulk_operation::inc> { static constexpr char text[] = "inc"; };
-template <> struct ptx_bulk_operation<bulk_operation::dec> { static constexpr char text[] = "dec"; };
-template <> struct ptx_bulk_operation<bulk_operation::bitwise_and> { static constexpr char text[] = "and"; };
-template <> struct ptx_bulk_operation<bulk_operation::bitwise_or> { static constexpr char text[] = "or"; };
-template <> struct ptx_bulk_operation<bulk_operation::bitwise_xor> { static constexpr char text[] = "xor"; };
-
 // The types of each kind of operation: PTX has no other combinations.
-template <bulk_operation Operation, class T> struct ptx_bulk_type { static constexpr char text[] = ""; };
-template <bulk_operation O> requires(O <= bulk_operation::max)
+template <async_operation Operation, class T> struct ptx_bulk_type { static constexpr char text[] = ""; };
+template <async_operation O> requires(O <= async_operation::max)
 struct ptx_bulk_type<O, std::int32_t> { static constexpr char text[] = "s32"; };
-template <bulk_operation O> requires(O <= bulk_operation::dec)
+template <async_operation O> requires(O <= async_operation::dec)
 struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "u32"; };
-template <bulk_operation O> requires(O <= bulk_operation::max)
+template <async_operation O> requires(O <= async_operation::max)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "u64"; };
-template <bulk_operation O> requires(O == bulk_operation::min || O == bulk_operation::max)
+template <async_operation O> requires(O == async_operation::min || O == async_operation::max)
 struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
-template <> struct ptx_bulk_type<bulk_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
-template <> struct ptx_bulk_type<bulk_operation::add, float> { static constexpr char text[] = "f32"; };
-template <> struct ptx_bulk_type<bulk_operation::add, double> { static constexpr char text[] = "f64"; };
-template <bulk_operation O> requires(O >= bulk_operation::bitwise_and)
+template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+template <> struct ptx_bulk_type<async_operation::add, float> { static constexpr char text[] = "f32"; };
+template <> struct ptx_bulk_type<async_operation::add, double> { static constexpr char text[] = "f64"; };
+template <> struct ptx_bulk_type<async_operation::add, __half> { static constexpr char text[] = "noftz.f16"; };
+template <> struct ptx_bulk_type<async_operation::min, __half> { static constexpr char text[] = "f16"; };
+template <> struct ptx_bulk_type<async_operation::max, __half> { static constexpr char text[] = "f16"; };
+template <> struct ptx_bulk_type<async_operation::add, __nv_bfloat16> { static constexpr char text[] = "noftz.bf16"; };
+template <> struct ptx_bulk_type<async_operation::min, __nv_bfloat16> { static constexpr char text[] = "bf16"; };
+template <> struct ptx_bulk_type<async_operation::max, __nv_bfloat16> { static constexpr char text[] = "bf16"; };
+template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
-template <bulk_operation O> requires(O >= bulk_operation::bitwise_and)
+template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
@@ -201,20 +156,20 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// memory goes through another proxy.
 ///
 /// `T` is `unsigned` (all operations), `unsigned long long` (all but inc and dec), `int` and `long long` (add, min, max), `float` and
-/// `double` (add).
+/// `double` (add), `__half` and `__nv_bfloat16` (add, which keeps subnormal numbers, min, max).
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
 /// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
 template <auto Operation, class T>
 __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
-  static_assert(std::is_same_v<decltype(Operation), bulk_operation>, "membar: bulk_reduce takes a bulk_operation");
+  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
   constexpr bool legal = sizeof(detail::ptx_bulk_type<Operation, T>::text) > 1;
   static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
   detail::require_bulk_copies<legal>();
   if constexpr (legal) {
     // cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size;  PTX ISA 8.0, sm_90
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.%3.%4 [%0], [%1], %2;" ::"l"(detail::global_address(to)),
-                 "r"(detail::shared_address(from)), "r"(bytes), "C"(detail::ptx_bulk_operation<Operation>::text),
+                 "r"(detail::shared_address(from)), "r"(bytes), "C"(detail::ptx_async_operation<Operation>::text),
                  "C"(detail::ptx_bulk_type<Operation, T>::text)
                  : "memory");
   }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parts of the codegen matrix for the asynchronous side: mbarriers, bulk copies, the barrier of a cluster, dependent launches.
+"""Parts of the codegen matrix for the asynchronous side: mbarriers, bulk and small copies, the barrier of a cluster, dependent launches.
 
 The tables restate the reference pages in PTX, independently of the headers. matrix.py writes the parts, check_matrix.py compares them.
 """
@@ -10,10 +10,14 @@ CLUSTER_SCOPES = {"block": "cta", "cluster": "cluster"}
 
 PREAMBLE = """\
 // Written by tests/codegen/matrix.py.
+#include <membar/async_copy.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/mbarrier.cuh>
+#include <membar/tensor_copy.cuh>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 extern __shared__ unsigned long long memory[];
 __device__ inline unsigned here() { return static_cast<unsigned>(__cvta_generic_to_shared(memory)); }
@@ -119,8 +123,9 @@ def add_remote_mbarriers(part):
 WHOLE = {"unsigned": "u32", "unsigned long long": "u64", "int": "s32"}
 BITS = {"unsigned": "b32", "unsigned long long": "b64"}
 BULK_REDUCTIONS = {
-    "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64"},
-    "min": WHOLE | {"long long": "s64"}, "max": WHOLE | {"long long": "s64"},
+    "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64", "__half": "noftz.f16", "__nv_bfloat16": "noftz.bf16"},
+    "min": WHOLE | {"long long": "s64", "__half": "f16", "__nv_bfloat16": "bf16"},
+    "max": WHOLE | {"long long": "s64", "__half": "f16", "__nv_bfloat16": "bf16"},
     "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
     "bitwise_and": BITS, "bitwise_or": BITS, "bitwise_xor": BITS,
 }
@@ -157,12 +162,95 @@ def add_bulk_copies(part):
         for cpp, ptx in types.items():
             form = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation.removeprefix('bitwise_')}.{ptx}"
             part.kernel(f"bulk_reduce_{operation}_{cpp.replace(' ', '_')}", f"{cpp}* to, unsigned bytes",
-                        f"membar::bulk_commit(membar::bulk_reduce<membar::bulk_operation::{operation}>(to, "
+                        f"membar::bulk_commit(membar::bulk_reduce<membar::async_operation::{operation}>(to, "
                         f"reinterpret_cast<const {cpp}*>(memory + 2), bytes));", [form, commit],
                         asm(f"{form} [%0], [%1], %2", "", given) + asm(commit))
     for pending in (0, 1, 7):
         for call, form in (("bulk_wait", "wait_group"), ("bulk_wait_read", "wait_group.read")):
             part.kernel(f"{call}_{pending}", "", f"membar::{call}<{pending}>();", [f"cp.async.bulk.{form}"], asm(f"cp.async.bulk.{form} {pending}"))
+
+
+# The types of each remote reduction, in C++ and PTX.
+REMOTE_REDUCTIONS = {
+    "add": WHOLE | {"long long": "u64"}, "min": {"unsigned": "u32", "int": "s32"}, "max": {"unsigned": "u32", "int": "s32"},
+    "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
+    "bitwise_and": {"unsigned": "b32"}, "bitwise_or": {"unsigned": "b32"}, "bitwise_xor": {"unsigned": "b32"},
+}
+
+
+def add_async_copies(part):
+    """cp.async, which sm_80 has."""
+    stage, given = '"r"(static_cast<unsigned>(__cvta_generic_to_shared(to)))', '"l"(__cvta_generic_to_global(from))'
+    commit, wait = "cp.async.commit_group", "cp.async.wait_group"
+    for cpp, size, caching in (("unsigned", 4, "all_levels"), ("double", 8, "all_levels"), ("uint4", 16, "all_levels"), ("uint4", 16, "l2_only")):
+        form = f"cp.async.{'ca' if caching == 'all_levels' else 'cg'}.shared::cta.global"
+        to = f"{cpp}* to = reinterpret_cast<{cpp}*>(memory) + 1;"
+        how = "" if caching == "all_levels" else f"<membar::async_caching::{caching}>"
+        part.kernel(f"async_copy_{cpp}_{caching}", f"const {cpp}* from", f"{to} membar::async_commit(membar::async_copy{how}(to, from));",
+                    [form, commit], to + asm(f"{form} [%0], [%1], {size}", "", f"{stage}, {given}") + asm(commit))
+        part.kernel(f"async_copy_first_{cpp}_{caching}", f"const {cpp}* from, unsigned there",
+                    f"{to} membar::async_commit(membar::async_copy_first{how}(to, from, there));", [form, commit],
+                    to + asm(f"{form} [%0], [%1], {size}, %2", "", f'{stage}, {given}, "r"(there)') + asm(commit))
+    for pending in (0, 1, 7):
+        part.kernel(f"async_wait_{pending}", "", f"membar::async_wait<{pending}>();", [wait], asm(f"{wait} {pending}"))
+    form = "cp.async.ca.shared::cta.global"
+    to = "unsigned* to = reinterpret_cast<unsigned*>(memory) + 4;"
+    for scope in CLUSTER_SCOPES:
+        for call, arrive in (("async_arrive", "cp.async.mbarrier.arrive.noinc.shared::cta.b64"),
+                             ("async_arrive_beside", "cp.async.mbarrier.arrive.shared::cta.b64")):
+            part.kernel(f"{call}_{scope}", "const unsigned* from",
+                        f"{to} membar::{call}(membar::async_copy(to, from), membar::mbarrier<membar::thread_scope::{scope}>::of(memory));",
+                        [form, arrive], to + asm(f"{form} [%0], [%1], 4", "", f"{stage}, {given}") + asm(f"{arrive} [%0]", "", '"r"(here())'))
+
+
+def add_remote_operations(part):
+    """st.async and red.async, which sm_90 has."""
+    barrier = "membar::mbarrier<membar::thread_scope::cluster>::of(memory)"
+    stage = "static_cast<unsigned>(__cvta_generic_to_shared(to))"
+    there = "unsigned there, completes; " + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', f'"r"({stage}), "r"(rank)') + asm(
+        "mapa.shared::cluster.u32 %0, %1, %2", '"=r"(completes)', '"r"(here()), "r"(rank)')
+    maps = ["mapa.shared::cluster.u32"] * 2
+
+    def add(name, cpp, call, form, operands, inputs):
+        to = f"{cpp}* to = reinterpret_cast<{cpp}*>(memory) + 1;"
+        part.kernel(name, f"unsigned rank, {cpp} value", f"{to} static_cast<void>(membar::{call}(to, rank, value, {barrier}));", [*maps, form],
+                    f"{to} {there} {asm(f'{form} {operands}', '', f'{chr(34)}r{chr(34)}(there), {chr(34)}r{chr(34)}(completes), {inputs}')}")
+
+    form = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
+    add("async_store_unsigned", "unsigned", "async_store", f"{form}.b32", "[%0], %2, [%1]", '"r"(value)')
+    add("async_store_float", "float", "async_store", f"{form}.b32", "[%0], %2, [%1]", '"r"(__float_as_uint(value))')
+    add("async_store_double", "double", "async_store", f"{form}.b64", "[%0], %2, [%1]", '"l"(__double_as_longlong(value))')
+    add("async_store_uint4", "uint4", "async_store", f"{form}.v4.b32", "[%0], {{%2, %3, %4, %5}}, [%1]".replace("{{", "{").replace("}}", "}"),
+        '"r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)')
+    for operation, types in REMOTE_REDUCTIONS.items():
+        for cpp, ptx in types.items():
+            add(f"async_reduce_{operation}_{cpp.replace(' ', '_')}", cpp, f"async_reduce<membar::async_operation::{operation}>",
+                f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operation.removeprefix('bitwise_')}.{ptx}",
+                "[%0], %2, [%1]", f'"{"l" if ptx == "u64" else "r"}"(value)')
+
+
+def add_tensor_copies(part):
+    stage = "static_cast<unsigned>(__cvta_generic_to_shared(memory + 16))"
+    commit = "cp.async.bulk.commit_group"
+    for n in range(1, 6):
+        axes = [f"i{k}" for k in range(n)]
+        parameters, place = ", ".join(f"int {a}" for a in axes), f"membar::tensor_place{{{', '.join(axes)}}}"
+        registers = ", ".join(f'"r"({a})' for a in axes)
+        at = ", ".join(f"%{k}" for k in range(3, n + 3))
+        form = f"cp.async.bulk.tensor.{n}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+        for scope in CLUSTER_SCOPES:
+            part.kernel(f"tensor_load_{n}_{scope}", f"const void* map, {parameters}",
+                        f"static_cast<void>(membar::tensor_load(memory + 16, map, {place}, 512, membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));",
+                        [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2]", "", f'"r"({stage}), "l"(map), "r"(here()), {registers}'))
+        at = ", ".join(f"%{k}" for k in range(2, n + 2))
+        forms = {"tensor_store": f"cp.async.bulk.tensor.{n}d.global.shared::cta.tile.bulk_group"}
+        for operation in BULK_REDUCTIONS:
+            forms[f"tensor_reduce<membar::async_operation::{operation}>"] = (
+                f"cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{operation.removeprefix('bitwise_')}.tile.bulk_group")
+        for call, form in forms.items():
+            name = call.removesuffix(">").replace("<membar::async_operation::", "_")
+            part.kernel(f"{name}_{n}", f"const void* map, {parameters}", f"membar::bulk_commit(membar::{call}(map, {place}, memory + 16));",
+                        [form, commit], asm(f"{form} [%0, {{{at}}}], [%1]", "", f'"l"(map), "r"({stage}), {registers}') + asm(commit))
 
 
 def add_cluster_barrier(part):
@@ -193,9 +281,16 @@ def parts(part_of):
         part = part_of(f"mbarrier_sm_{architecture}", architecture, PREAMBLE)
         add_mbarriers(part)
         yield part
+    for architecture in (80, 90, 100):
+        part = part_of(f"async_copy_sm_{architecture}", architecture, PREAMBLE)
+        add_async_copies(part)
+        if architecture >= 90:
+            add_remote_operations(part)
+        yield part
     for architecture in (90, 100):
         part = part_of(f"bulk_copy_sm_{architecture}", architecture, PREAMBLE)
         add_bulk_copies(part)
+        add_tensor_copies(part)
         add_cluster_barrier(part)
         add_dependent_launch(part)
         yield part

@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
 
-HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
+HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_cuda.cuh", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 
@@ -71,6 +71,7 @@ TEXT = {
     "b8": ["b16"], "b16": ["b8"], "b32": ["b64"], "b64": ["b32"], "b128": ["b64"],
     "s32": ["u32"], "u32": ["s32"], "s64": ["u64"], "u64": ["s64"], "f32": ["b32"], "f64": ["b64"],
     "f16": ["bf16"], "f16x2": ["bf16x2"], "bf16": ["f16"], "bf16x2": ["f16x2"],
+    "ca": ["cg"], "cg": ["ca"],
     "v2": ["v4"], "v4": ["v2"], "v8": ["v4"],
     "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],

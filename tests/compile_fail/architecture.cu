@@ -2,6 +2,7 @@
 // Compiled for sm_80, which has neither clusters nor the async proxies.
 #include "refused.hpp"
 
+#include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
@@ -9,6 +10,7 @@
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 #include <membar/multimem.cuh>
+#include <membar/tensor_copy.cuh>
 
 #include <cuda_bf16.h>
 
@@ -144,7 +146,7 @@ __global__ void copies_before_hopper(unsigned* global, unsigned* out) {
   REFUSED(a_bulk_store_requires_sm_90, static_cast<void>(bulk_store(global, stage, 16)));
   out[2] = stage[2];
   // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_bulk_reduction_requires_sm_90, static_cast<void>(bulk_reduce<bulk_operation::add>(global, stage, 16)));
+  REFUSED(a_bulk_reduction_requires_sm_90, static_cast<void>(bulk_reduce<async_operation::add>(global, stage, 16)));
   out[3] = stage[3];
   // expect: a bulk copy requires compute capability 9.0
   REFUSED(a_wait_for_bulk_copies_requires_sm_90, bulk_wait());
@@ -162,6 +164,28 @@ __global__ void copies_before_hopper(unsigned* global, unsigned* out) {
   REFUSED(a_wait_for_prerequisites_requires_sm_90, wait_for_prerequisites());
   // expect: a dependent launch requires compute capability 9.0
   REFUSED(a_launch_of_dependents_requires_sm_90, launch_dependents());
+}
+
+__global__ void remote_operations_before_hopper(const unsigned* global, unsigned* out) {
+  extern __shared__ unsigned stage[];
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
+  async_arrive(async_copy(stage, global), own);  // which sm_80 has
+  // expect: an asynchronous store or reduction requires compute capability 9.0
+  REFUSED(an_asynchronous_store_requires_sm_90, static_cast<void>(async_store(stage, 1, 2U, wide)));
+  async_commit(async_copy(stage, global));
+  // expect: an asynchronous store or reduction requires compute capability 9.0
+  REFUSED(an_asynchronous_reduction_requires_sm_90, static_cast<void>(async_reduce<async_operation::add>(stage, 1, 2U, wide)));
+  async_wait();
+  out[0] = stage[0];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_tensor_load_requires_sm_90, static_cast<void>(tensor_load(stage, global, tensor_place{0}, 16, own)));
+  out[1] = stage[1];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_tensor_store_requires_sm_90, static_cast<void>(tensor_store(global, tensor_place{0, 0}, stage)));
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_tensor_reduction_requires_sm_90,
+          static_cast<void>(tensor_reduce<async_operation::add>(global, tensor_place{0, 0}, stage)));
 }
 
 // Where the instruction is missing there is a loop: no rule is broken.

@@ -5,12 +5,21 @@
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/sync/bulk_pipeline.cuh>
+#include <membar/tensor_copy.cuh>
+
+#include <cuda_fp16.h>
 
 using namespace membar;
 
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
+// expect: a tensor map has 1 to 5 dimensions
+REFUSED(a_tensor_has_at_most_5_dimensions, static_assert(complete<tensor_place<6>>));
+static_assert(complete<tensor_place<5>>);
+// expect: a tensor map has 1 to 5 dimensions
+REFUSED(a_tensor_has_a_dimension, static_assert(complete<tensor_place<0>>));
+static_assert(complete<tensor_place<1>>);
 // expect: a pipeline has at least one stage
 REFUSED(a_pipeline_has_a_stage, static_assert(complete<bulk_pipeline<0, 64>>));
 static_assert(complete<bulk_pipeline<1, 64>>);
@@ -27,12 +36,18 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
   // expect: no bulk reduction has this operation on this type
   REFUSED(a_bulk_reduction_of_float_only_adds,
-          static_cast<void>(bulk_reduce<bulk_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
-  bulk_commit(bulk_reduce<bulk_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
+          static_cast<void>(bulk_reduce<async_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
+  bulk_commit(bulk_reduce<async_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
   // expect: no bulk reduction has this operation on this type
   REFUSED(a_bulk_reduction_has_no_short,
-          static_cast<void>(bulk_reduce<bulk_operation::add>(const_cast<short*>(small), small, 16)));
-  bulk_commit(bulk_reduce<bulk_operation::bitwise_xor>(global, stage, 16));
+          static_cast<void>(bulk_reduce<async_operation::add>(const_cast<short*>(small), small, 16)));
+  bulk_commit(bulk_reduce<async_operation::bitwise_xor>(global, stage, 16));
+  // expect: no bulk reduction has this operation on this type
+  REFUSED(a_bulk_reduction_of_half_has_no_bits,
+          static_cast<void>(bulk_reduce<async_operation::bitwise_or>(reinterpret_cast<__half*>(global),
+                                                                     reinterpret_cast<const __half*>(stage), 16)));
+  bulk_commit(bulk_reduce<async_operation::min>(reinterpret_cast<__half*>(global), reinterpret_cast<const __half*>(stage), 16));
+  bulk_commit(tensor_store(global, tensor_place{0, 8}, stage));
   // expect: no instance of function template "membar::v0_2::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));

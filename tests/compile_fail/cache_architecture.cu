@@ -2,6 +2,7 @@
 // Compiled for sm_75, which has neither policies nor 256-byte prefetches nor a bulk prefetch.
 #include "refused.hpp"
 
+#include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
@@ -14,6 +15,16 @@ __global__ void mbarriers() {
   // expect: membar: an mbarrier requires compute capability 8.0
   REFUSED(an_mbarrier_needs_sm_80, own.init(1));
   static_cast<void>(own.native_handle());
+}
+
+__global__ void copies(const int* p, int* out) {
+  extern __shared__ int stage[];
+  out[0] = stage[0];
+  // expect: membar: an asynchronous copy requires compute capability 8.0
+  REFUSED(an_asynchronous_copy_needs_sm_80, static_cast<void>(async_copy(stage, p)));
+  out[1] = stage[1];
+  // expect: membar: an asynchronous copy requires compute capability 8.0
+  REFUSED(a_wait_for_asynchronous_copies_needs_sm_80, async_wait());
 }
 
 __global__ void accesses(int* p, int* out, unsigned long long bits) {

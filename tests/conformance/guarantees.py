@@ -86,6 +86,7 @@ ELSEWHERE = {
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
     "cluster_barrier.cuh": {words: "its orders: tests/litmus/catalogue; its code: tests/gpu/asynchronous_test.cu"
                             for words in ("With `release` it synchronizes", "before it synchronizes with these waits")},
+    "async_copy.cuh": {"synchronizes with nothing by itself": "its orders: tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"},
     "bulk_copy.cuh": {"by what that thread synchronizes with": "tests/litmus/catalogue, Bulk; its code: tests/gpu/asynchronous_test.cu"},
     "multimem.cuh": {"Synchronizes, at `Scope`": "its orders: tests/litmus/catalogue, Alias.multimem; its code, which has not run: tests/codegen"},
     "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bulk copies, the barrier of a cluster and dependent launches: what they move arrives whole. And six faults that users of other
+// Bulk and small copies, remote stores, the barrier of a cluster and dependent launches: what they move arrives whole. And six faults that users of other
 // libraries reported (tests/litmus/catalogue, Report): the repaired kernels show no stale value. How often the others do is
 // recorded, and not expected, because a machine need not show what the model allows.
+#include <membar/async_copy.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/fence.cuh>
 #include <membar/load_store.cuh>
 #include <membar/mbarrier.cuh>
+#include <membar/tensor_copy.cuh>
 
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
+
+#include <cuda.h>
 
 #include <iostream>
 
@@ -69,7 +73,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
       membar::proxy_fence<proxy::async_shared_block>();  // these loads, then copies that read or overwrite the memory
       __syncthreads();
       if (threadIdx.x == 0) {
-        membar::bulk_commit(membar::bulk_reduce<membar::bulk_operation::add>(sum, there, sizeof(there)));
+        membar::bulk_commit(membar::bulk_reduce<membar::async_operation::add>(sum, there, sizeof(there)));
         membar::bulk_wait_read();
       }
     }
@@ -103,6 +107,126 @@ __global__ void read_neighbour(outcome* seen, unsigned rounds) {
     membar::cluster_sync();
   }
   count(seen, rounds, stale, false);
+}
+
+/// Copies tiles of 16-byte words through two stages of `cp.async`, which end in groups or on an mbarrier of each stage. The last tile is
+/// not full. Each thread takes what its neighbour copied.
+template <bool OnMbarrier, membar::async_caching Caching>
+__global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsigned words) {
+  __shared__ uint4 stage[2][64];
+  __shared__ block_mbarrier full[2];
+  if (threadIdx.x == 0) {
+    full[0].init(blockDim.x);
+    full[1].init(blockDim.x);
+  }
+  __syncthreads();
+  const unsigned tiles = (words + blockDim.x - 1) / blockDim.x;
+  const auto fetch = [&](unsigned tile) {
+    const unsigned at = tile * blockDim.x + threadIdx.x;
+    const auto copy = membar::async_copy_first<Caching>(&stage[tile % 2][threadIdx.x], from + (at < words ? at : 0),
+                                                        at < words ? static_cast<unsigned>(sizeof(uint4)) : 0U);
+    if constexpr (OnMbarrier) {
+      membar::async_arrive(copy, full[tile % 2]);
+    } else {
+      membar::async_commit(copy);
+    }
+  };
+  bool late = false;
+  unsigned long long stale = 0;
+  fetch(0);
+  for (unsigned tile = 0; tile < tiles && !late; ++tile) {
+    fetch(tile + 1);
+    if constexpr (OnMbarrier) {
+      late = full[tile % 2].wait_parity(tile / 2 % 2, acquire, generous) != wait_result::done;
+    } else {
+      membar::async_wait<1>();
+      __syncthreads();
+    }
+    const unsigned taken = (threadIdx.x + 1) % blockDim.x;
+    const unsigned at = tile * blockDim.x + taken;
+    const uint4 value = stage[tile % 2][taken];
+    if (at < words) {
+      to[at] = value;
+    } else {
+      stale += value.x == 0 && value.w == 0 ? 0 : 1;  // past the end: zeros
+    }
+    late = __syncthreads_or(late);  // all have taken theirs
+  }
+  if constexpr (OnMbarrier) {  // the copy ahead of the last tile
+    late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
+  } else {
+    membar::async_wait();
+  }
+  count(seen, tiles, stale, late);
+}
+
+/// Copies that arrive beside the arrivals that the phase expects.
+__global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned rounds) {
+  __shared__ unsigned stage[64];
+  __shared__ block_mbarrier full;
+  if (threadIdx.x == 0) {
+    full.init(blockDim.x);
+  }
+  __syncthreads();
+  bool late = false;
+  unsigned long long stale = 0;
+  for (unsigned round = 0; round < rounds && !late; ++round) {
+    membar::async_arrive_beside(membar::async_copy(&stage[threadIdx.x], from + round + threadIdx.x), full);
+    const auto phase = full.arrive(release);
+    late = full.wait(phase, acquire, generous) != wait_result::done;
+    const unsigned taken = (threadIdx.x + 1) % blockDim.x;
+    stale += stage[taken] == from[round + taken] ? 0 : 1;
+    late = __syncthreads_or(late);
+  }
+  count(seen, rounds, stale, late);
+}
+
+/// Each block of a cluster stores 16 bytes into the next one and adds to a sum there; both complete on the mbarrier of the other.
+__global__ void store_in_next(outcome* seen, unsigned rounds) {
+  __shared__ uint4 from_left;
+  __shared__ unsigned long long sum;
+  __shared__ cluster_mbarrier arrived;
+  const unsigned rank = membar::cluster_block_rank();
+  const unsigned blocks = membar::cluster_block_count();
+  const unsigned right = (rank + 1) % blocks;
+  const unsigned left = (rank + blocks - 1) % blocks;
+  arrived.init(1);
+  sum = 0;
+  membar::mbarrier_init_fence();
+  unsigned long long stale = 0;
+  unsigned long long expected = 0;
+  bool late = false;
+  for (unsigned round = 0; round < rounds && !late; ++round) {
+    arrived.arrive_expect(sizeof(from_left) + sizeof(sum), release);
+    membar::cluster_sync();  // the sums and the stores of the round before have been read
+    const auto bytes = membar::async_store(&from_left, right, {round, rank, ~round, ~rank}, arrived) +
+                       membar::async_reduce<membar::async_operation::add>(&sum, right, 3ULL * round + rank, arrived);
+    late = bytes != sizeof(from_left) + sizeof(sum) || arrived.wait_parity(round % 2, acquire, generous) != wait_result::done;
+    expected += 3ULL * round + left;
+    stale += from_left.x == round && from_left.y == left && from_left.z == ~round && from_left.w == ~left ? 0 : 1;
+    stale += sum == expected ? 0 : 1;
+  }
+  membar::cluster_sync();
+  count(seen, rounds, stale, late);
+}
+
+constexpr int box_width = 32;
+constexpr int box_height = 8;
+
+/// Copies boxes of one tensor to the same places of another, and adds them there once more. The last boxes are partly outside.
+__global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
+  __shared__ alignas(128) unsigned box[box_height][box_width];
+  __shared__ block_mbarrier full;
+  const membar::tensor_place place{static_cast<int>(blockIdx.x) * box_width, static_cast<int>(blockIdx.y) * box_height};
+  full.init(1);
+  membar::mbarrier_init_fence();
+  full.arrive_expect(membar::tensor_load(box, &from, place, sizeof(box), full), release);
+  const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
+  membar::bulk_commit(membar::tensor_store(&to, place, box));
+  membar::bulk_wait();  // the sum comes after the copy
+  membar::bulk_commit(membar::tensor_reduce<membar::async_operation::add>(&to, place, box));
+  membar::bulk_wait();
+  count(seen, 1, 0, late);
 }
 
 // ---- DeepEP #621: a flag through the generic proxy, then a bulk copy of what it was for
@@ -291,6 +415,90 @@ TEST_F(asynchronous, copies_between_blocks_arrive_whole_and_reductions_add_up) {
   const auto sums = copied(sum);
   for (unsigned i = 0; i < 64; ++i) {
     EXPECT_EQ(sums[i], rounds * (rounds - 1) / 2 + rounds * i);
+  }
+}
+
+template <bool OnMbarrier, membar::async_caching Caching>
+void expect_copied_by_word() {
+  constexpr unsigned words = 64 * 5'000 - 17;
+  std::vector<uint4> values(words);
+  for (unsigned i = 0; i < words; ++i) {
+    values[i] = {i, ~i, i * 3, i ^ 0x5555U};
+  }
+  const device_copy<uint4> from(values);
+  const support::device_memory<uint4> to(words);
+  const support::device_memory<outcome> seen(1);
+  membar::launch({1, 64}, copy_by_word<OnMbarrier, Caching>, seen.get(), static_cast<const uint4*>(from.get()), to.get(),
+                 words);
+  const outcome got = copied(seen)[0];
+  EXPECT_EQ(got.late, 0U);
+  EXPECT_EQ(got.stale, 0U);
+  const auto result = copied(to);
+  for (unsigned i = 0; i < words; ++i) {
+    ASSERT_TRUE(result[i].x == i && result[i].y == ~i && result[i].z == i * 3 && result[i].w == (i ^ 0x5555U)) << i;
+  }
+}
+
+TEST_F(asynchronous, small_copies_in_groups_arrive_whole) {
+  expect_copied_by_word<false, membar::async_caching::all_levels>();
+  expect_copied_by_word<false, membar::async_caching::l2_only>();
+}
+
+TEST_F(asynchronous, small_copies_on_an_mbarrier_arrive_whole) {
+  expect_copied_by_word<true, membar::async_caching::all_levels>();
+  expect_copied_by_word<true, membar::async_caching::l2_only>();
+}
+
+TEST_F(asynchronous, small_copies_arrive_beside_their_threads) {
+  constexpr unsigned rounds = 5'000;
+  std::vector<unsigned> values(rounds + 64);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    values[i] = i * 7 + 1;
+  }
+  const device_copy<unsigned> from(values);
+  const support::device_memory<outcome> seen(1);
+  membar::launch({8, 64}, arrive_beside, seen.get(), static_cast<const unsigned*>(from.get()), rounds);
+  EXPECT_EQ(of(seen).stale, 0U);
+}
+
+TEST_F(asynchronous, stores_and_reductions_in_another_block_arrive_whole) {
+  const support::device_memory<outcome> seen(1);
+  membar::launch(launch_config{64, 1}.with(membar::cluster_dimensions{4, 1, 1}), store_in_next, seen.get(), 5'000U);
+  EXPECT_EQ(of(seen).stale, 0U);
+}
+
+TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
+  constexpr unsigned width = 100;  // of which the last box has 4 columns
+  constexpr unsigned height = 50;  // and 2 rows
+  std::vector<unsigned> values(width * height);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    values[i] = i * 7 + 1;
+  }
+  const device_copy<unsigned> from(values);
+  const support::device_memory<unsigned> to(values.size());
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
+  ASSERT_EQ(found, cudaDriverEntryPointSuccess);
+  const auto map_of = [&](unsigned* memory) {
+    CUtensorMap map{};
+    const cuuint64_t sizes[] = {width, height};
+    const cuuint64_t strides[] = {width * sizeof(unsigned)};
+    const cuuint32_t box[] = {box_width, box_height};
+    const cuuint32_t steps[] = {1, 1};
+    EXPECT_EQ(reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
+                  &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, memory, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              CUDA_SUCCESS);
+    return map;
+  };
+  const support::device_memory<outcome> seen(1);
+  membar::launch(launch_config{dim3((width + box_width - 1) / box_width, (height + box_height - 1) / box_height), 1},
+                 copy_boxes, seen.get(), map_of(const_cast<unsigned*>(from.get())), map_of(to.get()));
+  EXPECT_EQ(of(seen).stale, 0U);
+  const auto result = copied(to);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(result[i], 2 * values[i]) << i;
   }
 }
 

@@ -45,6 +45,7 @@ FAMILIES = {
     "Shuffle": ("Shuffles among the lanes of a warp.", "Shuffle.LB+data"),
     "ReadOnly": ("Loads through the read-only path, `ld.nc`.", "ReadOnly.MP+release+acquire"),
     "Bulk": ("Bulk copies, which read and write through the async proxy.", "Bulk.load+wait"),
+    "Parity": ("Waits that name a phase of an mbarrier by its parity.", "Parity.third-phase"),
     "Transaction": ("Bytes that a phase of an mbarrier expects.", "Transaction.expect-before-arrival"),
     "CpAsync": ("`cp.async`, which is asynchronous and in the generic proxy.", "CpAsync.mbarrier"),
     "StAsync": ("`st.async`, into shared memory of another block of the cluster.", "StAsync.wait"),

@@ -281,6 +281,10 @@ TEST(reader, asynchronous_copies_have_their_forms) {
   EXPECT_EQ(asynchronous("cp.async.bulk.wait_group.read 2")[0].pending_groups, 2);
   EXPECT_EQ(asynchronous("cp.async.wait_group 0")[0].completes, completion::group);
   EXPECT_EQ(asynchronous("cp.async.mbarrier.arrive.noinc.shared.b64 [b]")[0].code, opcode::async_arrive);
+  EXPECT_EQ(asynchronous("cp.async.mbarrier.arrive.noinc.shared.b64 [b]")[0].arrivals, 1);
+  EXPECT_EQ(asynchronous("cp.async.mbarrier.arrive.shared.b64 [b]")[0].arrivals, 0);
+  EXPECT_TRUE(asynchronous("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 [b], 1")[0].parity);
+  EXPECT_FALSE(asynchronous("mbarrier.try_wait.acquire.cta.shared::cta.b64 [b], 1")[0].parity);
   EXPECT_EQ(asynchronous("mbarrier.arrive.expect_tx.release.cta b, 16")[0].expected_bytes, 16);
   EXPECT_EQ(asynchronous("mbarrier.arrive.expect_tx.release.cta b, 16")[0].arrivals, 1);
   EXPECT_EQ(asynchronous("mbarrier.expect_tx b, 16")[0].arrivals, 0);
@@ -311,8 +315,12 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
             "4:1 expected griddepcontrol.wait or griddepcontrol.launch_dependents, found 'griddepcontrol.arrive'");
   EXPECT_EQ(asynchronous_error("griddepcontrol.wait", "P0@host"),
             "4:1 a host thread starts no asynchronous copy and waits for no grid");
-  EXPECT_EQ(asynchronous_error("cp.async.mbarrier.arrive.b64 [b]"),
-            "4:1 'cp.async.mbarrier.arrive.b64': cp.async.mbarrier.arrive is read with .noinc, which counts as one arrival");
+  EXPECT_EQ(asynchronous_error("mbarrier.try_wait.parity b, 2"),
+            "4:29 a phase has the parity 0 or 1, and this is 2: name the phase without .parity");
+  EXPECT_EQ(
+      asynchronous_error("mbarrier.arrive.parity b"),
+      "4:1 expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with .parity, "
+      "found 'mbarrier.arrive.parity'");
 }
 
 TEST(reader, the_address_of_an_asynchronous_copy_is_known_from_the_start) {

@@ -46,18 +46,20 @@ class barrier_groups {
   class scoped_edges {
    public:
     constexpr explicit scoped_edges(barrier_groups& of) noexcept
-        : of_(of), synchronizes_(of.synchronizes_), waiting_(of.waiting_) {}
+        : of_(of), synchronizes_(of.synchronizes_), waiting_(of.waiting_), passed_(of.passed_) {}
     scoped_edges(const scoped_edges&) = delete;
     scoped_edges& operator=(const scoped_edges&) = delete;
     constexpr ~scoped_edges() {
       of_.synchronizes_ = synchronizes_;
       of_.waiting_ = waiting_;
+      of_.passed_ = passed_;
     }
 
    private:
     barrier_groups& of_;
     relation synchronizes_;
     relation waiting_;
+    event_set passed_;
   };
 
   // ---- one event, one barrier
@@ -211,7 +213,7 @@ class barrier_groups {
     }
     const event& e = at_event(first(open));
     if (e.mbarrier) {
-      return group_phases(open & ~same, same, 0);
+      return start_phases(open & ~same, same, by_parity(same, -1), 0);
     }
     for (event_set s = e.barrier == barrier_kind::block ? same : 0; s != 0; s = rest(s)) {
       if (at_event(first(s)).quorum >= 0) {
@@ -353,12 +355,72 @@ class barrier_groups {
     return left == 0;
   }
 
+  [[nodiscard]] constexpr bool names_parity(const event& wait) const noexcept {
+    return wait.parity && rules_.holds(rule::parity_is_of_every_second_phase);
+  }
+
+  // The waits of `left` that name the phase by its parity.
+  [[nodiscard]] constexpr event_set by_parity(event_set left, int phase) const noexcept {
+    event_set found = 0;
+    for (event_set s = left; s != 0; s = rest(s)) {
+      const bool even = (phase & 1) == 0;
+      found |=
+          names_parity(at_event(first(s))) && (execution_.number_of(at_event(first(s)).id) == 0) == even ? only(first(s)) : 0;
+    }
+    return found;
+  }
+
+  // A wait by parity ends while the phase of that parity is the last that is complete: not before the waits of its thread before
+  // it, and before what waits for the next phase.
+  constexpr void pass(event_set waits) noexcept {
+    for (event_set w = waits; w != 0; w = rest(w)) {
+      for (event_set earlier = names_parity(at_event(first(w))) ? facts_.barriers : 0; earlier != 0; earlier = rest(earlier)) {
+        if (at_event(first(earlier)).waits && facts_.po.holds(first(earlier), first(w))) {
+          waiting_.add(first(earlier), first(w));
+        }
+      }
+      passed_ |= names_parity(at_event(first(w))) ? only(first(w)) : 0;
+    }
+  }
+
+  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; those who
+  // wait for that phase come after them.
+  [[nodiscard]] constexpr bool have_passed(event_set members, event_set waits) noexcept {
+    for (event_set p = passed_; p != 0; p = rest(p)) {
+      if (at_event(first(p)).location != at_event(first(members)).location) {
+        continue;
+      }
+      bool open = false;
+      for (event_set m = members; m != 0; m = rest(m)) {
+        open = open || !facts_.po.holds(first(m), first(p));
+      }
+      if (!open) {
+        return false;
+      }
+      waiting_[first(p)] |= waits;
+    }
+    return true;
+  }
+
+  // Before the first phase is complete, a wait for the parity of the second one ends at once: any of `choice` may.
+  // Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait", `phaseParity`.
+  constexpr bool start_phases(event_set open, event_set left, event_set choice, event_set early) {
+    if (choice != 0) {
+      return start_phases(open, left, rest(choice), early) &&
+             start_phases(open, left, rest(choice), early | only(first(choice)));
+    }
+    const scoped_edges restored(*this);
+    pass(early);
+    const event_set remaining = left & ~early;
+    return remaining == 0 ? group(open) : group_phases(open, remaining, 0);
+  }
+
   // Phases of the expected number of arrivals, whose transactions add up to 0, in every order that program order allows.
   constexpr bool group_phases(event_set open, event_set left, int phase) {
     const event_set updates = arrivals_of(left);
     event_set waits = 0;
     for (event_set s = waits_of(left); s != 0; s = rest(s)) {
-      waits |= execution_.number_of(at_event(first(s)).id) == phase ? only(first(s)) : 0;
+      waits |= !names_parity(at_event(first(s))) && execution_.number_of(at_event(first(s)).id) == phase ? only(first(s)) : 0;
     }
     const int expected = at(execution_.program().locations, at_event(first(left)).location).arrivals;
     const bool stuck = (left & ~updates) != 0 && rules_.holds(rule::waiting_ends);
@@ -377,11 +439,15 @@ class barrier_groups {
       arrivals += at_event(first(s)).arrivals;
       bytes += transaction(at_event(first(s)));
     }
-    if (arrivals > expected) {
+    int fewer = arrivals;
+    for (event_set s = from; s != 0; s = rest(s)) {
+      fewer -= at_event(first(s)).arrivals < 0 ? 1 : 0;
+    }
+    if (fewer > expected) {
       return true;
     }
     if (arrivals == expected && bytes == 0 && can_come(members, expected, 0, true) &&
-        !end_phase(open, left, phase, members, waits)) {
+        !end_phase(open, left, phase, members, waits, by_parity(left, phase))) {
       return false;
     }
     for (event_set s = from; s != 0; s = rest(s)) {
@@ -392,8 +458,12 @@ class barrier_groups {
     return true;
   }
 
-  // `members` complete the phase, and `waits` wait for it.
-  constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits) {
+  // `members` complete the phase. `waits` wait for it, and so do any of `choice`.
+  constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits, event_set choice) {
+    if (choice != 0) {
+      return end_phase(open, left, phase, members, waits, rest(choice)) &&
+             end_phase(open, left, phase, members, waits | only(first(choice)), rest(choice));
+    }
     const event_set later = facts_.po.image(left & ~members);
     for (event_set m = members; m != 0; m = rest(m)) {
       if (contains(later, start_of(first(m)))) {
@@ -401,7 +471,11 @@ class barrier_groups {
       }
     }
     const scoped_edges restored(*this);
+    if (!have_passed(members, waits) && rules_.holds(rule::waiting_ends)) {
+      return true;
+    }
     join(members, waits);
+    pass(waits);
     const event_set remaining = left & ~members & ~waits;
     return remaining == 0 ? group(open) : group_phases(open, remaining, phase + 1);
   }
@@ -412,7 +486,8 @@ class barrier_groups {
   const Rules& rules_;
   relation& synchronizes_;
   const Next& next_;
-  relation waiting_{};  ///< barrier event -> waits that cannot go on before it has
+  relation waiting_{};    ///< barrier event -> waits that cannot go on before it has
+  event_set passed_ = 0;  ///< waits by parity that have ended
 };
 
 }  // namespace membar::inline v0_2::model

@@ -53,6 +53,7 @@ struct event {
 
   barrier_kind barrier = barrier_kind::block;
   bool mbarrier = false;
+  bool parity = false;  ///< mbarriers: a wait that names its phase by its parity
   bool arrives = false;
   bool waits = false;
   int id = -1;        ///< expression: the barrier's number, `bar.warp.sync`'s lane mask, an mbarrier's phase
@@ -61,7 +62,7 @@ struct event {
 
   int issue =
       -1;  ///< asynchronous operations: the event of the instruction that started them, whose thread they are in name only
-  int arrivals = 1;                          ///< mbarriers: how many arrivals this is
+  int arrivals = 1;                          ///< mbarriers: how many arrivals this is; -1: the phase expects one more
   int expected_bytes = 0;                    ///< mbarriers: what this adds to the transactions of the phase
   int completed_bytes = 0;                   ///< mbarriers: what this takes from them
   state_space space = state_space::generic;  ///< of an access: what its instruction names

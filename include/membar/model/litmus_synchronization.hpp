@@ -147,9 +147,13 @@ class synchronization_reader : protected operand_reader {
     const bool waits = form == "test_wait" || form == "try_wait";
     const bool expects = m.others.size() == (arrives ? 2U : 1U) && m.others.back() == "expect_tx";
     const bool completes = form == "complete_tx";
-    if ((!arrives && !waits && !expects && !completes) || (m.others.size() != 1 && !(arrives && expects)) || m.weak || m.what) {
-      fail(word_, "expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, found " +
-                      shown(word_));
+    i_.parity = waits && m.others.size() == 2 && m.others.back() == "parity";
+    const bool one_form = m.others.size() == 1 || (arrives && expects) || i_.parity;
+    if ((!arrives && !waits && !expects && !completes) || !one_form || m.weak || m.what) {
+      fail(word_,
+           "expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with .parity, "
+           "found " +
+               shown(word_));
     }
     const memory_order natural = arrives ? memory_order::release : waits ? memory_order::acquire : memory_order::relaxed;
     i_.code = waits ? opcode::mbarrier_wait : opcode::mbarrier_arrive;
@@ -171,7 +175,12 @@ class synchronization_reader : protected operand_reader {
     i_.arrivals = arrives ? 1 : 0;
     if (waits) {
       need_comma();
+      const token named = in_.peek();
       i_.a = read_operand();
+      if (i_.parity && !i_.a.is_register && i_.a.value != 0 && i_.a.value != 1) {
+        fail(named,
+             "a phase has the parity 0 or 1, and this is " + std::to_string(i_.a.value) + ": name the phase without .parity");
+      }
     } else if (expects || completes) {
       need_comma();
       (expects ? i_.expected_bytes : i_.completed_bytes) =
@@ -229,11 +238,8 @@ class synchronization_reader : protected operand_reader {
       return;
     }
     if (starts(name, "cp.async.mbarrier.arrive")) {
-      if (!starts(name, "cp.async.mbarrier.arrive.noinc")) {
-        fail(word_,
-             "'" + std::string(word_.text) + "': cp.async.mbarrier.arrive is read with .noinc, which counts as one arrival");
-      }
       i_.code = opcode::async_arrive;
+      i_.arrivals = starts(name, "cp.async.mbarrier.arrive.noinc") ? 1 : 0;
       i_.barrier_at = read_mbarrier_name();
       return;
     }

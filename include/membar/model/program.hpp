@@ -61,7 +61,7 @@ enum class opcode : std::uint8_t {
   mbarrier_wait,  ///< `test_wait`, `try_wait`: its result is 1 if the phase is complete
   shuffle,        ///< `shfl.sync`: a register's value in another lane of the warp
   async_copy,     ///< `cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async`, `red.async`
-  async_arrive,   ///< `cp.async.mbarrier.arrive.noinc`: an arrival once all earlier `cp.async` of the thread are complete
+  async_arrive,   ///< `cp.async.mbarrier.arrive{.noinc}`: an arrival once all earlier `cp.async` of the thread are complete
   async_commit,   ///< `cp.async.commit_group`, `cp.async.bulk.commit_group`
   async_wait,     ///< `cp.async.wait_group`, `cp.async.bulk.wait_group{.read}`
   grid_wait,      ///< `griddepcontrol.wait`
@@ -130,6 +130,7 @@ struct instruction {
   barrier_kind barrier = barrier_kind::block;
   bool arrives = false;      ///< barriers: this instruction is an arrival
   bool waits = false;        ///< barriers: this instruction waits for the others
+  bool parity = false;       ///< mbarrier waits: operand `a` is the parity of the phase, and not its number
   bool has_quorum = false;   ///< barriers: operand `c` is the number of arrivals that complete the barrier
   std::uint8_t bytes = 4;    ///< the access's size
   std::uint8_t element = 0;  ///< a vector access's elements after the first continue the previous instruction's access
@@ -154,7 +155,7 @@ struct instruction {
   int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
   bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
   int pending_groups = 0;   ///< `wait_group N`: how many of the newest groups may be incomplete
-  int arrivals = 1;         ///< mbarrier arrivals: how many at once; 0: `expect_tx` or `complete_tx` alone
+  int arrivals = 1;  ///< mbarrier arrivals: how many at once; 0: `expect_tx`, `complete_tx` or an arrival without `.noinc`
   int expected_bytes = 0;   ///< of `expect_tx`
   int completed_bytes = 0;  ///< of `complete_tx`, and of an asynchronous copy that completes on an mbarrier
   int line = 0;             ///< in the text the test was read from

@@ -61,6 +61,7 @@ enum class rule : std::uint8_t {
   completion_orders_its_own_operation_only,
   completion_on_an_mbarrier_synchronizes,
   transactions_hold_a_phase_open,
+  parity_is_of_every_second_phase,
   group_wait_synchronizes,
   read_wait_is_for_sources_only,
   newest_groups_may_be_pending,

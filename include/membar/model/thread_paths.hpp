@@ -416,6 +416,7 @@ class thread_paths : public path_values {
         e.location = e.mbarrier ? i.target : -1;
         e.arrives = i.arrives;
         e.waits = i.waits;
+        e.parity = i.parity;
         e.arrivals = i.arrivals;
         e.expected_bytes = i.expected_bytes;
         e.completed_bytes = i.completed_bytes;
@@ -440,6 +441,16 @@ class thread_paths : public path_values {
   // An instruction that starts an asynchronous operation: its own event, then what is done later, in a thread of its own.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
+    if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects the arrival that comes later
+      event expected = event_of(thread, index, {});
+      expected.kind = event_kind::barrier;
+      expected.mbarrier = true;
+      expected.arrives = true;
+      expected.releases = false;
+      expected.location = i.barrier_at;
+      expected.arrivals = -1;
+      push(expected);
+    }
     e.kind = event_kind::issue;
     if (i.element == 0) {
       issued_ = push(e);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0), or
+/// writes a value into the shared memory of another block of the cluster (9.0).
+///
+/// How the end is known is in the type that a call gives: copies that have begun are committed to a group or arrive at an mbarrier;
+/// a remote store gives the bytes that a phase of the other block's mbarrier expects.
+///
+/// | call | PTX | ends |
+/// |---|---|---|
+/// | `async_copy` | `cp.async.{ca,cg}.shared::cta.global [to], [from], bytes` | in a group or on an mbarrier of the block |
+/// | `async_copy_first` | `cp.async.{ca,cg}.shared::cta.global [to], [from], bytes, there` | as `async_copy` |
+/// | `async_commit` | `cp.async.commit_group` | |
+/// | `async_wait<N>` | `cp.async.wait_group N` | |
+/// | `async_arrive` | `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [b]` | |
+/// | `async_arrive_beside` | `cp.async.mbarrier.arrive.shared::cta.b64 [b]` | |
+/// | `async_store` | two `mapa`; `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}` | on `b` of the other block |
+/// | `async_reduce` | two `mapa`; `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T` | on `b` of the other block |
+///
+/// These operations read and write through the generic proxy, as ordinary loads and stores do, so no proxy fence is needed. But they
+/// are not in program order:
+///
+/// * They come after what precedes their call in the thread. What follows the call is not ordered with them.
+/// * What a copy wrote is visible to the thread that waited for it: with `async_wait` in the thread that committed, or with `acquire`
+///   on the mbarrier in any thread.
+/// * A completion orders its own operation alone: a wait for an `async_store` says nothing of ordinary stores before it.
+///
+/// Source: PTX ISA, "cp.async", "cp.async.mbarrier.arrive", "st.async", "red.async", "Asynchronous Operations".
+#pragma once
+
+#include <membar/detail/asynchronous.cuh>
+#include <membar/detail/ld_st_instructions.cuh>
+#include <membar/detail/standard.hpp>
+#include <membar/mbarrier.cuh>
+#include <membar/thread_scope.hpp>
+
+namespace membar::inline v0_2 {
+
+/// Which caches `async_copy` fills on its way: all levels, or L2 only, which takes 16 bytes.
+enum class async_caching : unsigned char { all_levels, l2_only };
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without `cp.async`.
+template <bool Needed>
+__device__ constexpr void require_async_copies() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  static_assert(!Needed,
+                "membar: an asynchronous copy requires compute capability 8.0: compile this code for sm_80 or newer only");
+#endif
+}
+
+/// Refuses, in the pass that compiles for a device, an architecture without `st.async` and `red.async`.
+template <bool Needed>
+__device__ constexpr void require_remote_async() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(
+      !Needed,
+      "membar: an asynchronous store or reduction requires compute capability 9.0: compile this code for sm_90 or newer "
+      "only");
+#endif
+}
+
+// clang-format off
+template <async_caching Caching> struct ptx_async_caching;
+template <> struct ptx_async_caching<async_caching::all_levels> { static constexpr char text[] = "ca"; };
+template <> struct ptx_async_caching<async_caching::l2_only> { static constexpr char text[] = "cg"; };
+
+// The types of each kind of remote reduction: PTX has no other combinations.
+template <async_operation Operation, class T> struct ptx_remote_type { static constexpr char text[] = ""; };
+template <async_operation O> requires(O <= async_operation::max)
+struct ptx_remote_type<O, std::int32_t> { static constexpr char text[] = "s32"; };
+template <async_operation O> requires(O <= async_operation::dec)
+struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "u32"; };
+template <async_operation O> requires(O >= async_operation::bitwise_and)
+struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
+template <> struct ptx_remote_type<async_operation::add, unsigned long long> { static constexpr char text[] = "u64"; };
+template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+// clang-format on
+
+/// Returns whether one `cp.async` can copy the type, so that the compiler prints one sentence only.
+template <class T, async_caching Caching>
+[[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
+  constexpr bool whole =
+      (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && std::is_trivially_copyable_v<T>;
+  static_assert(whole,
+                "membar: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+  constexpr bool legal = Caching == async_caching::all_levels || sizeof(T) == 16;
+  static_assert(!whole || legal,
+                "membar: an asynchronous copy past L1 takes a type of 16 bytes: use async_caching::all_levels");
+  require_async_copies<whole && legal>();
+  return whole && legal;
+}
+
+}  // namespace detail
+
+/// Begins to copy the object at `from` in global memory to `to` in the block's shared memory.
+///
+/// It comes after what precedes the call in the thread, and synchronizes with nothing by itself: a group (`async_commit`,
+/// `async_wait`) or an mbarrier (`async_arrive`) says when it is done.
+///
+/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T)`, one instruction. Requires: compute capability 8.0; a trivially
+/// copyable `T` of 4, 8 or 16 bytes, aligned to its size; 16 bytes for `async_caching::l2_only`. Source: PTX ISA, "cp.async".
+template <async_caching Caching = async_caching::all_levels, class T>
+__device__ inline started_copies async_copy(T* to, const T* from) noexcept {
+  if constexpr (detail::require_copyable<T, Caching>()) {
+    // cp.async.{ca,cg}.shared::cta.global [dst], [src], cp-size;  PTX ISA 7.0, sm_80
+    asm volatile("cp.async.%2.shared::cta.global [%0], [%1], %3;" ::"r"(detail::shared_address(to)),
+                 "l"(detail::global_address(from)), "C"(detail::ptx_async_caching<Caching>::text), "n"(sizeof(T))
+                 : "memory");
+  }
+  return detail::copy_results::started();
+}
+
+/// As `async_copy`, of the first `there` bytes of the object, 0 to `sizeof(T)`: the rest of `*to` becomes zero, and nothing of the
+/// rest of `*from` is read. `there` is 0 for an element that is past the end of its array.
+///
+/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: as `async_copy`.
+template <async_caching Caching = async_caching::all_levels, class T>
+__device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there) noexcept {
+  if constexpr (detail::require_copyable<T, Caching>()) {
+    // cp.async.{ca,cg}.shared::cta.global [dst], [src], cp-size, src-size;  PTX ISA 7.0, sm_80
+    asm volatile("cp.async.%3.shared::cta.global [%0], [%1], %4, %2;" ::"r"(detail::shared_address(to)),
+                 "l"(detail::global_address(from)), "r"(there), "C"(detail::ptx_async_caching<Caching>::text), "n"(sizeof(T))
+                 : "memory");
+  }
+  return detail::copy_results::started();
+}
+
+/// Puts the thread's copies that are in no group yet into one, which `async_wait` waits for.
+///
+/// PTX: `cp.async.commit_group`, one instruction. Requires: compute capability 8.0.
+template <bool Needed = true>
+__device__ inline void async_commit(started_copies) noexcept {
+  detail::require_async_copies<Needed>();
+  // cp.async.commit_group;  PTX ISA 7.0, sm_80
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until at most the newest `Pending` groups of the thread are incomplete. What the others wrote is visible to this thread
+/// then, and to other threads of the block after a barrier.
+///
+/// It does not wait for bulk copies, nor `bulk_wait` for these copies.
+///
+/// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no budget.
+template <int Pending = 0>
+__device__ inline void async_wait() noexcept {
+  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  detail::require_async_copies<Pending >= 0>();
+  // cp.async.wait_group N;  PTX ISA 7.0, sm_80
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// Arrives once at `barrier`, an mbarrier of the block, when all copies that the thread began before the call are done. This is one
+/// of the arrivals that a phase expects: with one call by each thread, `init(threads)`.
+///
+/// A wait that acquires the phase sees what the copies wrote. It orders nothing else of the thread: for ordinary stores an
+/// `arrive(release)` follows.
+///
+/// PTX: `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
+/// ISA, "cp.async.mbarrier.arrive".
+template <thread_scope Scope>
+__device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) noexcept {
+  detail::require_async_copies<Scope == Scope>();
+  // cp.async.mbarrier.arrive.noinc.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
+}
+
+/// As `async_arrive`, beside the arrivals that the phase expects: the phase expects one more at the call, and gets it when the copies
+/// are done. An arrival of the same thread follows, because the phase may be complete before the call otherwise.
+///
+/// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
+/// "cp.async.mbarrier.arrive".
+template <thread_scope Scope>
+__device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barrier) noexcept {
+  detail::require_async_copies<Scope == Scope>();
+  // cp.async.mbarrier.arrive.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
+}
+
+/// Stores `value` at the place of `to` in the shared memory of block `rank` of the cluster. It completes on the mbarrier at the place
+/// of `barrier` there, whose phase expects the bytes: a wait that acquires the phase sees the value.
+///
+/// It is a weak store, and the completion releases it alone, at cluster scope: what the thread stored before is not released.
+///
+/// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
+/// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}`. Requires: compute capability 9.0; the other block
+/// runs; a trivially copyable `T` of 4, 8 or 16 bytes, aligned to its size. Source: PTX ISA, "st.async".
+template <class T>
+__device__ inline transaction_bytes async_store(T* to, unsigned rank, const std::type_identity_t<T>& value,
+                                                mbarrier<thread_scope::cluster>& barrier) noexcept {
+  constexpr bool legal =
+      (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && std::is_trivially_copyable_v<T>;
+  static_assert(
+      legal, "membar: an asynchronous store takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+  detail::require_remote_async<legal>();
+  if constexpr (legal) {
+    const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
+    const unsigned completes = detail::cluster_address(barrier.address(), rank);
+    if constexpr (sizeof(T) == 4) {
+      // st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], b, [mbar];  PTX ISA 8.1, sm_90
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there),
+                   "r"(detail::bits_as<unsigned>(value)), "r"(completes)
+                   : "memory");
+    } else if constexpr (sizeof(T) == 8) {
+      // st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [a], b, [mbar];  PTX ISA 8.1, sm_90
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(there),
+                   "l"(detail::bits_as<unsigned long long>(value)), "r"(completes)
+                   : "memory");
+    } else {
+      const auto words = detail::bits_as<detail::registers<16>>(value);
+      // st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [a], {b, c, d, e}, [mbar];  PTX ISA 8.1, sm_90
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+          "r"(words.words[0]), "r"(words.words[1]), "r"(words.words[2]), "r"(words.words[3]), "r"(completes)
+          : "memory");
+    }
+  }
+  return detail::copy_results::bytes(sizeof(T));
+}
+
+/// Updates the object at the place of `to` in the shared memory of block `rank` of the cluster with `value`, by one relaxed atomic of
+/// cluster scope. It completes as `async_store` does.
+///
+/// `T` is `unsigned` (all operations), `int` (add, min, max), `unsigned long long` and `long long` (add).
+///
+/// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
+/// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other block
+/// runs. Source: PTX ISA, "red.async".
+template <async_operation Operation, class T>
+__device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type_identity_t<T> value,
+                                                 mbarrier<thread_scope::cluster>& barrier) noexcept {
+  constexpr bool legal = sizeof(detail::ptx_remote_type<Operation, T>::text) > 1;
+  static_assert(legal,
+                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+  detail::require_remote_async<legal>();
+  if constexpr (legal) {
+    const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
+    const unsigned completes = detail::cluster_address(barrier.address(), rank);
+    // red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.op.type [a], b, [mbar];  PTX ISA 8.1, sm_90
+    if constexpr (sizeof(T) == 4) {
+      asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%3.%4 [%0], %1, [%2];" ::"r"(there),
+                   "r"(value), "r"(completes), "C"(detail::ptx_async_operation<Operation>::text),
+                   "C"(detail::ptx_remote_type<Operation, T>::text)
+                   : "memory");
+    } else {
+      asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%3.%4 [%0], %1, [%2];" ::"r"(there),
+                   "l"(value), "r"(completes), "C"(detail::ptx_async_operation<Operation>::text),
+                   "C"(detail::ptx_remote_type<Operation, T>::text)
+                   : "memory");
+    }
+  }
+  return detail::copy_results::bytes(sizeof(T));
+}
+
+}  // namespace membar::inline v0_2

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What bulk_copy.cuh and async_copy.cuh share: how the end of a copy is known, as a type, and the operations of reductions.
+#pragma once
+
+#include <membar/detail/compilation.cuh>
+#include <membar/detail/standard.hpp>
+
+namespace membar::inline v0_2 {
+
+namespace detail {
+
+/// The generic address of global memory as instructions of that state space take it.
+[[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
+  return __cvta_generic_to_global(object);
+}
+
+struct copy_results;
+
+}  // namespace detail
+
+/// Bytes that asynchronous copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or
+/// after the copies begin, and as the last arrival of the phase or before it.
+class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expect(bytes, release)")]] transaction_bytes {
+ public:
+  __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
+  /// The bytes of several copies.
+  [[nodiscard]] __device__ friend constexpr transaction_bytes operator+(transaction_bytes a, transaction_bytes b) noexcept {
+    return transaction_bytes(a.count_ + b.count_);
+  }
+
+ private:
+  friend struct detail::copy_results;
+  __device__ constexpr explicit transaction_bytes(unsigned count) noexcept : count_(count) {}
+  unsigned count_;
+};
+
+/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
+class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
+ public:
+  /// All the copies of both.
+  [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
+    return all;
+  }
+
+ private:
+  friend struct detail::copy_results;
+  constexpr uncommitted_copies() noexcept = default;
+};
+
+/// Copies of `async_copy` that have begun: `async_commit` puts them into a group, or `async_arrive` lets them arrive at an mbarrier.
+class [[nodiscard(
+    "a copy that nobody waits for may not be there: async_commit(copies), or async_arrive(copies, barrier)")]] started_copies {
+ public:
+  /// All the copies of both.
+  [[nodiscard]] __device__ friend constexpr started_copies operator+(started_copies all, started_copies) noexcept {
+    return all;
+  }
+
+ private:
+  friend struct detail::copy_results;
+  constexpr started_copies() noexcept = default;
+};
+
+/// What an asynchronous reduction does to each element.
+enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_and, bitwise_or, bitwise_xor };
+
+namespace detail {
+
+/// Makes what copies return, and nobody else.
+struct copy_results {
+  [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
+    return transaction_bytes(count);
+  }
+  [[nodiscard]] __device__ static constexpr uncommitted_copies copies() noexcept { return uncommitted_copies(); }
+  [[nodiscard]] __device__ static constexpr started_copies started() noexcept { return started_copies(); }
+};
+
+// clang-format off
+template <async_operation Operation> struct ptx_async_operation;
+template <> struct ptx_async_operation<async_operation::add> { static constexpr char text[] = "add"; };
+template <> struct ptx_async_operation<async_operation::min> { static constexpr char text[] = "min"; };
+template <> struct ptx_async_operation<async_operation::max> { static constexpr char text[] = "max"; };
+template <> struct ptx_async_operation<async_operation::inc> { static constexpr char text[] = "inc"; };
+template <> struct ptx_async_operation<async_operation::dec> { static constexpr char text[] = "dec"; };
+template <> struct ptx_async_operation<async_operation::bitwise_and> { static constexpr char text[] = "and"; };
+template <> struct ptx_async_operation<async_operation::bitwise_or> { static constexpr char text[] = "or"; };
+template <> struct ptx_async_operation<async_operation::bitwise_xor> { static constexpr char text[] = "xor"; };
+// clang-format on
+
+}  // namespace detail
+
+}  // namespace membar::inline v0_2

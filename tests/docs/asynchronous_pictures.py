@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws the two pictures of docs/asynchronous_copies.md.
+
+usage: asynchronous_pictures.py [--check]
+
+With --check it draws nothing, and fails if a picture is not what it would draw.
+"""
+
+import argparse
+import pathlib
+import sys
+from xml.sax.saxutils import escape
+
+PICTURES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pictures"
+GENERIC, ASYNC, FENCE, INK, QUIET = "#3a4a9f", "#1f6f5c", "#b0471b", "#1d2430", "#4a5260"
+STYLE = f"""    .panel {{ fill: #fbfbf8; stroke: #8a8a8a; }}
+    .lane {{ fill: #eef1f5; stroke: #b9c0c9; }}
+    .generic {{ fill: #ffffff; stroke: {GENERIC}; stroke-width: 2; }}
+    .async {{ fill: #ffffff; stroke: {ASYNC}; stroke-width: 2; }}
+    .fence {{ stroke: {FENCE}; stroke-width: 2.5; fill: none; }}
+    .done {{ stroke: {ASYNC}; stroke-width: 2.5; fill: none; }}
+    .order {{ stroke: {QUIET}; stroke-width: 2; fill: none; }}
+    text {{ fill: {INK}; }}
+    .head {{ font-weight: bold; }}
+    .note {{ font-size: 13px; fill: {QUIET}; }}
+    .fence-text {{ font-size: 13px; font-weight: bold; fill: {FENCE}; }}
+    .done-text {{ font-size: 13px; font-weight: bold; fill: {ASYNC}; }}
+    .order-text {{ font-size: 13px; font-weight: bold; fill: {QUIET}; }}"""
+
+
+class Picture:
+    def __init__(self, width, height, title, description):
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="15">',
+            f'  <title id="title">{escape(title)}</title>',
+            f'  <desc id="desc">{escape(description)}</desc>',
+            f"  <style>\n{STYLE}\n  </style>",
+            "  <defs>",
+            *(f'    <marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
+              f'<path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>' for name, colour in
+              (("fence", FENCE), ("done", ASYNC), ("order", QUIET))),
+            "  </defs>",
+        ]
+        self.box(1, 1, width - 2, height - 2, "panel")
+
+    def box(self, x, y, width, height, kind):
+        self.parts.append(f'  <rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>')
+
+    def text(self, x, y, words, kind="", anchor="start"):
+        self.parts.append(f'  <text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>')
+
+    def labelled(self, x, y, width, height, kind, words, note=""):
+        self.box(x, y, width, height, kind)
+        middle = y + height / 2 + (5 if not note else -3)
+        self.text(x + width / 2, middle, words, "head", "middle")
+        if note:
+            self.text(x + width / 2, middle + 18, note, "note", "middle")
+
+    def arrow(self, kind, *points):
+        path = " L".join(f"{x} {y}" for x, y in points)
+        self.parts.append(f'  <path class="{kind}" d="M{path}" marker-end="url(#{kind})"/>')
+
+    def svg(self):
+        return "\n".join([*self.parts, "</svg>"]) + "\n"
+
+
+def stage():
+    """One stage of shared memory, from a bulk load to the next."""
+    p = Picture(860, 300, "One stage of shared memory over time",
+                "A bulk load fills the stage through the async proxy. It ends on the mbarrier, and the consumers that wait need no fence. They "
+                "read and write through the generic proxy, then have a proxy fence and a barrier before a bulk store reads the stage. After the "
+                "read wait the next load may fill it.")
+    for y, words in ((50, "async proxy"), (180, "generic proxy")):
+        p.box(16, y, 828, 84, "lane")
+        p.text(28, y + 20, words, "note")
+    p.text(16, 30, "shared memory of one stage, from left to right in time", "head")
+    p.labelled(60, 76, 150, 46, "async", "bulk_load", "writes the stage")
+    p.labelled(262, 206, 190, 46, "generic", "loads and stores", "of all consumers")
+    p.labelled(520, 76, 150, 46, "async", "bulk_store", "reads the stage")
+    p.labelled(716, 76, 116, 46, "async", "bulk_load", "the next tile")
+    p.arrow("done", (170, 122), (170, 158), (290, 158), (290, 204))
+    p.text(180, 152, "mbarrier: wait(acquire)", "done-text")
+    p.arrow("fence", (430, 206), (430, 158), (560, 158), (560, 124))
+    p.text(440, 152, "proxy fence,", "fence-text")
+    p.text(572, 152, "then a barrier", "fence-text")
+    p.arrow("done", (670, 99), (714, 99))
+    p.text(692, 44, "bulk_wait_read", "done-text", "middle")
+    p.arrow("done", (692, 48), (692, 92))
+    p.text(28, 288, "From async to generic the completion is the fence. From generic to async the program has one.", "note")
+    return p.svg()
+
+
+def paths():
+    """What stands between two accesses of the same bytes."""
+    rows = [
+        ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence, after the access and in the copy's block"),
+        ("async", "bulk copy", "generic", "ordinary access", "done", "its completion: mbarrier or group"),
+        ("async", "bulk copy", "async", "bulk copy, same block", "done", "its completion"),
+        ("async", "bulk copy", "async", "bulk copy, another block", "fence", "completion, flag, then a proxy fence there"),
+        ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
+    ]
+    p = Picture(860, 52 + 62 * len(rows), "What stands between two accesses of the same bytes",
+                "; ".join(f"from {first} to {then}: {words}" for _, first, _, then, _, words in rows))
+    p.text(16, 30, "first", "head")
+    p.text(636, 30, "then", "head")
+    for i, (first_kind, first, then_kind, then, arrow, words) in enumerate(rows):
+        y = 44 + 62 * i
+        p.labelled(16, y, 160, 42, first_kind, first)
+        p.labelled(636, y, 208, 42, then_kind, then)
+        p.arrow(arrow, (178, y + 21), (634, y + 21))
+        p.text(406, y + 13, words, f"{arrow}-text", "middle")
+    return p.svg()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="draw nothing, and fail where a picture is not as drawn here")
+    check = parser.parse_args().check
+    different = 0
+    for name, text in (("asynchronous_stage.svg", stage()), ("asynchronous_paths.svg", paths())):
+        path = PICTURES / name
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path} is not what tests/docs/asynchronous_pictures.py draws: run it without --check")
+            different += 1
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
