@@ -98,7 +98,7 @@ def paths():
         ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence, after the access and in the copy's block"),
         ("async", "bulk copy", "generic", "ordinary access", "done", "its completion: mbarrier or group"),
         ("async", "bulk copy", "async", "bulk copy, same block", "done", "its completion"),
-        ("async", "bulk copy", "async", "bulk copy, another block", "fence", "completion, flag, then a proxy fence there"),
+        ("async", "bulk copy", "async", "bulk copy, other block", "fence", "completion, flag, then a proxy fence there"),
         ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
     ]
     p = Picture(860, 52 + 62 * len(rows), "What stands between two accesses of the same bytes",

@@ -150,6 +150,14 @@ def questions(results):
              f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
 
 
+def bugs(results):
+    lines = []
+    for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
+        seen = [f"{case[key]:,} {words}" for key, words in (("wrong", "wrong values"), ("hangs", "hangs")) if case[key]]
+        lines.append([f"`{name}`", ", ".join(seen) or "never", f"{case['runs']:,}", f"{case['mended_runs']:,}"])
+    return table(["wrong kernel", "seen", "in runs", "mended, nothing in runs"], lines)
+
+
 def older_results(results):
     lines = []
     for machine, names in OLDER.items():
@@ -162,7 +170,8 @@ def older_results(results):
 
 
 TABLES = {MEASUREMENTS: {"older results": older_results},
-          "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions}}
+          "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
+          "docs/bugs.md": {"bugs on a GPU": bugs}}
 
 
 def filled(page, text, results, tables):
