@@ -167,6 +167,8 @@ def successors(code, labels):
             pass
         elif head == "RET":  # of such a function
             next_ones = []
+        elif head == "CALL" and (target := TARGET.search(operands)):  # within the function, from where nothing returns
+            next_ones = [labels[target.group(1)]] + (next_ones if guard else [])
         elif head in ("CALL", "BRX", "JMP"):
             raise ValueError(f"control flow that is not read: {opcode} {operands}")
         following.append(next_ones)

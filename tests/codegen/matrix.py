@@ -63,6 +63,7 @@ REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor
 LOOP, TWO_WAY = "loop", "two-way"
 RIVALS = "match.any.sync.b64"  # which lanes of the warp want the same word
 ONE_SET = "match.any.sync.b32"  # which of them still do
+MOST = "redux.sync.max.u32"  # how many they are, at most
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
@@ -240,7 +241,7 @@ def update_loop(order, scope, bits):
     """A look, each lane's own attempts, and those of one lane for all that want its word, whose order is that of all: between barriers
     of the lanes, and outside of the attempts."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
-    merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, attempt]), "bar.warp.sync"]
+    merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, MOST, attempt]), "bar.warp.sync"]
     return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
 
 

@@ -7,9 +7,15 @@
 
 #include <tests/common/refusal.hpp>
 
+#include <sys/mman.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace membar_test {
@@ -27,6 +33,34 @@ std::vector<int> processes(int count, Body body) {
   }
   return codes;
 }
+
+/// A meeting of forked processes, made before they are.
+class meeting {
+ public:
+  meeting() {
+    void* const memory = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      throw std::runtime_error("no memory for a meeting of processes");
+    }
+    came_ = new (memory) std::atomic<int>(0);
+  }
+  meeting(const meeting&) = delete;
+  meeting& operator=(const meeting&) = delete;
+  ~meeting() { munmap(came_, sizeof *came_); }
+
+  void come() noexcept { ++*came_; }
+  /// Whether `count` have come within ten seconds.
+  [[nodiscard]] bool wait_for(int count) const noexcept {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (came_->load() < count && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    return came_->load() >= count;
+  }
+
+ private:
+  std::atomic<int>* came_;
+};
 
 /// 0 if the call is refused with these words; else it prints what it said.
 template <class Call>
