@@ -375,7 +375,7 @@ class barrier_groups {
   constexpr void pass(event_set waits) noexcept {
     for (event_set w = waits; w != 0; w = rest(w)) {
       for (event_set earlier = names_parity(at_event(first(w))) ? facts_.barriers : 0; earlier != 0; earlier = rest(earlier)) {
-        if (at_event(first(earlier)).waits && facts_.po.holds(first(earlier), first(w))) {
+        if (facts_.po.holds(first(earlier), first(w))) {
           waiting_.add(first(earlier), first(w));
         }
       }
@@ -434,10 +434,8 @@ class barrier_groups {
   constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
                             int expected) {
     int arrivals = 0;
-    int bytes = 0;
     for (event_set s = members; s != 0; s = rest(s)) {
       arrivals += at_event(first(s)).arrivals;
-      bytes += transaction(at_event(first(s)));
     }
     int fewer = arrivals;
     for (event_set s = from; s != 0; s = rest(s)) {
@@ -446,7 +444,7 @@ class barrier_groups {
     if (fewer > expected) {
       return true;
     }
-    if (arrivals == expected && bytes == 0 && can_come(members, expected, 0, true) &&
+    if (arrivals == expected && can_come(members, expected, 0, true) &&
         !end_phase(open, left, phase, members, waits, by_parity(left, phase))) {
       return false;
     }

@@ -446,7 +446,6 @@ class thread_paths : public path_values {
       expected.kind = event_kind::barrier;
       expected.mbarrier = true;
       expected.arrives = true;
-      expected.releases = false;
       expected.location = i.barrier_at;
       expected.arrivals = -1;
       push(expected);
