@@ -94,18 +94,12 @@ class explorer final : private buffering_check {
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
   [[nodiscard]] int random_thread(const graph& g) {
+    if (const int t = amid_update(g); t >= 0) {
+      return t;
+    }
     std::vector<int> ready;
     for (int t = 0; t < count(); ++t) {
-      const thread_state& s = state_of(g, t);
-      if (s.status != thread_status::at_event || !may_begin(g, t)) {
-        continue;
-      }
-      const op code = model::at(machines_, t).at(s).code;
-      if (is_update(code) && s.part == 1) {
-        return t;
-      }
-      std::vector<const graph_event*> left;
-      if (code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty()) {
+      if (is_ready(g, t) && is_met(g, t)) {
         ready.push_back(t);
       }
     }
@@ -143,26 +137,39 @@ class explorer final : private buffering_check {
 
   // ---- who is next
 
-  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
-  /// rounds of a loop that would only wait come last.
-  [[nodiscard]] int next_thread(const graph& g) {
-    std::array<int, 4> first{-1, -1, -1, -1};  // of updates, loads, updates and loads in vain
+  [[nodiscard]] bool is_ready(const graph& g, int t) {
+    return state_of(g, t).status == thread_status::at_event && may_begin(g, t);
+  }
+
+  /// The thread that has read for an update and writes next; -1 if there is none.
+  [[nodiscard]] int amid_update(const graph& g) {
     for (int t = 0; t < count(); ++t) {
-      const thread_state& s = state_of(g, t);
-      if (s.status != thread_status::at_event || !may_begin(g, t)) {
-        continue;
-      }
-      const op code = model::at(machines_, t).at(s).code;
-      if (is_update(code) && s.part == 1) {
+      if (is_ready(g, t) && state_of(g, t).part == 1 && is_update(model::at(machines_, t).at(state_of(g, t)).code)) {
         return t;
       }
     }
+    return -1;
+  }
+
+  /// Whether a thread that is ready waits at no barrier, or those whom it waits for have come.
+  [[nodiscard]] bool is_met(const graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    std::vector<const graph_event*> left;
+    return model::at(machines_, t).at(s).code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty();
+  }
+
+  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
+  /// rounds of a loop that would only wait come last.
+  [[nodiscard]] int next_thread(const graph& g) {
+    if (const int t = amid_update(g); t >= 0) {
+      return t;
+    }
+    std::array<int, 4> first{-1, -1, -1, -1};  // of updates, loads, updates and loads in vain
     for (int t = 0; t < count(); ++t) {
-      const thread_state& s = state_of(g, t);
-      if (s.status != thread_status::at_event || !may_begin(g, t)) {
+      if (!is_ready(g, t)) {
         continue;
       }
-      const op code = model::at(machines_, t).at(s).code;
+      const op code = model::at(machines_, t).at(state_of(g, t)).code;
       if (code == op::load || is_update(code)) {
         const std::size_t kind = is_update(code) ? 0 : 1;
         if (first[kind] < 0) {
@@ -171,8 +178,7 @@ class explorer final : private buffering_check {
         }
         continue;
       }
-      std::vector<const graph_event*> left;
-      if (code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty()) {
+      if (is_met(g, t)) {
         return t;
       }
     }
