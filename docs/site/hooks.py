@@ -231,13 +231,14 @@ def navigation(pages):
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE):
         below = []
+        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # a folder of its own
         for found in LINK.finditer(body):
             target, _ = target_of("index.md", found.group(2))
             place = place_of(target) if target and (ROOT / target).exists() else ""
             if place in pages and place not in taken:
                 taken.add(place)
                 below.append(place)
-                if place in LISTS:
-                    below += new(place)
+                below += [*new(place)] if place in LISTS else [step for step in steps if step not in taken] if place == README else []
+                taken.update(below)
         sections.append({heading: below})
     return sections
