@@ -30,7 +30,7 @@ CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 ITEM = re.compile(r"(\s*)([*+-]|\d+[.)])(\s+)\S")
 LOADED = re.compile(r'<(?:script|img|iframe)\b[^>]* src="(?:https?:)?//[^"]*"|<link\b[^>]* rel="(?:stylesheet|icon|preload)"[^>]* href="(?:https?:)?//[^"]*"')
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".txt": "cmake"}
-STYLE = """body{margin:0 auto;max-width:60rem;padding:1rem;font-family:sans-serif;color:#222;background:#fff}pre{overflow-x:auto;font-size:.85rem}
+STYLE = """body{margin:0 auto;max-width:72rem;padding:1rem;font-family:sans-serif;color:#222;background:#fff}pre{overflow-x:auto;font-size:.85rem}
 a{color:#3f51b5}@media(prefers-color-scheme:dark){body{background:#1e2129;color:#ddd}a{color:#9fa8da}}"""
 
 
@@ -59,7 +59,7 @@ def place_of(target):
         return "reference.md"
     if path.is_dir():
         return f"source/{target}/index.html"
-    if target.startswith("docs/"):
+    if target.startswith("docs/") and not target.startswith("docs/site"):
         return target[len("docs/"):]
     return f"source/{target}.html"
 
@@ -171,9 +171,10 @@ def self_contained(output, url):
     return output
 
 
-def shown(title, body):
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f"<title>{html.escape(title)}</title><style>{STYLE}{colours()}</style></head><body><h1>{html.escape(title)}</h1>{body}</body></html>")
+def shown(title, place, body):
+    title, home = html.escape(title), place.count("/") * "../" + "index.html"
+    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
+            f"<style>{STYLE}{colours()}</style></head><body><p><a href='{home}'>membar</a></p><h1>{title}</h1>{body}</body></html>")
 
 
 @functools.cache
@@ -189,12 +190,12 @@ def source_page(target, known):
         names = sorted(each.name + "/" * each.is_dir() for each in path.iterdir() if not each.name.startswith((".", "__pycache__")))
         rows = [f'<li><a href="{posixpath.relpath(place_of(inner), f"source/{target}")}">{html.escape(name)}</a></li>'
                 if (inner := posixpath.join(target, name.rstrip("/"))) in known else f"<li>{html.escape(name)}</li>" for name in names]
-        return shown(target + "/", f"<ul>{''.join(rows)}</ul>")
+        return shown(target + "/", place_of(target), f"<ul>{''.join(rows)}</ul>")
     text = path.read_text(encoding="utf-8", errors="replace")
     language = LANGUAGES.get(path.suffix, "text")
     code = pygments.highlight(text, pygments.lexers.get_lexer_by_name("cpp" if language == "cuda" else language),
                               pygments.formatters.HtmlFormatter(nowrap=True))
-    return shown(target, f"<pre>{code}</pre>")
+    return shown(target, place_of(target), f"<pre>{code}</pre>")
 
 
 def on_files(files, config):
