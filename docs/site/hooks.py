@@ -7,7 +7,6 @@
 * Lists and what is in them are indented as Python-Markdown reads them.
 * A page that no list leads to, a link or an anchor that leads nowhere, and Markdown that was left as it is are errors.
 """
-import functools
 import html
 import logging
 import pathlib
@@ -29,7 +28,7 @@ FENCE = re.compile(r"\s*(```+|~~~+)")
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 ITEM = re.compile(r"(\s*)([*+-]|\d+[.)])(\s+)\S")
 LOADED = re.compile(r'<(?:script|img|iframe)\b[^>]* src="(?:https?:)?//[^"]*"|<link\b[^>]* rel="(?:stylesheet|icon|preload)"[^>]* href="(?:https?:)?//[^"]*"')
-LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".txt": "cmake"}
+LANGUAGES = {".cu": "cpp", ".cuh": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".txt": "cmake"}
 STYLE = """body{margin:0 auto;max-width:72rem;padding:1rem;font-family:sans-serif;color:#222;background:#fff}pre{overflow-x:auto;font-size:.85rem}
 a{color:#3f51b5}@media(prefers-color-scheme:dark){body{background:#1e2129;color:#ddd}a{color:#9fa8da}}"""
 
@@ -172,16 +171,15 @@ def self_contained(output, url):
 
 
 def shown(title, place, body):
-    title, home = html.escape(title), place.count("/") * "../" + "index.html"
+    title, root = html.escape(title), place.count("/") * "../"
     return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
-            f"<style>{STYLE}{colours()}</style></head><body><p><a href='{home}'>membar</a></p><h1>{title}</h1>{body}</body></html>")
+            f"<link rel='stylesheet' href='{root}source.css'></head><body><p><a href='{root}index.html'>membar</a></p><h1>{title}</h1>{body}</body></html>")
 
 
-@functools.cache
 def colours():
     light = pygments.formatters.HtmlFormatter(style="default").get_style_defs("pre")
     dark = pygments.formatters.HtmlFormatter(style="github-dark").get_style_defs("pre")
-    return f"{light}@media(prefers-color-scheme:dark){{{dark}}}"
+    return f"{STYLE}\n{light}@media(prefers-color-scheme:dark){{{dark}}}\n"
 
 
 def source_page(target, known):
@@ -192,9 +190,9 @@ def source_page(target, known):
                 if (inner := posixpath.join(target, name.rstrip("/"))) in known else f"<li>{html.escape(name)}</li>" for name in names]
         return shown(target + "/", place_of(target), f"<ul>{''.join(rows)}</ul>")
     text = path.read_text(encoding="utf-8", errors="replace")
-    language = LANGUAGES.get(path.suffix, "text")
-    code = pygments.highlight(text, pygments.lexers.get_lexer_by_name("cpp" if language == "cuda" else language),
-                              pygments.formatters.HtmlFormatter(nowrap=True))
+    code = html.escape(text)
+    if target.startswith("examples/") and path.suffix in LANGUAGES:  # the others would take as long as all pages together
+        code = pygments.highlight(text, pygments.lexers.get_lexer_by_name(LANGUAGES[path.suffix]), pygments.formatters.HtmlFormatter(nowrap=True))
     return shown(target, place_of(target), f"<pre>{code}</pre>")
 
 
@@ -202,6 +200,7 @@ def on_files(files, config):
     files.append(File.generated(config, README, content=(ROOT / "README.md").read_text(encoding="utf-8")))
     for name in ("site.css", "worker.js"):
         files.append(File.generated(config, name, content=(DOCS / "site" / name).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "source.css", content=colours()))
     targets = set()
     for page in [each.src_uri for each in files.documentation_pages()]:
         for link in links_of(page):

@@ -6,12 +6,16 @@ Needs a Python with mkdocs-material (docs/site/requirements.txt).
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
+LINK = re.compile(r"""\b(?:href|src)=["']([^"'#?]+)""")
+LOADED = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?https?:[^"' >]*""")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -43,7 +47,13 @@ class Site(unittest.TestCase):
         self.assertEqual((0, ""), (status, said))
         for name in ("index.html", "readme.html", "headers/fence.html", "search/search_index.js", "source/examples/overlap.cu.html"):
             self.assertTrue((self.folder / "site" / name).exists(), name)
-        self.assertEqual([], [page for page in (self.folder / "site").rglob("*.html") if 'src="https:' in page.read_text(encoding="utf-8")])
+        nowhere = set()
+        for page in (self.folder / "site").rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            nowhere.update(f"{page.name}: {loaded}" for loaded in LOADED.findall(text))
+            links = {urllib.parse.unquote(link) for link in LINK.findall(text)}
+            nowhere.update(f"{page.name}: {link}" for link in links if ":" not in link and not (page.parent / link).exists())
+        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})  # whose links are of a server's root
 
     def test_a_link_to_a_source_leads_to_its_page(self):
         status, said, page = self.small("# Page\n\nSee [the license](../LICENSE) and `[code](../LICENSE)`.\n")
