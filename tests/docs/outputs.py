@@ -42,7 +42,7 @@ def main():
             name, *arguments = shlex.split(command)
             printed = subprocess.run([folder / name[len(COMMANDS):], *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout
         elif recorded:
-            printed = (ROOT / recorded[-1]).read_text(encoding="utf-8")
+            printed = (ROOT / recorded[-1]).read_text(encoding="utf-8").replace("**", "")  # of a page
         else:
             wrong.append(f"the output {block.group(2)[:60]!r} has neither a command of {COMMANDS} before it nor a link to a file of docs/measurements")
             continue
