@@ -4,7 +4,8 @@
 
 usage: outputs.py README.md <folder of membar-litmus and membar-check>
 
-A block ```text shows lines of the output of the command before it, in their order; a line of dots stands for others. A command in
+A block ```text shows lines of the output of the command before it, in their order; a line of dots stands for others,
+and dots at the end of a line for the rest of it. A command in
 build/tools/bin is run. Of any other the lines are those of a recorded file, to which the text between the command and its output links.
 """
 import pathlib
@@ -22,7 +23,8 @@ def missing(shown, printed):
     """The first shown line that is not in what was printed, after those before it."""
     rest = iter(printed.splitlines())
     for line in shown.splitlines():
-        if line != "..." and not any(line == other for other in rest):
+        begin = line.removesuffix(" ...")
+        if line != "..." and not any(other == line or (begin != line and other.startswith(begin)) for other in rest):
             return line
     return None
 
