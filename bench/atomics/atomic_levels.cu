@@ -110,9 +110,11 @@ __global__ void all_threads(unsigned* given, bool one, int times, unsigned* out)
   }
 }
 
-/// Keys of a histogram: `bins` of them, uniform.
-__device__ unsigned key_of(std::size_t i, unsigned bins) {
-  return static_cast<unsigned>((i * 0x9E3779B97F4A7C15ULL) >> 32) % bins;
+/// Keys of a histogram: of `bins`, which is a power of two, each as often, in no order.
+__device__ unsigned key_of(unsigned i, unsigned bins) {
+  i = (i ^ (i >> 16)) * 0x85EBCA6BU;
+  i = (i ^ (i >> 13)) * 0xC2B2AE35U;
+  return (i ^ (i >> 16)) & (bins - 1);
 }
 
 enum class way { direct, aggregated, privatized };
@@ -127,7 +129,7 @@ __global__ void count(unsigned bins, unsigned* target) {
   }
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < values;
        i += std::size_t{gridDim.x} * blockDim.x) {
-    const unsigned bin = key_of(i, bins);
+    const unsigned bin = key_of(static_cast<unsigned>(i), bins);
     if constexpr (Way == way::direct) {
       membar::atomic_ref<unsigned, thread_scope::device>(target[bin]).add(1U, relaxed);
     } else if constexpr (Way == way::aggregated) {
@@ -156,7 +158,7 @@ struct fixture {
     memory.become(where == level::peer   ? bench::place::peer
                   : where == level::host ? bench::place::mapped
                                          : bench::place::device,
-                  std::size_t{4} * threads * static_cast<std::size_t>(blocks), device, bench::content::zeros, 128);
+                  std::size_t{4} * threads * static_cast<std::size_t>(blocks), device, bench::content::words, 128);
     return memory.as<unsigned>();
   }
 

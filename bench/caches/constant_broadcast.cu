@@ -14,8 +14,8 @@
 namespace {
 
 constexpr std::size_t most_words = 16384;  // 64 KiB, all that a program has
-constexpr int accesses = 4096;
-constexpr unsigned step = 16;  // words from an access to the next: 64 bytes
+constexpr int accesses = 32768;            // with 16 at once each chain goes twice through the largest table
+constexpr unsigned step = 16;              // words from an access to the next: 64 bytes
 
 __constant__ membar::constant_table<unsigned, most_words> table;
 
@@ -61,11 +61,11 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
     __syncthreads();
   }
   constexpr unsigned unit = Source == source::indexed ? 1 : 4;
-  const unsigned first = threadIdx.x % different * stride * unit + base;
+  // Accesses at once begin in parts of the table of their own.
   unsigned at[AtOnce];
 #pragma unroll
-  for (unsigned& each : at) {
-    each = first;
+  for (unsigned j = 0; j != AtOnce; ++j) {
+    at[j] = (threadIdx.x % different * stride + j * (words / AtOnce)) % words * unit + base;
   }
   long long begin = 0;
 #pragma unroll 1

@@ -45,7 +45,8 @@ class fixture {
   explicit fixture(int device)
       : resident_(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8),
         largest_(membar::l2_facts_of(device).max_set_aside),
-        hold_(device, largest_),
+        hold_(std::in_place, device, largest_),
+        device_(device),
         facts_(membar::l2_facts_of(device)),
         hot_(2 * largest_ / sizeof(int)),
         stream_data_((std::size_t{1} << 30) / sizeof(int)) {}
@@ -61,6 +62,15 @@ class fixture {
     membar::reset_persisting_lines();
     launch(region_bytes, window);
     return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
+  }
+
+  /// What `run` says with nothing set aside.
+  template <class Run>
+  double without_set_aside(Run run) {
+    hold_.reset();
+    const double ns = run();
+    hold_.emplace(device_, largest_);
+    return ns;
   }
 
   /// `nanoseconds` with CUDA's own calls.
@@ -164,7 +174,8 @@ class fixture {
 
   unsigned resident_;
   std::size_t largest_;
-  membar::l2_set_aside hold_;
+  std::optional<membar::l2_set_aside> hold_;
+  int device_;
   membar::l2_facts facts_;
   support::device_memory<int> hot_;
   support::device_memory<int> stream_data_;
@@ -212,6 +223,12 @@ void add_cases(bench::suite& cases) {
   });
   windowed("tuned", [](fixture& here, std::size_t region) { return here.tuned(region); });
   cases.add(
+      "l2_window/region_{}/nothing_aside",
+      [shared](const std::string& fraction) {
+        return shared->without_set_aside([&] { return shared->nanoseconds(shared->region(std::atof(fraction.c_str())), {}); });
+      },
+      regions);
+  cases.add(
       "l2_window/region_{}/raw_ratio_1",
       [shared](const std::string& fraction) {
         return shared->raw_nanoseconds(shared->region(std::atof(fraction.c_str())), 1.0F);
@@ -229,6 +246,9 @@ void add_cases(bench::suite& cases) {
     cases.add(std::string("l2_window/three_streams/at_once/") + name,
               [shared, how] { return shared->nanoseconds_of_three(how); });
   }
+  cases.add("l2_window/three_streams/at_once/nothing_aside", [shared] {
+    return shared->without_set_aside([&] { return shared->nanoseconds_of_three(fixture::windows::none); });
+  });
   const bench::axis<int> flushes{0, 1, 4, 16, 64, 256};
   for (const bool with_window : {false, true}) {
     cases.add(

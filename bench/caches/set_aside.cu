@@ -2,8 +2,8 @@
 /// @file
 /// The question: what does a set-aside of L2 take from accesses that do not use it, and what does persisting give without one?
 /// reread/: the device reads a region again and again, with nothing set aside, with the largest set-aside idle, and with the
-/// largest set-aside full of another region's persisting lines. hot/: a hot region is read beside a stream, with and without
-/// window, with and without a set-aside.
+/// largest set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: a hot region is read beside a
+/// stream, with and without window, with and without a set-aside.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -33,12 +33,27 @@ __global__ void read_again(const uint4* data, std::size_t count, int turns, unsi
   }
 }
 
-/// A pass over a stream; each thread reads a word of the hot region for each word of it.
-__global__ void hot_and_stream(const uint4* hot, std::size_t hot_count, uint4* stream, std::size_t count) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
-       i += std::size_t{gridDim.x} * blockDim.x) {
-    const uint4 value = membar::load_weak(hot + i % hot_count, membar::cache_op::cg);
-    stream[i] = {value.x + stream[i].x, value.y, value.z, value.w};
+/// A pass over a stream, which is read or changed; for each word of it a thread reads one of the hot region.
+template <bool Writes>
+__global__ void hot_and_stream(const uint4* hot, std::size_t hot_count, uint4* stream, std::size_t count, unsigned* out) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  const std::size_t first = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+  std::size_t at = first % hot_count;
+  const std::size_t hot_step = step % hot_count;
+  unsigned sum = 0;
+  for (std::size_t i = first; i < count; i += step) {
+    const uint4 value = membar::load_weak(hot + at, membar::cache_op::cg);
+    at += hot_step;
+    at -= at >= hot_count ? hot_count : 0;
+    const uint4 old = membar::load_weak(stream + i, membar::cache_op::cg);
+    if constexpr (Writes) {
+      stream[i] = {old.x + value.x, old.y + value.y, old.z + value.z, old.w + value.w};
+    } else {
+      sum += old.x ^ value.y ^ old.z ^ value.w;
+    }
+  }
+  if (sum == 1) {
+    *out = sum;
   }
 }
 
@@ -79,24 +94,26 @@ struct fixture {
     return {ns, {{"GB_per_s", static_cast<double>(bytes) * turns / ns}}};
   }
 
-  /// A hot region of half the largest set-aside beside the stream.
-  [[nodiscard]] bench::figures hot(bool aside, bool windowed) const {
+  /// A hot region beside the stream: GB/s of both together.
+  template <bool Writes>
+  [[nodiscard]] bench::figures hot(double fraction, bool aside, bool windowed) const {
     membar::reset_persisting_lines();
     std::optional<membar::l2_set_aside> hold;
     if (aside) {
       hold.emplace(device, largest);
     }
-    const std::size_t bytes = largest / 2;
+    const std::size_t bytes = static_cast<std::size_t>(fraction * static_cast<double>(largest)) / 128 * 128;
     const access_policy_window window =
         windowed ? access_policy_window{.start = data.get(), .bytes = bytes} : access_policy_window{};
     const auto launch = [&] {
-      membar::launch(membar::launch_config(blocks, 256, stream.get()).with(window), hot_and_stream,
-                     static_cast<const uint4*>(data.get()), bytes / sizeof(uint4), stream_data.get(), stream_data.size());
+      membar::launch(membar::launch_config(blocks, 256, stream.get()).with(window), hot_and_stream<Writes>,
+                     static_cast<const uint4*>(data.get()), bytes / sizeof(uint4), stream_data.get(), stream_data.size(),
+                     out.get());
     };
     launch();
     const double ns = support::nanoseconds_of(stream.get(), launch);
     membar::reset_persisting_lines();
-    return {ns, {{"GB_per_s", 3.0 * static_cast<double>(stream_data.size() * sizeof(uint4)) / ns}}};
+    return {ns, {{"GB_per_s", (Writes ? 3.0 : 2.0) * static_cast<double>(stream_data.size() * sizeof(uint4)) / ns}}};
   }
 };
 
@@ -118,10 +135,17 @@ void add_cases(bench::suite& cases) {
         [shared, state](std::size_t size) { return shared->reread(size * mib, state.aside, state.filled); },
         bench::axis<std::size_t>{8, 16, 24, 32, 36, 40, 44, 48, 52, 56, 64, 96});
   }
-  for (const bool aside : {false, true}) {
-    for (const bool windowed : {false, true}) {
-      cases.add(std::string("set_aside/hot/") + (aside ? "largest_aside/" : "nothing_aside/") + (windowed ? "window" : "none"),
-                [shared, aside, windowed] { return shared->hot(aside, windowed); });
+  for (const bool writes : {false, true}) {
+    for (const bool aside : {false, true}) {
+      for (const bool windowed : {false, true}) {
+        cases.add(
+            std::string(writes ? "set_aside/changes_a_stream" : "set_aside/reads_a_stream") + "/region_{.2}/" +
+                (aside ? "largest_aside" : "nothing_aside") + (windowed ? "_window" : "_none"),
+            [shared, writes, aside, windowed](double fraction) {
+              return writes ? shared->hot<true>(fraction, aside, windowed) : shared->hot<false>(fraction, aside, windowed);
+            },
+            bench::axis<double>{0.25, 0.5, 1.0});
+      }
     }
   }
 }

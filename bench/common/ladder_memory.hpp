@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,8 +26,8 @@ namespace bench {
 /// Where bytes are, seen by the device that reads them. Managed memory lies on the device.
 enum class place { device, managed, mapped, peer };
 
-/// What the first bytes of each line hold: nothing, the address of another line, or its index as that of a word.
-enum class content { zeros, chain, indices };
+/// What memory holds: random words, or in the first bytes of each line the address of another line, or its index as that of a word.
+enum class content { words, chain, indices };
 
 /// The first other GPU whose memory the device reaches, or -1.
 [[nodiscard]] inline int peer_of(int device) {
@@ -121,8 +122,16 @@ class chained_memory {
  private:
   void fill(std::size_t line) {
     begin_ = 0;
-    if (what_ == content::zeros) {
-      membar::check(cudaMemset(data_, 0, bytes_));
+    if (what_ == content::words) {
+      std::vector<std::uint32_t> words(std::size_t{1} << 20);
+      std::mt19937 random(1);
+      for (std::uint32_t& each : words) {
+        each = static_cast<std::uint32_t>(random());
+      }
+      for (std::size_t at = 0; at < bytes_; at += words.size() * 4) {
+        membar::check(cudaMemcpy(static_cast<char*>(data_) + at, words.data(), std::min(bytes_ - at, words.size() * 4),
+                                 cudaMemcpyDefault));
+      }
       membar::check(cudaDeviceSynchronize());
       return;
     }
@@ -160,7 +169,7 @@ class chained_memory {
   void* data_ = nullptr;
   place where_ = place::device;
   std::size_t bytes_ = 0;
-  content what_ = content::zeros;
+  content what_ = content::words;
   std::size_t begin_ = 0;
 };
 

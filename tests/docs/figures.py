@@ -4,7 +4,8 @@
 
 usage: figures.py [--check] [--root FOLDER]
 
-A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Every
+A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
+in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
 that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
 list. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
@@ -16,7 +17,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "common"))
+sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
+import guide_figures  # noqa: E402
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
@@ -171,7 +173,10 @@ def older_results(results):
 
 TABLES = {MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
-          "docs/bugs.md": {"bugs on a GPU": bugs}}
+          "docs/bugs.md": {"bugs on a GPU": bugs},
+          **guide_figures.TABLES}
+SAYS = guide_figures.SAYS
+FIGURE = r"(\d[\d,]*(?:\.\d+)?)"
 
 
 def filled(page, text, results, tables):
@@ -183,6 +188,22 @@ def filled(page, text, results, tables):
         body = made(results)
         sources = "" if page == MEASUREMENTS else f"\n{results.sources()}\n"
         text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
+    return text
+
+
+def said(page, text, results, sentences):
+    """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
+    for sentence, made in sentences.items():
+        parts = sentence.split("{}")
+        pattern = FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
+        found = list(re.finditer(pattern, text))
+        if len(found) != 1:
+            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
+        figures = made(results)
+        if len(figures) != len(parts) - 1:
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {len(parts) - 1} places")
+        for place, figure in reversed(list(enumerate(figures, 1))):
+            text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
 
 
@@ -220,15 +241,16 @@ def main():
     options = parser.parse_args()
     folder = options.root / "docs" / "measurements"
     wrong = [*unnamed(folder), *unsaid(options.root)]
-    for page, tables in TABLES.items():
+    for page in dict.fromkeys([*TABLES, *SAYS]):
         path = options.root / page
         text = path.read_text(encoding="utf-8")
-        new = filled(page, text, Results(folder), tables)
+        new = filled(page, text, Results(folder), TABLES.get(page, {}))
+        new = said(page, new, Results(folder), SAYS.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
-    print(*wrong or ["every figure in a table of figures.py is that of its results"], sep="\n")
+    print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
     return 1 if wrong else 0
 
 
