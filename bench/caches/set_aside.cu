@@ -3,7 +3,7 @@
 /// The question: what does a set-aside of L2 take from accesses that do not use it, and what does persisting give without one?
 /// reread/: the device reads a region again and again, with nothing set aside, with the largest set-aside idle, and with the
 /// largest set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: a hot region is read beside a
-/// stream, with and without window, with and without a set-aside.
+/// stream, with and without window, by how much is set aside. copies/: no hot region.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -57,6 +57,13 @@ __global__ void hot_and_stream(const uint4* hot, std::size_t hot_count, uint4* s
   }
 }
 
+__global__ void copy_stream(const uint4* from, uint4* to, std::size_t count) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    to[i] = from[i];
+  }
+}
+
 struct fixture {
   explicit fixture(int index)
       : device(index),
@@ -94,13 +101,13 @@ struct fixture {
     return {ns, {{"GB_per_s", static_cast<double>(bytes) * turns / ns}}};
   }
 
-  /// A hot region beside the stream: GB/s of both together.
+  /// A hot region of a share of the largest set-aside beside the stream, while a share is set aside: GB/s of both together.
   template <bool Writes>
-  [[nodiscard]] bench::figures hot(double fraction, bool aside, bool windowed) const {
+  [[nodiscard]] bench::figures hot(double fraction, double aside, bool windowed) const {
     membar::reset_persisting_lines();
     std::optional<membar::l2_set_aside> hold;
-    if (aside) {
-      hold.emplace(device, largest);
+    if (aside != 0) {
+      hold.emplace(device, static_cast<std::size_t>(aside * static_cast<double>(largest)));
     }
     const std::size_t bytes = static_cast<std::size_t>(fraction * static_cast<double>(largest)) / 128 * 128;
     const access_policy_window window =
@@ -114,6 +121,23 @@ struct fixture {
     const double ns = support::nanoseconds_of(stream.get(), launch);
     membar::reset_persisting_lines();
     return {ns, {{"GB_per_s", (Writes ? 3.0 : 2.0) * static_cast<double>(stream_data.size() * sizeof(uint4)) / ns}}};
+  }
+
+  /// A copy of half the stream to its other half, with no hot region: GB/s read and written.
+  [[nodiscard]] bench::figures copy(double aside) const {
+    membar::reset_persisting_lines();
+    std::optional<membar::l2_set_aside> hold;
+    if (aside != 0) {
+      hold.emplace(device, static_cast<std::size_t>(aside * static_cast<double>(largest)));
+    }
+    const std::size_t half = stream_data.size() / 2;
+    const auto launch = [&] {
+      membar::launch(membar::launch_config(blocks, 256, stream.get()), copy_stream,
+                     static_cast<const uint4*>(stream_data.get()), stream_data.get() + half, half);
+    };
+    launch();
+    const double ns = support::nanoseconds_of(stream.get(), launch);
+    return {ns, {{"GB_per_s", 2.0 * static_cast<double>(half * sizeof(uint4)) / ns}}};
   }
 };
 
@@ -136,18 +160,19 @@ void add_cases(bench::suite& cases) {
         bench::axis<std::size_t>{8, 16, 24, 32, 36, 40, 44, 48, 52, 56, 64, 96});
   }
   for (const bool writes : {false, true}) {
-    for (const bool aside : {false, true}) {
-      for (const bool windowed : {false, true}) {
-        cases.add(
-            std::string(writes ? "set_aside/changes_a_stream" : "set_aside/reads_a_stream") + "/region_{.2}/" +
-                (aside ? "largest_aside" : "nothing_aside") + (windowed ? "_window" : "_none"),
-            [shared, writes, aside, windowed](double fraction) {
-              return writes ? shared->hot<true>(fraction, aside, windowed) : shared->hot<false>(fraction, aside, windowed);
-            },
-            bench::axis<double>{0.25, 0.5, 1.0});
-      }
+    for (const bool windowed : {false, true}) {
+      cases.add(
+          std::string(writes ? "set_aside/changes_a_stream" : "set_aside/reads_a_stream") + "/region_{.2}/aside_{.3}/" +
+              (windowed ? "window" : "none"),
+          [shared, writes, windowed](double fraction, double aside) {
+            return writes ? shared->hot<true>(fraction, aside, windowed) : shared->hot<false>(fraction, aside, windowed);
+          },
+          bench::axis<double>{0.25, 0.5, 1.0}, bench::axis<double>{0, 0.125, 0.25, 0.5, 0.75, 1.0});
     }
   }
+  cases.add(
+      "set_aside/copies/aside_{.3}", [shared](double aside) { return shared->copy(aside); },
+      bench::axis<double>{0, 0.125, 0.25, 0.5, 0.75, 1.0});
 }
 
 }  // namespace

@@ -27,9 +27,8 @@ LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
-             "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
-             "zero_copy"),
+    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants",
+             "fence_interference", "litmus_cost", "litmus_rate", "publisher", "sync_patterns", "zero_copy"),
     "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "fence_interference", "publisher", "put_bandwidth",
                 "put_signal_latency", "put_signal_latency.second_host"),
     "h200-x4": ("put_signal_latency",),
@@ -53,13 +52,15 @@ class Results:
         """The counters of each case of a bench."""
         return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
 
-    def sources(self):
-        """A line that names the files of the last table, and the headers they were made with."""
+    def sources(self, page):
+        """A line of a page that names the files of the last table, and the headers they were made with."""
+        folder = "../" * (page.count("/") - 1) + "measurements"
+
         def headers(name):
             told = self.read(name)["context"]["include"]
-            return f"[{told}](measurements/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[{told}]({folder}/README.md#{LIST})" if told == NOT_RECORDED else told
 
-        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({folder}/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
 
@@ -180,13 +181,15 @@ FIGURE = r"(\d[\d,]*(?:\.\d+)?)"
 
 
 def filled(page, text, results, tables):
-    for name, made in tables.items():
+    """The page with its tables. Their sources stand below each, or where the page has a table of that name, there."""
+    for name, made in [*tables.items(), *([("sources", None)] if "<!-- figures.py: sources -->" in text else [])]:
         begin, end = f"<!-- figures.py: {name} -->", "<!-- end -->"
         parts = text.split(begin)
         if len(parts) != 2 or end not in parts[1]:
             raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
-        body = made(results)
-        sources = "" if page == MEASUREMENTS else f"\n{results.sources()}\n"
+        together = name != "sources" and "<!-- figures.py: sources -->" in text
+        body = results.sources(page) if name == "sources" else made(results)
+        sources = "" if page == MEASUREMENTS or together or name == "sources" else f"\n{results.sources(page)}\n"
         text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
     return text
 
@@ -244,8 +247,9 @@ def main():
     for page in dict.fromkeys([*TABLES, *SAYS]):
         path = options.root / page
         text = path.read_text(encoding="utf-8")
-        new = filled(page, text, Results(folder), TABLES.get(page, {}))
-        new = said(page, new, Results(folder), SAYS.get(page, {}))
+        results = Results(folder)
+        new = said(page, text, results, SAYS.get(page, {}))
+        new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:

@@ -37,14 +37,14 @@ class CacheReport(unittest.TestCase):
         prefix = "l2_window/region_0.5/"
         _, page = report(result({prefix + "none": {"real_time": 200.0, "region_MB": 20.0}, prefix + "tuned": {"real_time": 125.0},
                                  prefix + "sweep_size_1.00_ratio_1.000": {"real_time": 100.0}}))
-        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
+        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
         self.assertIn("GPU Fake GPU, driver 1.2; medians of 3 repetitions.", page)
 
     def test_the_medians_of_a_file_count_and_those_of_its_repetitions_where_it_has_none(self):
         cases = {"l2_window/region_0.5/none": {"real_time": 200.0, "region_MB": 20.0}, "l2_window/region_0.5/tuned": {"real_time": 125.0}}
         pages = [report(result(cases, aggregates=aggregates, repetitions=repetitions))[1]
                  for aggregates, repetitions in ((True, True), (True, False), (False, True))]
-        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 1 | 1.6 |", pages[0])
+        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | nan | 1.6 | 1 | 1.6 |", pages[0])
         self.assertIn("medians of 3 repetitions", pages[0])
         self.assertEqual(pages[0], pages[1])
         self.assertEqual(pages[0], pages[2])
@@ -89,12 +89,14 @@ class CacheReport(unittest.TestCase):
     def test_an_idle_set_aside_is_listed_beside_none(self):
         cases = {f"set_aside/reread/40_MiB/{state}": {"real_time": 1.0, "GB_per_s": rate}
                  for state, rate in (("nothing_aside", 4000.0), ("aside_idle", 3900.0), ("aside_full", 2000.0))}
-        for aside in ("nothing_aside", "largest_aside"):
-            cases[f"set_aside/hot/{aside}/none"] = {"real_time": 50.0}
-            cases[f"set_aside/hot/{aside}/window"] = {"real_time": 50.0 if aside == "nothing_aside" else 40.0}
+        for share, none, window in ((0, 50.0, 50.0), (1, 90.0, 70.0)):
+            cases[f"set_aside/changes_a_stream/region_0.50/aside_{share}.000/none"] = {"real_time": none}
+            cases[f"set_aside/changes_a_stream/region_0.50/aside_{share}.000/window"] = {"real_time": window}
+            cases[f"set_aside/copies/aside_{share}.000"] = {"real_time": 1.0, "GB_per_s": 4000.0 - 1000 * share}
         page = report(result(cases))[1]
         self.assertIn("| aside idle | 3.9 |", page)
-        self.assertIn("| nothing aside | 50 | 50 |\n| largest aside | 50 | 40 |", page)
+        self.assertIn("| changes | 0.5 | none | 50 | 90 |\n| changes | 0.5 | window | 50 | 70 |", page)
+        self.assertIn("| GB/s | 4000 | 3000 |", page)
 
     def test_spills_are_listed_beside_occupancy(self):
         cases = {f"register_spill/{blocks}_blocks_per_sm/loads": {"real_time": 100.0 + blocks, "registers": 128.0 / blocks,

@@ -28,7 +28,7 @@ def l2_window(results, page):
     regions = {}
     for (region, arm), figures in results.rows(2).items():
         regions.setdefault(float(region[len("region_"):]), {})[arm] = figures
-    shown = ("ratio_1", "raw_ratio_1", "guide", "plan", "tuned")
+    shown = ("nothing_aside", "ratio_1", "raw_ratio_1", "guide", "plan", "tuned")
     rows, series = [], {}
     for fraction, arms in sorted(regions.items()):
         if "none" not in arms:
@@ -36,12 +36,13 @@ def l2_window(results, page):
         speedup = {arm: arms["none"]["ns"] / figures["ns"] for arm, figures in arms.items()}
         best = max([gain for arm, gain in speedup.items() if arm.startswith("sweep_")] + [1.0])
         series.setdefault("best of the sweep", []).append((fraction, best))
-        for arm in ("tuned", "ratio_1", "raw_ratio_1", "plan", "guide", "none"):
+        for arm in ("nothing_aside", "tuned", "ratio_1", "raw_ratio_1", "plan", "guide", "none"):
             if arm in speedup:
                 series.setdefault(arm, []).append((fraction, speedup[arm]))
         rows.append([f"{fraction:g}", arms["none"].get("region_MB", NONE), *[speedup.get(arm, NONE) for arm in shown], best,
                      speedup.get("tuned", NONE) / best])
-    text = page.lines("l2_window.png", results.titled("Speed-up by an access-policy window"),
+    text = "All arms but `nothing_aside` hold the largest set-aside. A speed-up is that over no window with this set-aside held.\n\n"
+    text += page.lines("l2_window.png", results.titled("A window, or no set-aside, against a set-aside without a window"),
                          "region / largest set-aside", "time without a window / time",
                          {arm.replace("_", " "): points for arm, points in series.items()}, bottom=0.8)
     text += table(["region / set-aside", "MB", *[arm.replace("_", " ") for arm in shown], "best of the sweep", "tuned / best"], rows)
@@ -60,6 +61,9 @@ def l2_window(results, page):
     return text
 
 
+DRAWN = ("local", "shared", "distributed_shared", "constant", "texture", "global", "managed_on_device", "peer", "mapped")
+
+
 def memory_ladder(results, page):
     rows = results.rows(3)
     latency, bandwidth = {}, {}
@@ -70,7 +74,7 @@ def memory_ladder(results, page):
             bandwidth.setdefault(kind, {})[float(at)] = figures["GB_per_s"]
     context = ", ".join(f"{words} {results.context[key]}" for key, words in (("host_link", "link to the host"), ("peer_link", "link to the peer"),
                                                                             ("clock_MHz", "clock in MHz")) if key in results.context)
-    drawn = {kind.replace("_", " "): [(max(at, 0.25), figures["ns"]) for at, figures in of.items()] for kind, of in latency.items()}
+    drawn = {kind.replace("_", " "): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
     text = f"{context}. A latency is that of a load whose value is the address of the next.\n\n" if context else ""
     text += page.lines("memory_ladder.png", results.titled("Latency of each kind of memory"), "footprint, KiB", "ns", drawn, doubling=True)
     sizes = sorted({at for of in latency.values() for at in of})
@@ -127,9 +131,24 @@ def set_aside(results, page):
     text = page.lines("set_aside.png", results.titled("Reading a region again, beside a set-aside"), "region, MiB", "TB/s", series)
     sizes = sorted({at for points in series.values() for at, _ in points})
     text += table(["region, MiB; TB/s", *map(str, sizes)], [[state, *[dict(points)[at] for at in sizes]] for state, points in series.items()])
-    hot = {(aside, window): figures["ns"] * 1e-3 for (kind, aside, window), figures in results.rows(3).items() if kind == "hot"}
-    return text + "\n\n" + table(["a hot region beside a stream, µs", "no window", "window"],
-                                 [[aside.replace("_", " "), hot[aside, "none"], hot[aside, "window"]] for aside in ("nothing_aside", "largest_aside")])
+    beside = {}
+    for parts, figures in results.rows(4).items():
+        kind, region, aside, window = parts
+        beside.setdefault((kind, float(region.split("_")[1]), window), {})[float(aside.split("_")[1])] = figures["ns"] * 1e-3
+    copies = {float(aside.split("_")[1]): figures["GB_per_s"] for (kind, aside), figures in results.rows(2).items() if kind == "copies"}
+    shares = sorted({share for by in beside.values() for share in by})
+    if beside:
+        text += "\n\nA hot region, as a share of the largest set-aside, beside a stream that is read or changed, by the share that is set aside:\n\n"
+        text += page.lines("set_aside_stream.png", results.titled("A hot region beside a stream that is changed, by what is set aside"),
+                           "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
+                                                         for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})
+        text += table(["stream", "region", "window", *[f"{share:g}" for share in shares]],
+                      [[kind.split("_")[0], f"{region:g}", window, *[by.get(share, NONE) for share in shares]]
+                       for (kind, region, window), by in sorted(beside.items())])
+    if copies:
+        text += "\n\nA copy, with no hot region:\n\n" + table(["set aside / largest set-aside", *[f"{share:g}" for share in sorted(copies)]],
+                                                             [["GB/s", *[copies[share] for share in sorted(copies)]]])
+    return text
 
 
 def register_spill(results, page):
