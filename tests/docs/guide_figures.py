@@ -210,6 +210,45 @@ def set_aside(results):
                              ("37.5 MiB set aside, full of other lines", "aside_full"))])
 
 
+def beside_stream(results, kind, region, share, window):
+    """Microseconds of a kernel that reads a hot region beside a stream."""
+    return results.cases(ASIDE)[f"set_aside/{kind}_a_stream/region_{region:.2f}/aside_{share:.3f}/{window}"]["real_time"]
+
+
+def copied(results, share):
+    return results.cases(ASIDE)[f"set_aside/copies/aside_{share:.3f}"]["GB_per_s"] / 1000
+
+
+def streams(results):
+    shares = (0, 0.125, 0.25, 0.5, 0.75, 1)
+    return table(["set aside, of 37.5 MiB", *(f"{share:g}" for share in shares)], [
+        *([f"the stream is {words}, {also}, µs", *(short(beside_stream(results, kind, 0.5, share, window)) for share in shares)]
+          for words, kind in (("read", "reads"), ("changed", "changes")) for also, window in (("no window", "none"), ("window", "window"))),
+        ["a copy, TB/s", *(short(copied(results, share), 2) for share in shares)]])
+
+
+def window_time(results, region, arm):
+    return results.cases(WINDOW)[f"l2_window/region_{region}/{arm}"]["real_time"]
+
+
+def windows(results):
+    arms = (("nothing set aside", "nothing_aside"), ("no window", "none"), ("the window of `tune_window`", "tuned"), ("of `l2_plan`", "plan"))
+    return table(["region / largest set-aside", *(words for words, _ in arms)], [
+        [region, *(short(window_time(results, region, arm)) for _, arm in arms)] for region in ("0.1", "0.25", "0.5", "1.0", "1.5", "2.0")])
+
+
+def of_the_best(results):
+    """How near tune_window comes to the best window of the sweep: the least and the greatest ratio of the times."""
+    cases = results.cases(WINDOW)
+    ratios = []
+    for name in cases:
+        if name.endswith("/tuned"):
+            region = name.split("/")[1]
+            best = min(case["real_time"] for other, case in cases.items() if other.startswith(f"l2_window/{region}/sweep_"))
+            ratios.append(best / cases[name]["real_time"])
+    return [f"{min(ratios):.3f}", short(max(ratios))]
+
+
 def three_streams(results):
     cases = results.cases(WINDOW)
     return table(["three kernels at once", "µs"], [
@@ -251,7 +290,8 @@ def histogram(results):
 
 TABLES = {"docs/fences_and_scopes.md": {"fences alone": fences_idle, "fences beside traffic": fences_beside, "kernel boundaries": boundaries},
           "docs/memory_guide.md": {"kinds of memory": kinds, "spills": spills, "bank conflicts": bank_conflicts, "strides": strides,
-                                   "constants": constants, "restrict": restrict, "hints": hints, "set aside": set_aside,
+                                   "constants": constants, "restrict": restrict, "hints": hints, "set aside": set_aside, "streams": streams,
+                                   "windows": windows,
                                    "three streams": three_streams, "host": host, "atomics": atomics, "histogram": histogram},
           "docs/headers/constant.md": {"constant addresses": header_costs, "constant sizes": header_sizes}}
 
@@ -310,6 +350,10 @@ SAYS = {
         "if the lanes' indices differ: {} cycles. In constant memory only if a warp has one index: {} cycles at this size. Else leave it in "
         "global memory, where L1 keeps it: {} cycles.": table_lookup,
         "As a plain load it is slower: {} cycles where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "a region of up to 48 MiB: {} TB/s with it, {} without. One that is full of other lines does: {}.": lambda r: [
+            short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
+        "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
+        "`tune_window` finds the best window under a set-aside: {} to {} of the best of 24.": of_the_best,
         "It is read at {} TB/s in the whole device, where one load alone takes {} cycles": lambda r: [
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
         "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
@@ -317,6 +361,16 @@ SAYS = {
         "page faults took {} ms for 64 MiB, a prefetch {} ms.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
         "Over 18 NVLinks a load takes {} cycles, and all threads read {} GB/s.": lambda r: [
             short(cycles(r, "peer_past_l1", 65536)), short(r.cases(LADDER)["memory_ladder/bandwidth/peer/262144"]["GB_per_s"])],
+    },
+    "docs/headers/l2_set_aside.md": {
+        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} beside 37.5 idle MiB. Full of persisting lines, those left it "
+        "{}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy ran at {} TB/s with up to a quarter of the largest set-aside, at {} with half, and at {} with all of it.": lambda r: [
+            short(copied(r, share), 2) for share in (0, 0.5, 1)],
+    },
+    "docs/headers/access_policy_window.md": {
+        "took {} µs with nothing set aside. With the largest set-aside it took {} without a window, and {} with the best one.": lambda r: [
+            short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
     },
     "docs/older_notes.md": {
         "An access takes {} cycles where all lanes have one index, and the table has at most 2 KiB. A larger table takes {}. A chain of register "
@@ -327,6 +381,15 @@ SAYS = {
             short(cycles(r, "read_only", 64)), short(cycles(r, "global", 64)), short(read_only(r, "fits_l1/gather/raw_ldg")),
             short(read_only(r, "fits_l1/gather/plain"))],
         "A texture fetch takes {} cycles where a plain load takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "the best window made a kernel up to {} times as fast as no window.": lambda r: [gain(r, "1.0", "tuned")],
+        "The same kernel took {} µs with nothing set aside. With the set-aside it took {} without a window, and {} with the best one.": lambda r: [
+            short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
+        "A region of 40 MiB is read again at {} TB/s with nothing set aside, and at {} beside an idle set-aside of 37.5 MiB. Full of other lines it "
+        "leaves {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy runs at {} TB/s with nothing or a quarter of that set aside, at {} with half, and at {} with all of it.": lambda r: [
+            short(copied(r, share), 2) for share in (0, 0.5, 1)],
+        "a window over a hot region still changed the time of a kernel from {} to {} µs.": lambda r: [
+            short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
         "that ratio was {} times as fast as no window, and a ratio of 1 was {} times as fast.": lambda r: [
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
         "That kernel was still {} times as fast as without a window. With the ratio that fits it was {} times as fast.": lambda r: [
