@@ -185,7 +185,7 @@ def restrict(results):
     cases = results.cases("h200/read_only_load")
     return table(["pointer to the coefficients", "registers", "GB/s"], [
         [words, *(short(cases[f"read_only_load/fits_l2/polynomial/{arm}"][key]) for key in ("registers", "GB_per_s"))]
-        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, and so the data", "restrict"), ("`__ldg`", "raw_ldg"),
+        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, the data too", "restrict"), ("`__ldg`", "raw_ldg"),
                            ("`read_only_span`", "read_only"), ("variables", "variables"))])
 
 
@@ -330,7 +330,26 @@ def spilled(results, blocks):
     return short(results.cases("h200/register_spill")[f"register_spill/{blocks}_blocks_per_sm/loads"]["real_time"])
 
 
+def spread(values):
+    return [short(min(values)), short(max(values))]
+
+
+def over_no_window(results, arm):
+    cases = results.cases(WINDOW)
+    return spread([cases[name.replace(arm, "none")]["real_time"] / case["real_time"] for name, case in cases.items()
+                   if name.startswith("l2_window/region_") and name.endswith(f"/{arm}")])
+
+
 SAYS = {
+    "docs/measurements/README.md": {
+        "the tuned window reached {} to {} of the best of the sweep": of_the_best,
+        "It was {} to {} times as fast as no window under the same set-aside.": lambda r: over_no_window(r, "tuned"),
+        "the kernel was faster than all of them: {} to {} times as fast as with the largest set-aside and no window.": lambda r: over_no_window(
+            r, "nothing_aside"),
+        "A copy runs at {} TB/s with nothing aside and at {} with 37.5 MiB.": lambda r: [short(copied(r, share), 2) for share in (0, 1)],
+        "`constant_broadcast`: {} + {} (k - 1) cycles": lambda r: [
+            short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
+    },
     "docs/fences_and_scopes.md": {
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
@@ -346,6 +365,7 @@ SAYS = {
         "Each further address costs {} cycles. The shift that makes an index an address costs {} more.": lambda r: [
             short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31),
             short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
+        "it loads into a register of the warp: {} cycles, at every size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
         "Then an access takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
         "if the lanes' indices differ: {} cycles. In constant memory only if a warp has one index: {} cycles at this size. Else leave it in "
         "global memory, where L1 keeps it: {} cycles.": table_lookup,
