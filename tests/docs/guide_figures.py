@@ -42,6 +42,11 @@ def beside(results, victim, noise="none", arm=None, file=X2):
     return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
 
 
+def measured(case):
+    """A median, marked where the medians of the repetitions lie more than a twentieth of it apart."""
+    return nanoseconds(case["p50_ns"]) + (" ?" if case["spread"] > 0.05 else "")
+
+
 def fences_idle(results):
     lines = []
     for scope in ("block", "cluster", "device", "system"):
@@ -50,12 +55,21 @@ def fences_idle(results):
     return table(["scope, ns", "`acquire`", "`release`", "`acq_rel`", "`seq_cst`", "`acq_rel`, each after a store"], lines)
 
 
+def fences_of_header(results):
+    """The table of docs/headers/fence.md."""
+    orders = ("acquire", "release", "acq_rel", "seq_cst")
+    return table(["scope", "", *(f"`{order}`" for order in orders)], [
+        [scope, words, *(short(fence(results, scope, order, stores)) for order in orders)]
+        for scope in ("block", "cluster", "device", "system")
+        for words, stores in (("idle", "idle"), ("each after a store, which alone takes 33", "after_store"))])
+
+
 def fences_beside(results):
     def cell(scope, place, noise, arm="same"):
         name = f"fence.{scope}.acq_rel.{place}"
         cases = results.cases(X2)
         case = cases.get(f"{name}/{noise}/{arm}", {})
-        return nanoseconds(case["p50_ns"]) if case.get("p50_ns") else "–"
+        return measured(case) if case.get("p50_ns") else "–"
 
     lines = []
     for scope in ("block", "cluster", "device", "system"):
@@ -67,12 +81,14 @@ def fences_beside(results):
 
 
 def boundaries(results):
+    def cell(noise, arm):
+        return measured(results.cases(X2)[f"kernel_boundary.graph/{noise}/{arm}"])
+
     lines = []
     for words, noise in (("nothing", "none"), ("NCCL's all-reduces, paced", "nccl.paced"), ("NCCL's all-reduces, saturating", "nccl.saturating"),
                          ("NVLink stores, paced", "nvlink.paced"), ("NVLink stores, saturating", "nvlink.saturating"),
                          ("stores to the host, saturating", "host.saturating")):
-        lines.append([words, nanoseconds(beside(results, "kernel_boundary.graph", noise)),
-                      "" if noise == "none" else nanoseconds(beside(results, "kernel_boundary.graph", noise, "separate"))])
+        lines.append([words, cell(noise, "alone"), ""] if noise == "none" else [words, cell(noise, "same"), cell(noise, "separate")])
     return table(["beside", "a kernel of a graph", "with the traffic in another domain"], lines)
 
 
@@ -293,6 +309,7 @@ TABLES = {"docs/fences_and_scopes.md": {"fences alone": fences_idle, "fences bes
                                    "constants": constants, "restrict": restrict, "hints": hints, "set aside": set_aside, "streams": streams,
                                    "windows": windows,
                                    "three streams": three_streams, "host": host, "atomics": atomics, "histogram": histogram},
+          "docs/headers/fence.md": {"fences": fences_of_header},
           "docs/headers/constant.md": {"constant addresses": header_costs, "constant sizes": header_sizes}}
 
 
@@ -353,6 +370,8 @@ SAYS = {
     "docs/fences_and_scopes.md": {
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
+        "For saturating stores to the host it took {} µs on another machine.": lambda r: [
+            short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
     },
     "docs/memory_guide.md": {
         "A warp's array of 2 KiB per thread took {} cycles an access, one of 16 KiB took {}": lambda r: [
