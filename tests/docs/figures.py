@@ -177,7 +177,7 @@ TABLES = {MEASUREMENTS: {"older results": older_results},
           "docs/bugs.md": {"bugs on a GPU": bugs},
           **guide_figures.TABLES}
 SAYS = guide_figures.SAYS
-FIGURE = r"(\d[\d,]*(?:\.\d+)?)"
+FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 
 
 def filled(page, text, results, tables):

@@ -397,7 +397,7 @@ SAYS = {
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
         "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
             short(r.cases(LADDER)["memory_ladder/bandwidth/mapped/262144"]["GB_per_s"]), short(cycles(r, "mapped_past_l1", 65536))],
-        "page faults took {} ms for 64 MiB, a prefetch {} ms.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
+        "A first read of 64 MiB took {} ms by page faults, and {} ms with a prefetch before it.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
         "Over 18 NVLinks a load takes {} cycles, and all threads read {} GB/s.": lambda r: [
             short(cycles(r, "peer_past_l1", 65536)), short(r.cases(LADDER)["memory_ladder/bandwidth/peer/262144"]["GB_per_s"])],
     },
@@ -413,7 +413,7 @@ SAYS = {
     },
     "docs/older_notes.md": {
         "An access takes {} cycles where all lanes have one index, and the table has at most 2 KiB. A larger table takes {}. A chain of register "
-        "operations takes {} each. Shared memory takes {}, at any index. With 32 indices in a warp constant memory takes {} cycles.": lambda r: [
+        "operations takes {} each. Shared memory takes {}, at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 indices in a warp constant memory takes {} cycles.": lambda r: [
             short(constant(r, 1, 1, 2, "constant")), short(constant(r, 1, 1, 64, "constant")), short(cycles(r, "register", 0)),
             short(cycles(r, "shared", 64)), short(constant(r, 32, 1, 2, "constant"))],
         "A read-only load in L1 takes {} cycles, a plain one {}. A gather in 64 KiB read {} GB/s by `__ldg` and {} by plain loads.": lambda r: [
@@ -434,8 +434,9 @@ SAYS = {
         "That kernel was still {} times as fast as without a window. With the ratio that fits it was {} times as fast.": lambda r: [
             gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
         "Then the merged form by hand is {} times as fast: nothing is left to gain. For float additions at such an address it is {} times as fast, "
-        "and for an address that the compiler does not know {} times.": lambda r: [
+        "for integer maxima {} times, and for additions to an address that the compiler does not know {} times.": lambda r: [
             aggregation(r, "fetch_add/u32/relaxed/global/used/known"), aggregation(r, "fetch_add/f32/relaxed/global/used/known"),
+            aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
             aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
         "A load from L2 takes {} cycles, a `fetch_add` there {}. All threads together did {} of them in a nanosecond on objects of their own, where "
         "loads reached {}. On one object it was {} in a nanosecond.": lambda r: [
