@@ -43,8 +43,8 @@ def beside(results, victim, noise="none", arm=None, file=X2):
 
 
 def measured(case):
-    """A median, marked where the medians of the repetitions lie more than a twentieth of it apart."""
-    return nanoseconds(case["p50_ns"]) + (" ?" if case["spread"] > 0.05 else "")
+    """A median, marked where its interval of 95 % is wider than a twentieth of it."""
+    return nanoseconds(case["p50_ns"]) + (" ?" if case["interval"] > 0.05 else "")
 
 
 def fences_idle(results):
@@ -75,9 +75,11 @@ def fences_beside(results):
     for scope in ("block", "cluster", "device", "system"):
         lines.append([f"`{scope}`", cell(scope, "shared_sm", "none", "alone"), cell(scope, "shared_sm", "nvlink.paced"),
                       cell(scope, "shared_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nvlink.saturating", "separate"),
-                      cell(scope, "own_sm", "nvlink.saturating"), cell(scope, "own_sm", "nvlink.paced"), cell(scope, "shared_sm", "host.saturating")])
+                      cell(scope, "own_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nccl.saturating"),
+                      cell(scope, "own_sm", "nccl.saturating"), cell(scope, "shared_sm", "host.saturating")])
     return table(["scope", "alone", "paced NVLink stores on its SM", "saturating NVLink stores on its SM", "those in another domain",
-                  "saturating NVLink stores on other SMs", "paced NVLink stores on other SMs", "saturating stores to the host on its SM"], lines)
+                  "saturating NVLink stores on other SMs", "NCCL's all-reduce on its SM", "NCCL's all-reduce on other SMs",
+                  "saturating stores to the host on its SM"], lines)
 
 
 def boundaries(results):
@@ -370,6 +372,10 @@ SAYS = {
     "docs/fences_and_scopes.md": {
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
+        "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
+            short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
+        "Beside saturating ones it takes {} µs instead of {}.": lambda r: [
+            short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
         "For saturating stores to the host it took {} µs on another machine.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
     },
