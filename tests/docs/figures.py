@@ -19,6 +19,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
 import guide_figures  # noqa: E402
+from guide_figures import table  # noqa: E402
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
@@ -53,20 +54,16 @@ class Results:
         return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
 
     def sources(self, page):
-        """A line of a page that names the files of the last table, and the headers they were made with."""
-        folder = "../" * (page.count("/") - 1) + "measurements"
+        """A line for `page` that names the files of the last table, and the headers they were made with."""
+        to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
 
         def headers(name):
             told = self.read(name)["context"]["include"]
-            return f"[{told}]({folder}/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
-        told = [f"[{pathlib.PurePath(name).name}.json]({folder}/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
-
-
-def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def rate(value):

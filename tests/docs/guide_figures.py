@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The figures of the guide: what figures.py writes into the pages on memory, on fences and scopes, and on older notes."""
+import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "common"))
+from results import slope  # noqa: E402
 
 X2 = "h200-x2/fence_interference"
 X1 = "h200/fence_interference"
@@ -22,12 +27,6 @@ def short(value, digits=3):
 
 def nanoseconds(value):
     return f"{short(value)} ns" if value < 1000 else f"{short(value / 1000)} µs"
-
-
-def slope(points):
-    n = len(points)
-    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
-    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
 
 def fence(results, scope, order, stores, arm="membar"):

@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 from report_page import NONE, limit_row, limit_table, table, write_report  # noqa: E402
+from results import slope  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
@@ -188,14 +189,6 @@ def atomic_levels(results, page):
                                 {way: list(by.items()) for way, by in histogram.items()}, doubling=True)
     bins = sorted({number for by in histogram.values() for number in by})
     return text + table(["values per ns, by bins", *map(str, bins)], [[way, *[by.get(number, NONE) for number in bins]] for way, by in histogram.items()])
-
-
-def slope(points):
-    """Of the straight line through the points, by least squares."""
-    n = len(points)
-    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
-    width = sum((p[0] - x) ** 2 for p in points)
-    return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else NONE
 
 
 def fence_cost(results, page):
