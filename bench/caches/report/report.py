@@ -74,15 +74,20 @@ def memory_ladder(results, page):
             bandwidth.setdefault(kind, {})[float(at)] = figures["GB_per_s"]
     context = ", ".join(f"{words} {results.context[key]}" for key, words in (("host_link", "link to the host"), ("peer_link", "link to the peer"),
                                                                             ("clock_MHz", "clock in MHz")) if key in results.context)
-    drawn = {kind.replace("_", " "): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
+    links = {"mapped": "host_link", "peer": "peer_link"}
+
+    def named(kind):
+        """The kind of memory, with the link to it."""
+        return kind.replace("_", " ") + (f", {results.context[links[kind]]}" if links.get(kind) in results.context else "")
+
+    drawn = {named(kind): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
     text = f"{context}. A latency is that of a load whose value is the address of the next.\n\n" if context else ""
     text += page.lines("memory_ladder.png", results.titled("Latency of each kind of memory"), "footprint, KiB", "ns", drawn, doubling=True)
     sizes = sorted({at for of in latency.values() for at in of})
     text += table(["cycles by footprint in KiB", *[f"{at:g}" for at in sizes]],
                   [[kind.replace("_", " "), *[of[at]["cycles"] if at in of else "" for at in sizes]] for kind, of in latency.items()])
     text += "\n\n" + page.lines("memory_bandwidth.png", results.titled("Bandwidth of each kind of memory, all threads reading"),
-                                "footprint, KiB", "GB/s", {kind.replace("_", " "): list(of.items()) for kind, of in bandwidth.items()},
-                                doubling=True)
+                                "footprint, KiB", "GB/s", {named(kind): list(of.items()) for kind, of in bandwidth.items()}, doubling=True)
     sizes = sorted({at for of in bandwidth.values() for at in of})
     text += table(["GB/s by footprint in KiB", *[f"{at:g}" for at in sizes]],
                   [[kind.replace("_", " "), *[of.get(at, "") for at in sizes]] for kind, of in bandwidth.items()])
