@@ -4,7 +4,8 @@
 
 usage: figures.py [--check] [--root FOLDER]
 
-A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Every
+A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
+in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
 that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
 list. The README has a sentence so. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
@@ -16,7 +17,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "common"))
+sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
+import guide_figures  # noqa: E402
+from guide_figures import table  # noqa: E402
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
@@ -26,9 +29,8 @@ LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
-             "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
-             "zero_copy"),
+    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants",
+             "fence_interference", "litmus_cost", "litmus_rate", "publisher", "sync_patterns", "zero_copy"),
     "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth",
                 "put_signal_latency", "put_signal_latency.second_host"),
     "h200-x4": ("put_signal_latency",),
@@ -52,19 +54,17 @@ class Results:
         """The counters of each case of a bench."""
         return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
 
-    def sources(self):
-        """A line that names the files of the last table, and the headers they were made with."""
+    def sources(self, page):
+        """A line for `page` that names the files of the last table, and the headers they were made with."""
+        to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
+
         def headers(name):
             told = self.read(name)["context"]["include"]
-            return f"[{told}](measurements/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
-        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
-
-
-def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def rate(value):
@@ -210,18 +210,39 @@ TABLES = {README: {"one number": one_number},
           MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
           "docs/sync_domains.md": {"domains": domain_costs},
-          "docs/bugs.md": {"bugs on a GPU": bugs}}
+          "docs/bugs.md": {"bugs on a GPU": bugs},
+          **guide_figures.TABLES}
+SAYS = guide_figures.SAYS
+FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 
 
 def filled(page, text, results, tables):
-    for name, made in tables.items():
+    """The page with its tables. Their sources stand below each, or where the page has a table of that name, there."""
+    for name, made in [*tables.items(), *([("sources", None)] if "<!-- figures.py: sources -->" in text else [])]:
         begin, end = f"<!-- figures.py: {name} -->", "<!-- end -->"
         parts = text.split(begin)
         if len(parts) != 2 or end not in parts[1]:
             raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
-        body = made(results)
-        sources = "" if page in (MEASUREMENTS, README) else f"\n{results.sources()}\n"
+        together = name != "sources" and "<!-- figures.py: sources -->" in text
+        body = results.sources(page) if name == "sources" else made(results)
+        sources = "" if page in (MEASUREMENTS, README) or together or name == "sources" else f"\n{results.sources(page)}\n"
         text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
+    return text
+
+
+def said(page, text, results, sentences):
+    """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
+    for sentence, made in sentences.items():
+        parts = sentence.split("{}")
+        pattern = FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
+        found = list(re.finditer(pattern, text))
+        if len(found) != 1:
+            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
+        figures = made(results)
+        if len(figures) != len(parts) - 1:
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {len(parts) - 1} places")
+        for place, figure in reversed(list(enumerate(figures, 1))):
+            text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
 
 
@@ -259,15 +280,17 @@ def main():
     options = parser.parse_args()
     folder = options.root / "docs" / "measurements"
     wrong = [*unnamed(folder), *unsaid(options.root)]
-    for page, tables in TABLES.items():
+    for page in dict.fromkeys([*TABLES, *SAYS]):
         path = options.root / page
         text = path.read_text(encoding="utf-8")
-        new = filled(page, text, Results(folder), tables)
+        results = Results(folder)
+        new = said(page, text, results, SAYS.get(page, {}))
+        new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
-    print(*wrong or ["every figure in a table of figures.py is that of its results"], sep="\n")
+    print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
     return 1 if wrong else 0
 
 
