@@ -28,7 +28,7 @@ OLDER = {
     "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
              "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
              "zero_copy"),
-    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "fence_interference", "publisher", "put_bandwidth",
+    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth",
                 "put_signal_latency", "put_signal_latency.second_host"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),
@@ -150,6 +150,31 @@ def questions(results):
              f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
 
 
+def domain_costs(results):
+    cases = results.cases("h200-x2/fence_interference")
+    boundary = {"stream": "end of a tiny kernel, stream launches", "graph": "end of a tiny kernel, graph"}
+    rows = [(words, f"kernel_boundary.{form}", noise) for noise in ("nvlink.saturating", "nccl.saturating") for form, words in boundary.items()]
+    rows += [("end of a tiny kernel, graph", "kernel_boundary.graph", "nccl.paced")]
+    places = {"shared_sm": "on the other kernel's multiprocessor", "own_sm": "on another multiprocessor"}
+    rows += [(f"device-scope fence, {places['shared_sm']}", "fence.device.acq_rel.shared_sm", noise)
+             for noise in ("nvlink.saturating", "nvlink.paced", "nccl.saturating")]
+    rows += [(f"device-scope fence, {places['own_sm']}", "fence.device.acq_rel.own_sm", noise) for noise in ("nvlink.saturating", "nccl.saturating")]
+    rows += [(f"system-scope fence, {places['own_sm']}", "fence.system.acq_rel.own_sm", noise)
+             for noise in ("nvlink.saturating", "nvlink.paced", "nccl.saturating")]
+    rows += [(f"block-scope fence, {places['shared_sm']}", "fence.block.acq_rel.shared_sm", "nvlink.saturating")]
+    traffic = {"nvlink.saturating": "NVLink stores", "nvlink.paced": "NVLink stores", "nccl.saturating": "NCCL's all-reduce",
+               "nccl.paced": "NCCL's all-reduce on two blocks"}
+
+    def duration(case):
+        ns = case["p50_ns"]
+        return f"{ns:.0f} ns" if ns < 1000 else f"{ns / 1000:.{1 if ns >= 10000 else 2}f} µs"
+
+    return table(["what waits", "beside", "alone", "same domain", "separate domain"],
+                 [[words, f"{traffic[noise]} at {cases[f'{victim}/{noise}/same']['noise_gbps']:.0f} GB/s",
+                   *(duration(cases[f"{victim}/{arm}"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
+                  for words, victim, noise in rows])
+
+
 def bugs(results):
     lines = []
     for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
@@ -171,6 +196,7 @@ def older_results(results):
 
 TABLES = {MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
+          "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs}}
 
 
