@@ -104,9 +104,9 @@ def atomic_cost(results, page):
     cases = arms_of(results)
     rows, above = beside_cuda(cases)
     rows.append(controls(cases))
-    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
+    wide = [f"`{case}` {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
     text = limit_table(rows)
-    text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
+    text += "\n\nA 16-byte `compare_exchange` has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
     for case, arms in cases.items():
