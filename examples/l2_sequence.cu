@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The life of a persisting window on a stream: ten launches read a hot table under it, another kernel finds the table in L2, the
+/// window goes off, the lines go back to normal, and a third kernel has all of L2 again.
+#include "l2_sequence.cuh"
+
+#include <membar/access_policy_window.hpp>
+#include <membar/l2_set_aside.hpp>
+
+int main() try {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("SKIPPED: no GPU");
+    return 77;
+  }
+  const membar::l2_facts before = membar::l2_facts_of(0);
+  if (before.max_set_aside == 0 || before.mps) {
+    std::puts("SKIPPED: no L2 to set aside (MIG, MPS, or a compute capability below 8.0)");
+    return 77;
+  }
+  unsigned entries = 1 << 20;  // a power of two, at most nine tenths of what can be set aside
+  for (; entries * 2 * sizeof(float) <= before.max_set_aside * 9 / 10; entries *= 2) {
+  }
+  const std::size_t table_bytes = entries * sizeof(float), count = 4 * before.l2_bytes / sizeof(float4);
+  const auto* const data = reinterpret_cast<const float4*>(zeros(count * sizeof(float4)));
+  float *const table = zeros(table_bytes), *const out = zeros(sizeof(float) * blocks * threads);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream));
+  const auto look_up_ten_times = [&] {
+    run("tenth of ten launches that look up", stream, 10, blocks, look_up, data, count, table, entries - 1, out);
+  };
+  const auto another_kernel = [&] { run("another kernel, 4096 reads in a row", stream, 1, 1, probe, table, entries - 1, out); };
+  const auto third_kernel = [&] {
+    run("third kernel, 3/4 of L2 again and again", stream, 1, blocks, read_again, data, 3 * count / 16, out);
+  };
+  std::printf("no window, table of %zu MiB, L2 of %zu MiB:\n", table_bytes >> 20, before.l2_bytes >> 20);
+  third_kernel();  // loads the kernel
+  third_kernel();
+  look_up_ten_times();
+  another_kernel();  // loads the kernel
+  look_up_ten_times();
+  another_kernel();
+  {
+    const membar::l2_set_aside hold(0, table_bytes);
+    {
+      const membar::scoped_stream_attribute window(stream, membar::l2_plan(0).window(table, table_bytes));
+      std::puts("a persisting window over the table:");
+      look_up_ten_times();
+      another_kernel();
+    }
+    std::puts("the window is off:");
+    another_kernel();  // lines that persist stay so
+    third_kernel();
+    membar::reset_persisting_lines();
+  }
+  std::puts("the lines are normal again, and nothing is set aside:");
+  third_kernel();
+  look_up_ten_times();
+  another_kernel();
+  const bool off = membar::get_attribute<membar::access_policy_window>(stream) == membar::access_policy_window{};
+  return off && membar::l2_facts_of(0).set_aside == before.set_aside ? 0 : 1;
+} catch (const membar::error& failure) {
+  std::fprintf(stderr, "%s\n", failure.what());
+  return 1;
+}
