@@ -21,31 +21,31 @@ int main() try {
   unsigned entries = 1 << 20;  // a power of two, at most nine tenths of what can be set aside
   for (; entries * 2 * sizeof(float) <= before.max_set_aside * 9 / 10; entries *= 2) {
   }
-  const std::size_t table_bytes = entries * sizeof(float), count = 4 * before.l2_bytes / sizeof(float4);
-  const auto* const data = reinterpret_cast<const float4*>(zeros(count * sizeof(float4)));
+  const std::size_t table_bytes = entries * sizeof(float), count = 16 * std::size_t{entries};
+  float* const data = zeros(count * sizeof(float));
   float *const table = zeros(table_bytes), *const out = zeros(sizeof(float) * blocks * threads);
   cudaStream_t stream = nullptr;
   check(cudaStreamCreate(&stream));
-  const auto look_up_ten_times = [&] {
-    run("tenth of ten launches that look up", stream, 10, blocks, look_up, data, count, table, entries - 1, out);
+  const auto scale_ten_times = [&] {
+    run("tenth of ten launches with the table", stream, 10, blocks, scale, data, count, table, entries - 1, out);
   };
   const auto another_kernel = [&] { run("another kernel, 4096 reads in a row", stream, 1, 1, probe, table, entries - 1, out); };
   const auto third_kernel = [&] {
-    run("third kernel, 3/4 of L2 again and again", stream, 1, blocks, read_again, data, 3 * count / 16, out);
+    run("third kernel, 3/4 of L2 again and again", stream, 1, blocks, read_again, data, 3 * before.l2_bytes / 16, out);
   };
   std::printf("no window, table of %zu MiB, L2 of %zu MiB:\n", table_bytes >> 20, before.l2_bytes >> 20);
   third_kernel();  // loads the kernel
   third_kernel();
-  look_up_ten_times();
+  scale_ten_times();
   another_kernel();  // loads the kernel
-  look_up_ten_times();
+  scale_ten_times();
   another_kernel();
   {
     const membar::l2_set_aside hold(0, table_bytes);
     {
       const membar::scoped_stream_attribute window(stream, membar::l2_plan(0).window(table, table_bytes));
       std::puts("a persisting window over the table:");
-      look_up_ten_times();
+      scale_ten_times();
       another_kernel();
     }
     std::puts("the window is off:");
@@ -55,7 +55,7 @@ int main() try {
   }
   std::puts("the lines are normal again, and nothing is set aside:");
   third_kernel();
-  look_up_ten_times();
+  scale_ten_times();
   another_kernel();
   const bool off = membar::get_attribute<membar::access_policy_window>(stream) == membar::access_policy_window{};
   return off && membar::l2_facts_of(0).set_aside == before.set_aside ? 0 : 1;

@@ -12,16 +12,12 @@
 constexpr unsigned blocks = 1056, threads = 256;
 using membar::check;
 
-/// Reads `count` elements once, and a table of mask + 1 entries at random: the elements push lines of the table out of L2.
-__global__ void look_up(const float4* data, std::size_t count, const float* table, unsigned mask, float* out) {
+/// Reads `count` elements once, and the mask + 1 entries of a table again and again: before an entry is read again, as many bytes
+/// of data as the table has have come through L2.
+__global__ void scale(const float* data, std::size_t count, const float* table, unsigned mask, float* out) {
   float sum = 0.0F;
-  unsigned index = threadIdx.x + blockIdx.x * blockDim.x;
-  for (std::size_t i = index; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
-    sum += membar::load_weak(data + i, membar::l1::no_allocate).x;
-    for (int k = 0; k != 8; ++k) {
-      index = index * 1664525U + 1013904223U;  // a linear congruential generator
-      sum += table[index >> 8 & mask];
-    }
+  for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+    sum += table[i & mask] * membar::load_weak(data + i, membar::l1::no_allocate);
   }
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }
@@ -36,10 +32,12 @@ __global__ void probe(const float* table, unsigned mask, float* out) {
 }
 
 /// Reads `count` elements 32 times, which is quick if they stay in L2.
-__global__ void read_again(const float4* data, std::size_t count, float* out) {
+__global__ void read_again(const float* data, std::size_t count, float* out) {
   float sum = 0.0F;
-  for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < 32 * count; i += std::size_t{gridDim.x} * blockDim.x) {
-    sum += membar::load_weak(data + i % count, membar::l1::no_allocate).x;
+  for (int pass = 0; pass != 32; ++pass) {
+    for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+      sum += membar::load_weak(data + i, membar::l1::no_allocate);
+    }
   }
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }

@@ -48,6 +48,9 @@ __global__ void thread_2(words* shared) {
 template <membar::thread_scope Scope>
 int play(const char* name, words* shared, sync_domain second, cudaStream_t (&streams)[2]) {
   *shared = {};
+  cudaFuncAttributes loaded{};  // CUDA loads a kernel when it is first named, and may then wait for kernels that run
+  check(cudaFuncGetAttributes(&loaded, thread_1<Scope>));
+  check(cudaFuncGetAttributes(&loaded, thread_2<Scope>));
   membar::launch(membar::launch_config{1, 1, streams[0]}.with(sync_domain::default_), thread_1<Scope>, shared);
   membar::launch(membar::launch_config{1, 1, streams[1]}.with(second), thread_2<Scope>, shared);
   int old = 0;
