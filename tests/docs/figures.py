@@ -17,7 +17,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
+import start_tables  # noqa: E402
 from results import document_of  # noqa: E402
+from start_tables import table  # noqa: E402
 
 NOT_RECORDED = "not recorded"
 MEASUREMENTS = "docs/measurements/README.md"
@@ -51,19 +53,17 @@ class Results:
         """The counters of each case of a bench."""
         return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
 
-    def sources(self):
-        """A line that names the files of the last table, and the headers they were made with."""
+    def sources(self, page):
+        """A line for `page` that names the files of the last table, and the headers they were made with."""
+        to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
+
         def headers(name):
             told = self.read(name)["context"]["include"]
-            return f"[{told}](measurements/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
-        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
-
-
-def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def rate(value):
@@ -171,7 +171,8 @@ def older_results(results):
 
 TABLES = {MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
-          "docs/bugs.md": {"bugs on a GPU": bugs}}
+          "docs/bugs.md": {"bugs on a GPU": bugs},
+          **start_tables.TABLES}
 
 
 def filled(page, text, results, tables):
@@ -181,7 +182,7 @@ def filled(page, text, results, tables):
         if len(parts) != 2 or end not in parts[1]:
             raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
         body = made(results)
-        sources = "" if page == MEASUREMENTS else f"\n{results.sources()}\n"
+        sources = "" if page == MEASUREMENTS else f"\n{results.sources(page)}\n"
         text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
     return text
 
