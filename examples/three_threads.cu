@@ -12,6 +12,10 @@
 
 int main(int argc, char** argv) try {
   const bool managed = argc > 1 && std::string_view(argv[1]) == "--managed";
+  if (argc > 2 || (argc == 2 && !managed)) {
+    std::fprintf(stderr, "three_threads takes --managed or nothing, not '%s'\n", argv[argc - 1]);
+    return 2;
+  }
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::puts("SKIPPED: no GPU");
