@@ -21,6 +21,7 @@ EXPECTED = {
     "message_passing.fences": "verified",
     "message_passing.block_scope": "race",
     "message_passing.no_sender": "hang",
+    "early_return": "verified",
     "ticket_lock": "verified",
     "ticket_lock.wrap": "verified",
     "ticket_lock.4x2": "verified",

@@ -19,8 +19,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
 import guide_figures  # noqa: E402
-from guide_figures import table  # noqa: E402
+import start_tables  # noqa: E402
 from results import document_of  # noqa: E402
+from start_tables import table, time_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
 MEASUREMENTS = "docs/measurements/README.md"
@@ -166,13 +167,9 @@ def domain_costs(results):
     traffic = {"nvlink.saturating": "NVLink stores", "nvlink.paced": "NVLink stores", "nccl.saturating": "NCCL's all-reduce",
                "nccl.paced": "NCCL's all-reduce on two blocks"}
 
-    def duration(case):
-        ns = case["p50_ns"]
-        return f"{ns:.0f} ns" if ns < 1000 else f"{ns / 1000:.{1 if ns >= 10000 else 2}f} µs"
-
     return table(["what waits", "beside", "alone", "same domain", "separate domain"],
                  [[words, f"{traffic[noise]} at {cases[f'{victim}/{noise}/same']['noise_gbps']:.0f} GB/s",
-                   *(duration(cases[f"{victim}/{arm}"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
+                   *(time_of(cases[f"{victim}/{arm}"]["p50_ns"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
                   for words, victim, noise in rows])
 
 
@@ -211,7 +208,8 @@ TABLES = {README: {"one number": one_number},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
-          **guide_figures.TABLES}
+          **guide_figures.TABLES,
+          **start_tables.TABLES}
 SAYS = guide_figures.SAYS
 FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 

@@ -6,14 +6,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "common"))
 from results import slope  # noqa: E402
+from start_tables import table  # noqa: E402
 
 X2 = "h200-x2/fence_interference"
 X1 = "h200/fence_interference"
 FENCES = "h200/fence_cost"
-
-
-def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def short(value, digits=3):

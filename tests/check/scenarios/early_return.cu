@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Threads without work return above a barrier, which waits for those that are left (docs/patterns/barriers.md).
+
+extern "C" __global__ void returns(const unsigned* n, unsigned* result) {
+  __shared__ unsigned tile[2];
+  if (threadIdx.x >= *n) {
+    return;
+  }
+  tile[threadIdx.x] = threadIdx.x + 1;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *result = tile[0] + tile[1];
+  }
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks that commands print what the documentation shows.
+
+    shown_commands.py --root folder --litmus membar-litmus page.md...
+
+A block fenced as ```console has commands, each after "$ " on a line of its own, with what it prints below. `cat FILE` and
+`membar-litmus ...` are run in the root folder, and must print just that. What an example prints, `build/default/examples/example_...`,
+depends on the machine: the command and the lines must stand in RECORDED, together. No other command may stand in such a block.
+"""
+import argparse
+import pathlib
+import shlex
+import subprocess
+import sys
+
+RECORDED = "docs/measurements/h200-x2/examples.txt"
+
+
+def shown(page):
+    """Yields (line number, command, lines that it prints) of every ```console block."""
+    inside, found = False, []
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip() in ("```console", "```") and (inside or line.strip() == "```console"):
+            inside = not inside
+        elif inside and line.startswith("$ "):
+            found.append((number, line[2:], []))
+        elif inside and found:
+            found[-1][2].append(line)
+        elif inside:
+            raise SystemExit(f"{page}:{number}: a ```console block begins with a command after '$ '")
+    return found
+
+
+def wrong(root, litmus, command, lines):
+    """What is wrong with a command and its lines, or nothing."""
+    words = shlex.split(command)
+    if words[0].startswith("build/default/examples/example_"):
+        recorded = (root / RECORDED).read_text(encoding="utf-8")
+        block = "\n".join([f"$ {command}", *lines]) + "\n"
+        end = recorded.partition(block)[2]
+        return None if block in recorded and (not end or end[0] in "\n$") else f"{RECORDED} has not '{command}' with these lines"
+    if words[0] == "membar-litmus":
+        words[0] = litmus
+    elif words[0] != "cat":
+        return f"'{words[0]}' is none of cat, membar-litmus and an example"
+    result = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    if result.returncode != 0 or result.stderr:
+        return f"it exits with {result.returncode} and says: {result.stderr}"
+    return None if result.stdout.splitlines() == lines else f"it prints:\n{result.stdout}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, required=True, help="the folder that commands run in")
+    parser.add_argument("--litmus", required=True, help="the command membar-litmus")
+    parser.add_argument("pages", type=pathlib.Path, nargs="+", metavar="page.md")
+    options = parser.parse_args()
+    checked = failed = 0
+    for page in options.pages:
+        for number, command, lines in shown(page):
+            checked += 1
+            if told := wrong(options.root, options.litmus, command, lines):
+                failed += 1
+                print(f"{page}:{number}: $ {command}\n  {told}")
+    if checked == 0:
+        print("no command in any ```console block")
+    print(f"{checked} commands, {failed} do not print what the page shows")
+    return 1 if failed or checked == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

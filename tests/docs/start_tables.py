@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tables of what each step of docs/start costs, and of fences beside stores, made of the results in docs/measurements.
+
+TABLES has them by page and name, for figures.py.
+"""
+
+
+def table(header, lines):
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def time_of(nanoseconds):
+    """A time with three digits, in the unit that suits it."""
+    if nanoseconds < 1:
+        return f"{nanoseconds * 1000:.3g} ps"
+    if nanoseconds < 1000:
+        return f"{nanoseconds:.3g} ns"
+    return f"{nanoseconds / 1000:.3g} µs"
+
+
+def times(results, name, rows):
+    cases = results.cases(name)
+    return [[words, time_of(cases[case]["real_time"])] for words, case in rows]
+
+
+def counter(results):
+    latency = times(results, "h200/atomic_cost", [
+        ("one thread alone, from its addition until it has the old value", "latency/fetch_add/u32/relaxed/device/membar")])
+    rest = times(results, "h200/atomic_contention", [
+        ("all threads of the GPU, one counter: for each addition", "add/u32/relaxed/global/unused/one/membar"),
+        ("the same, one addition for each warp", "add/u32/relaxed/global/unused/one/aggregated"),
+        ("all threads, each with a counter of its own", "add/u32/relaxed/global/unused/per_lane/membar")])
+    return table(["addition", "time"], latency + rest)
+
+
+def flag(results):
+    return table(["order", "time"], times(results, "h200-x2/fence_interference", [
+        ("a fence of block scope, `acq_rel`", "fence.block.acq_rel.own_sm/none/alone"),
+        ("a fence of device scope", "fence.device.acq_rel.own_sm/none/alone")]))
+
+
+def two_blocks(results):
+    fences = times(results, "h200-x2/fence_interference", [
+        ("a release store of device scope", "release_store.device.own_sm/none/alone"),
+        ("an acquire load of device scope", "acquire_load.device.own_sm/none/alone")])
+    return table(["operation", "time"], fences + times(results, "h200/sync_patterns", [
+        ("a message between two blocks, through `spsc_channel`", "channel/spsc/pairs:1"),
+        ("a barrier of 132 blocks, `grid_barrier`", "grid_barrier/membar/blocks_per_sm:1/threads:256")]))
+
+
+def host_and_kernel(results):
+    return table(["operation", "time"], times(results, "h200-x2/fence_interference", [
+        ("a release store of device scope", "release_store.device.own_sm/none/alone"),
+        ("a release store of system scope", "release_store.system.own_sm/none/alone"),
+        ("a fence of system scope", "fence.system.acq_rel.own_sm/none/alone"),
+        ("that fence, while other kernels store to a peer without a pause", "fence.system.acq_rel.own_sm/nvlink.saturating/same")]))
+
+
+def two_gpus(results):
+    cases = results.cases("h200-x2/put_signal_latency")
+    return table(["message, put by 256 threads", "there and back"], [
+        [f"{size:,} bytes", time_of(cases[f"put_signal_latency/membar_peer/block:256/bytes:{size}"]["real_time"])]
+        for size in (16, 1024, 16384, 262144, 1048576)])
+
+
+def beside(results):
+    cases = results.cases("h200-x2/domain_overlap")
+    alone = cases["domain_overlap/alone"]["real_time"]
+    return table(["a small kernel", "time for each", "times as long"], [
+        [words, time_of(cases[f"domain_overlap/{case}"]["real_time"]), f"{cases[f'domain_overlap/{case}']['real_time'] / alone:.1f}"]
+        for words, case in (("alone", "alone"), ("beside communication, in one domain", "same_domain"),
+                            ("beside communication that is in the remote domain", "remote_domain"))])
+
+
+def fences_beside_stores(results):
+    cases = results.cases("h200-x2/fence_interference")
+    lines = []
+    for scope in ("block", "device", "system"):
+        for order in ("acq_rel", "seq_cst"):
+            alone, same, separate = (cases[f"fence.{scope}.{order}.shared_sm/{arm}"]["real_time"]
+                                     for arm in ("none/alone", "nvlink.saturating/same", "nvlink.saturating/separate"))
+            lines.append([f"{scope}, `{order}`", time_of(alone), time_of(same), f"{same / alone:.0f} times as long", time_of(separate)])
+    return table(["fence", "alone", "on a multiprocessor that stores to a peer", "that is", "the stores in a separate domain"], lines)
+
+
+TABLES = {"docs/start/1_counter.md": {"cost of a counter": counter},
+          "docs/start/2_flag_and_data.md": {"cost of a flag": flag},
+          "docs/start/3_two_blocks.md": {"cost between blocks": two_blocks},
+          "docs/start/4_host_and_kernel.md": {"cost of a host": host_and_kernel},
+          "docs/start/5_two_gpus.md": {"cost of a message": two_gpus},
+          "docs/start/6_beside_communication.md": {"cost of a boundary": beside},
+          "docs/memory_model_primer.md": {"fences beside stores": fences_beside_stores}}
