@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The life of a persisting window on a stream: ten launches read a hot table under it, another kernel finds the table in L2, the
-/// window goes off, the lines go back to normal, and a third kernel has all of L2 again.
+/// The life of a persisting window on a stream: ten launches read a hot table under it, another kernel reads what persists, the
+/// window goes off, the lines go back to normal, and a third kernel may use all of L2. Compare the times: what a window gains
+/// depends on the device and on what else comes through L2.
 #include "l2_sequence.cuh"
 
 #include <membar/access_policy_window.hpp>
