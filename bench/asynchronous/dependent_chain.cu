@@ -80,6 +80,7 @@ cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
   if (one == nullptr) {
     const support::stream on;
     cudaGraph_t graph = nullptr;
+    static_cast<void>(objects());  // no memory can be allocated while a stream is captured
     membar::check(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i != links; ++i) {
       enqueue<Way>(on.get(), prepares, works);

@@ -272,7 +272,7 @@ bench::arm question(const char* name) {
 std::vector<bench::comparison> comparisons() {
   std::vector<bench::comparison> all;
   for (const unsigned threads : {32U, 128U, 512U, 1024U}) {
-    all.push_back({"barrier_latency/block/" + std::to_string(threads) + "_threads",
+    all.push_back({"mbarrier_latency/block/" + std::to_string(threads) + "_threads",
                    once_a_turn,
                    {in_block<membar_by_parity>("membar", threads), in_block<ptx_by_parity>("ptx", threads),
                     in_block<membar_mbarrier<thread_scope::block>>("membar_by_token", threads),
@@ -280,7 +280,7 @@ std::vector<bench::comparison> comparisons() {
                     in_block<of_cuda>("cuda_barrier", threads), in_block<syncthreads>("syncthreads", threads)}});
   }
   for (const unsigned blocks : {2U, 4U, 8U}) {
-    all.push_back({"barrier_latency/cluster/" + std::to_string(blocks) + "_blocks",
+    all.push_back({"mbarrier_latency/cluster/" + std::to_string(blocks) + "_blocks",
                    once_a_turn,
                    {in_cluster<membar_cluster>("membar", blocks), in_cluster<ptx_cluster>("ptx", blocks),
                     in_cluster<membar_cluster_diverged>("membar_diverged", blocks),
@@ -288,18 +288,18 @@ std::vector<bench::comparison> comparisons() {
                     in_cluster<membar_grid>("membar_grid_barrier", blocks),
                     in_cluster<cooperative_groups_grid>("cooperative_groups_grid", blocks)}});
   }
-  all.push_back({"barrier_latency/there_and_back/block",
+  all.push_back({"mbarrier_latency/there_and_back/block",
                  once_a_turn,
                  {two<arrive_in_block>("membar"), two<ptx_in_block>("ptx"), two<cuda_in_block>("cuda_barrier")}});
   all.push_back(
-      {"barrier_latency/there_and_back/cluster", once_a_turn, {two<arrive_in_cluster>("membar"), two<ptx_in_cluster>("ptx")}});
-  all.push_back({"barrier_latency/there_and_back/cluster_with_value",
+      {"mbarrier_latency/there_and_back/cluster", once_a_turn, {two<arrive_in_cluster>("membar"), two<ptx_in_cluster>("ptx")}});
+  all.push_back({"mbarrier_latency/there_and_back/cluster_with_value",
                  once_a_turn,
                  {two<store_in_cluster>("membar"), two<ptx_store_in_cluster>("ptx")}});
-  all.push_back({"barrier_latency/complete_phase/block",
+  all.push_back({"mbarrier_latency/complete_phase/block",
                  once_a_turn,
                  {question<thread_scope::block, false>("membar"), question<thread_scope::block, true>("ptx")}});
-  all.push_back({"barrier_latency/complete_phase/cluster",
+  all.push_back({"mbarrier_latency/complete_phase/cluster",
                  once_a_turn,
                  {question<thread_scope::cluster, false>("membar"), question<thread_scope::cluster, true>("ptx")}});
   return all;

@@ -221,7 +221,8 @@ class engine {
       const device_guard current(device_of(launch).ordinal);
       const unsigned here =
           detail::blocks_that_fit(test.kernel, device_of(launch), block_width(where, how), where.cluster, shared_bytes(test));
-      fitting = std::min(fitting, here / static_cast<unsigned>(launches_on(where, launch.device)));
+      const unsigned at_once = test.dependent_kernel == nullptr ? 1 : 2;
+      fitting = std::min(fitting, here / static_cast<unsigned>(launches_on(where, launch.device)) / at_once);
       for (const placement::launch& other : where.launches) {
         if (other.device != launch.device) {
           const cudaError_t status = cudaDeviceEnablePeerAccess(device_of(other).ordinal, 0);
@@ -345,8 +346,12 @@ class engine {
         const machine::device& device = device_of(where.launches[l]);
         const device_guard current(device.ordinal);
         streams[l].begin();
-        detail::launch_kernel(test.kernel, device, where.launches[l].domain, shape, shared_bytes(test), views[l],
-                              streams[l].get());
+        if (test.dependent_kernel == nullptr) {
+          detail::launch_kernel(test.kernel, device, where.launches[l].domain, shape, shared_bytes(test), views[l],
+                                streams[l].get());
+        } else {
+          launch_pairs(test, shape, views[l], streams[l].get());
+        }
         streams[l].end();
       }
       for (const int t : where.threads_on_host) {
@@ -388,6 +393,19 @@ class engine {
       seconds = std::max(seconds, stream.seconds());
     }
     return seconds;
+  }
+
+  /// Launches both kernels of a test for each step of the slice. The first one waits for all before it, as any launch in a stream does.
+  static void launch_pairs(const runnable_test& test, const run_shape& shape, launch_view view, cudaStream_t stream) {
+    const auto kernel = [](const void* address) { return reinterpret_cast<void (*)(launch_view)>(const_cast<void*>(address)); };
+    const launch_config config{shape.layout.blocks, shape.layout.width, stream};
+    const unsigned steps = view.steps;
+    view.steps = 1;
+    for (unsigned step = 0; step < steps; ++step) {
+      membar::launch(config, kernel(test.kernel), view);
+      membar::launch(config.with(programmatic_stream_serialization{}), kernel(test.dependent_kernel), view);
+      ++view.first_step;
+    }
   }
 
   /// Throws `error` if a participant gave the slice up.
