@@ -17,6 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
+import asynchronous_figures  # noqa: E402
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
@@ -171,6 +172,7 @@ def older_results(results):
 
 TABLES = {MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
+          "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/bugs.md": {"bugs on a GPU": bugs}}
 
 
