@@ -207,6 +207,14 @@ class engine {
       throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or a placement of another test",
                   test.model_test.name.c_str());
     }
+    if (test.dependent_kernel != nullptr &&
+        (where.launches.size() != 1 || where.launches[0].domain != 0 || where.cluster != 1 || !where.threads_on_host.empty())) {
+      throw error(cudaErrorNotSupported,
+                  "membar: %s has a dependent kernel, and its threads are in clusters, in several launches, in another domain "
+                  "or on the "
+                  "host: place them in blocks of one device and of domain 0",
+                  test.model_test.name.c_str());
+    }
     if (!where.threads_on_host.empty() && !test.on_host) {
       throw error(cudaErrorNotSupported, "membar: %s has a thread on the host, and no code that the host can run for it",
                   test.model_test.name.c_str());
