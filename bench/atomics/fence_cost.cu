@@ -88,13 +88,18 @@ void scope(std::vector<bench::comparison>& all) {
   ladders<of_membar<Scope, membar::acquire_t>>(all, name + "/acquire", {"membar"});
   ladders<of_membar<Scope, membar::release_t>>(all, name + "/release", {"membar"});
   ladders<of_membar<Scope, membar::acq_rel_t>>(all, name + "/acq_rel", {"membar"});
-  ladders<of_membar<Scope, membar::seq_cst_t>, intrinsic<Scope>>(all, name + "/seq_cst", {"membar", "intrinsic"});
+  if constexpr (Scope == thread_scope::cluster) {
+    ladders<of_membar<Scope, membar::seq_cst_t>>(all, name + "/seq_cst", {"membar"});
+  } else {
+    ladders<of_membar<Scope, membar::seq_cst_t>, intrinsic<Scope>>(all, name + "/seq_cst", {"membar", "intrinsic"});
+  }
 }
 
 std::vector<bench::comparison> comparisons() {
   std::vector<bench::comparison> all;
   ladders<none>(all, "nothing", {"membar"});
   scope<thread_scope::block>(all);
+  scope<thread_scope::cluster>(all);
   scope<thread_scope::device>(all);
   scope<thread_scope::system>(all);
   ladders<of_membar<thread_scope::device, membar::seq_cst_t>, ptx_sc_gpu>(all, "fence_by_hand/device/seq_cst",

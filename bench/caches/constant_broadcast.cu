@@ -1,63 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a warp pay in constant memory for k different addresses, beside the read-only path, shared and
-/// global memory? One warp, a table that every cache holds, cycles per access of the warp.
+/// global memory? One warp walks through a table, cycles per access of the warp. Each word of the table holds where the next access
+/// goes, so that the access is all that is measured; `indexed` is an access of constant memory by index, with its arithmetic.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
 #include <membar/constant.cuh>
 #include <membar/launch.hpp>
-#include <membar/load_store.cuh>
-#include <membar/read_only.cuh>
 
-#include <numeric>
+#include <vector>
 
 namespace {
 
-constexpr std::size_t table_size = 512;
-constexpr int accesses = 4096;
+constexpr std::size_t most_words = 16384;  // 64 KiB, all that a program has
+constexpr int accesses = 32768;            // with 16 at once each chain goes twice through the largest table
+constexpr unsigned step = 16;              // words from an access to the next: 64 bytes
 
-__constant__ membar::constant_table<int, table_size> table;
-__constant__ int raw_table[table_size];
+__constant__ membar::constant_table<unsigned, most_words> table;
 
-enum class source { constant, raw_constant, read_only, shared, global };
+enum class source { constant, indexed, read_only, shared, global };
+
+/// The word at a distance of `at` bytes in constant memory, or for `indexed` of as many words; elsewhere at the address `at`, the
+/// lower half of one in global memory, whose upper half is `high`.
+template <source Source>
+__device__ unsigned next(unsigned at, unsigned high) {
+  unsigned value = 0;
+  if constexpr (Source == source::constant) {
+    return *reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(&table) + at);
+  } else if constexpr (Source == source::indexed) {
+    return table[at];
+  } else if constexpr (Source == source::shared) {
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+  } else if constexpr (Source == source::read_only) {
+    asm volatile("{ .reg .u64 a; mov.b64 a, {%1, %2}; ld.global.nc.u32 %0, [a]; }"
+                 : "=r"(value)
+                 : "r"(at), "r"(high)
+                 : "memory");
+  } else {
+    asm volatile("{ .reg .u64 a; mov.b64 a, {%1, %2}; ld.global.u32 %0, [a]; }" : "=r"(value) : "r"(at), "r"(high) : "memory");
+  }
+  return value;
+}
 
 template <source Source, unsigned AtOnce>
-__global__ void read_table(membar::read_only_span<int> in, unsigned different, long long* cycles, int* out) {
-  __shared__ int staged[table_size];
-  for (std::size_t i = threadIdx.x; i < table_size; i += blockDim.x) {
-    staged[i] = in[i];
+__global__ void read_table(const unsigned* memory, unsigned words, unsigned different, unsigned stride, long long* cycles,
+                           unsigned* out) {
+  extern __shared__ unsigned staged[];
+  unsigned base = 0;
+  const auto address = reinterpret_cast<unsigned long long>(memory);
+  const auto high = static_cast<unsigned>(address >> 32);  // of the whole table
+  if constexpr (Source == source::read_only || Source == source::global) {
+    base = static_cast<unsigned>(address);
   }
-  __syncthreads();
-  const unsigned first = threadIdx.x % different * 16;
-  int sums[AtOnce] = {};
+  if constexpr (Source == source::shared) {
+    base = static_cast<unsigned>(__cvta_generic_to_shared(staged));
+    for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
+      staged[i] = memory[i] + base;
+    }
+    __syncthreads();
+  }
+  constexpr unsigned unit = Source == source::indexed ? 1 : 4;
+  // Accesses at once begin in parts of the table of their own.
+  unsigned at[AtOnce];
+#pragma unroll
+  for (unsigned j = 0; j != AtOnce; ++j) {
+    at[j] = (threadIdx.x % different * stride + j * (words / AtOnce)) % words * unit + base;
+  }
   long long begin = 0;
+#pragma unroll 1
   for (int pass = 0; pass != 2; ++pass) {  // the first one brings the table in
     begin = clock64();
-#pragma unroll(16 / AtOnce)
-    for (unsigned i = 0; i != accesses; i += AtOnce) {
+#pragma unroll 1
+    for (unsigned i = 0; i != accesses; i += 16) {
 #pragma unroll
-      for (unsigned j = 0; j != AtOnce; ++j) {
-        // The table holds zeros: each access waits for the one that was AtOnce before.
-        const unsigned index = first + ((i + j + static_cast<unsigned>(sums[j])) & 15U);
-        if constexpr (Source == source::constant) {
-          sums[j] += table[index];
-        } else if constexpr (Source == source::raw_constant) {
-          sums[j] += raw_table[index];
-        } else if constexpr (Source == source::read_only) {
-          sums[j] += in[index];
-        } else if constexpr (Source == source::shared) {
-          sums[j] += staged[index];
-        } else {
-          sums[j] += membar::load_weak(in.data() + index);
-        }
+      for (unsigned j = 0; j != 16; ++j) {
+        at[j % AtOnce] = next<Source>(at[j % AtOnce], high);
       }
     }
+#pragma unroll
+    for (unsigned& each : at) {
+      asm volatile("" : "+r"(each)::"memory");
+    }
   }
-  int sum = 0;
-  for (const int each : sums) {
+  unsigned sum = 0;
+  for (const unsigned each : at) {
     sum += each;
   }
+  asm volatile("" : "+r"(sum)::"memory");
   const long long end = clock64();
   if (threadIdx.x == 0) {
     *cycles = end - begin;
@@ -66,45 +96,73 @@ __global__ void read_table(membar::read_only_span<int> in, unsigned different, l
 }
 
 struct fixture {
-  support::device_memory<int> in{table_size};
-  support::device_memory<int> out{32};
+  support::device_memory<unsigned> memory{most_words};
+  support::device_memory<unsigned> out{32};
   support::device_memory<long long> cycles{1};
   support::stream stream;
 
-  fixture() {
-    const int zeros[table_size] = {};
-    membar::upload(table, zeros, stream.get());
-    membar::check(cudaMemcpyToSymbolAsync(raw_table, zeros, sizeof zeros, 0, cudaMemcpyHostToDevice, stream.get()));
+  /// A table of `words`, in each of which stands the distance of the word that is `step` further; in global memory the address.
+  void walk(unsigned words, unsigned unit, bool addresses) {
+    std::vector<unsigned> next(most_words);
+    for (unsigned i = 0; i != most_words; ++i) {
+      next[i] = (i + step) % words * unit;
+    }
+    membar::upload(table, next, stream.get());
+    for (unsigned& each : next) {
+      each += addresses ? static_cast<unsigned>(reinterpret_cast<unsigned long long>(memory.get())) : 0;
+    }
+    membar::check(cudaMemcpyAsync(memory.get(), next.data(), most_words * 4, cudaMemcpyHostToDevice, stream.get()));
     stream.synchronize();
   }
 };
 
+template <source Source, unsigned AtOnce>
+bench::figures measure(fixture& here, unsigned kib, unsigned stride, unsigned different) {
+  const unsigned words = kib * 256;
+  const unsigned staged = Source == source::shared ? kib * 1024 : 0;
+  here.walk(words, Source == source::indexed ? 1 : 4, Source == source::read_only || Source == source::global);
+  membar::check(cudaFuncSetAttribute(read_table<Source, AtOnce>, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
+  const double ns = support::nanoseconds_of(here.stream.get(), [&] {
+    membar::launch(membar::launch_config(1, 32, here.stream.get(), staged), read_table<Source, AtOnce>,
+                   static_cast<const unsigned*>(here.memory.get()), words, different, stride, here.cycles.get(),
+                   here.out.get());
+  });
+  long long cycles = 0;
+  membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault));
+  return {ns, {{"cycles_per_access", static_cast<double>(cycles) / accesses}}};
+}
+
 template <source Source, unsigned AtOnce = 1>
 void add_source(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
-  const auto measure = [shared](unsigned different) {
-    fixture& here = *shared;
-    const double ns = support::nanoseconds_of(here.stream.get(), [&] {
-      membar::launch(membar::launch_config{1, 32, here.stream.get()}, read_table<Source, AtOnce>,
-                     membar::read_only_span<int>(here.in.get(), table_size), different, here.cycles.get(), here.out.get());
-    });
-    long long cycles = 0;
-    membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault));
-    return bench::figures(ns, {{"cycles_per_access", static_cast<double>(cycles) / accesses}});
+  using numbers = bench::axis<unsigned>;
+  const numbers every{1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32};
+  const numbers ends{1, 2, 32};
+  const auto at = [&](unsigned kib, unsigned stride, const numbers& addresses) {
+    cases.add(
+        bench::case_name("constant_broadcast/{02}_addresses/stride_" + std::to_string(stride) + "/" + std::to_string(kib) +
+                         "_KiB/" + arm),
+        [shared, kib, stride](unsigned different) { return measure<Source, AtOnce>(*shared, kib, stride, different); },
+        addresses);
   };
-  bench::axis<unsigned> addresses(32);
-  std::iota(addresses.begin(), addresses.end(), 1U);
-  cases.add("constant_broadcast/{02}_addresses/" + arm, measure, addresses);
+  for (const unsigned stride : {1U, 16U}) {
+    at(2, stride, every);  // the innermost cache holds it
+  }
+  for (const unsigned stride : {2U, 4U, 8U}) {
+    at(2, stride, {32});
+  }
+  for (const unsigned kib : {1U, 4U, 8U, 16U, 32U, 64U}) {
+    at(kib, 1, ends);
+  }
 }
 
 void add_cases(bench::suite& cases) {
   const bench::made_once<fixture> shared;
   add_source<source::constant>(cases, shared, "constant");
-  add_source<source::raw_constant>(cases, shared, "raw_constant");
+  add_source<source::indexed>(cases, shared, "indexed");
   add_source<source::read_only>(cases, shared, "read_only");
   add_source<source::shared>(cases, shared, "shared");
   add_source<source::global>(cases, shared, "global");
   add_source<source::constant, 16>(cases, shared, "constant_16_at_once");
-  add_source<source::raw_constant, 16>(cases, shared, "raw_constant_16_at_once");
   add_source<source::read_only, 16>(cases, shared, "read_only_16_at_once");
   add_source<source::shared, 16>(cases, shared, "shared_16_at_once");
   add_source<source::global, 16>(cases, shared, "global_16_at_once");
@@ -113,8 +171,8 @@ void add_cases(bench::suite& cases) {
 }  // namespace
 
 bench::description bench::describe() {
-  return {.question = "What do k different addresses in a warp cost in constant memory?",
+  return {.question = "What do k different addresses in a warp cost in constant memory, by stride and size of the table?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
-          .interleaved = true};
+          .repetitions = 5};
 }

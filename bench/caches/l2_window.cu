@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -41,8 +43,10 @@ __global__ void read_hot(const int* hot, std::size_t count, int* out) {
 class fixture {
  public:
   explicit fixture(int device)
-      : largest_(membar::l2_facts_of(device).max_set_aside),
-        hold_(device, largest_),
+      : resident_(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8),
+        largest_(membar::l2_facts_of(device).max_set_aside),
+        hold_(std::in_place, device, largest_),
+        device_(device),
         facts_(membar::l2_facts_of(device)),
         hot_(2 * largest_ / sizeof(int)),
         stream_data_((std::size_t{1} << 30) / sizeof(int)) {}
@@ -58,6 +62,15 @@ class fixture {
     membar::reset_persisting_lines();
     launch(region_bytes, window);
     return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
+  }
+
+  /// What `run` says with nothing set aside.
+  template <class Run>
+  double without_set_aside(Run run) {
+    hold_.reset();
+    const double ns = run();
+    hold_.emplace(device_, largest_);
+    return ns;
   }
 
   /// `nanoseconds` with CUDA's own calls.
@@ -92,6 +105,48 @@ class fixture {
     return *best;
   }
 
+  enum class windows { none, each_whole, planned };
+
+  /// Three kernels at once in three streams, each with a hot region of half the set-aside and a stream of its own.
+  double nanoseconds_of_three(windows how) {
+    membar::reset_persisting_lines();
+    const std::size_t bytes = region(0.5);
+    const std::size_t part = stream_data_.size() / 3;
+    std::vector<membar::planned_kernel> kernels;
+    std::vector<access_policy_window> used(3);
+    for (std::size_t i = 0; i != 3; ++i) {
+      const char* const hot = reinterpret_cast<const char*>(hot_.get()) + i * bytes;
+      kernels.push_back({three_[i].get(), {{hot, bytes}}});
+      if (how == windows::each_whole) {
+        used[i] = {.start = hot, .bytes = bytes};
+      }
+    }
+    if (how == windows::planned) {
+      for (const membar::planned_window& each : membar::plan_windows(kernels, facts_)) {
+        for (std::size_t i = 0; i != 3; ++i) {
+          if (each.stream == three_[i].get()) {
+            used[i] = each.window;
+          }
+        }
+      }
+    }
+    const auto run = [&] {
+      support::event begin(cudaEventDisableTiming);
+      begin.record(stream_.get());
+      for (std::size_t i = 0; i != 3; ++i) {
+        membar::check(cudaStreamWaitEvent(three_[i].get(), begin.get(), 0));
+        // A third of the blocks that run at once, so that the three do run at once.
+        membar::launch(membar::launch_config{resident_ / 3, threads, three_[i].get()}.with(used[i]), hot_and_stream,
+                       hot_.get() + i * bytes / sizeof(int), bytes / sizeof(int), stream_data_.get() + i * part, part);
+        support::event end(cudaEventDisableTiming);
+        end.record(three_[i].get());
+        membar::check(cudaStreamWaitEvent(stream_.get(), end.get(), 0));
+      }
+    };
+    run();
+    return support::nanoseconds_of(stream_.get(), run);
+  }
+
   /// The time to read a region of half the set-aside that was made to persist, after `flushes` kernels that read 1 GiB each.
   double nanoseconds_after(int flushes, bool with_window) {
     membar::reset_persisting_lines();
@@ -117,13 +172,16 @@ class fixture {
     membar::launch(membar::launch_config{1024, threads, stream_.get()}.with(window), read_hot, data, count, out_.get());
   }
 
+  unsigned resident_;
   std::size_t largest_;
-  membar::l2_set_aside hold_;
+  std::optional<membar::l2_set_aside> hold_;
+  int device_;
   membar::l2_facts facts_;
   support::device_memory<int> hot_;
   support::device_memory<int> stream_data_;
   support::device_memory<int> out_{1};
   support::stream stream_;
+  support::stream three_[3];
   std::map<std::size_t, std::optional<access_policy_window>> tuned_;
 };
 
@@ -165,6 +223,12 @@ void add_cases(bench::suite& cases) {
   });
   windowed("tuned", [](fixture& here, std::size_t region) { return here.tuned(region); });
   cases.add(
+      "l2_window/region_{}/nothing_aside",
+      [shared](const std::string& fraction) {
+        return shared->without_set_aside([&] { return shared->nanoseconds(shared->region(std::atof(fraction.c_str())), {}); });
+      },
+      regions);
+  cases.add(
       "l2_window/region_{}/raw_ratio_1",
       [shared](const std::string& fraction) {
         return shared->raw_nanoseconds(shared->region(std::atof(fraction.c_str())), 1.0F);
@@ -176,6 +240,15 @@ void add_cases(bench::suite& cases) {
         return with_ratio(here, static_cast<std::size_t>(static_cast<double>(region) * size), ratio);
       },
       bench::axis<double>{0.5, 0.75, 1.0}, bench::axis<double>{0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0});
+  for (const auto& [name, how] :
+       {std::pair{"none", fixture::windows::none}, std::pair{"each_whole", fixture::windows::each_whole},
+        std::pair{"planned", fixture::windows::planned}}) {
+    cases.add(std::string("l2_window/three_streams/at_once/") + name,
+              [shared, how] { return shared->nanoseconds_of_three(how); });
+  }
+  cases.add("l2_window/three_streams/at_once/nothing_aside", [shared] {
+    return shared->without_set_aside([&] { return shared->nanoseconds_of_three(fixture::windows::none); });
+  });
   const bench::axis<int> flushes{0, 1, 4, 16, 64, 256};
   for (const bool with_window : {false, true}) {
     cases.add(

@@ -11,6 +11,7 @@
 
 #include <bit>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace {
@@ -50,12 +51,55 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
+// What the compiler may do with a load by what it knows of the pointer. Each thread reads four coefficients anew in each turn, and
+// stores in between: through a plain pointer the store may change them.
+__device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
+
+template <class Coefficient>
+__device__ void evaluate(Coefficient coefficient, const float* x, float* out, int turns) {
+  const std::size_t thread = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+  const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+#pragma unroll 4
+  for (int i = 0; i < turns; ++i) {
+    const std::size_t at = thread + static_cast<std::size_t>(i) * threads;
+    out[at] = polynomial(coefficient(0), coefficient(1), coefficient(2), coefficient(3), x[at]);
+  }
+}
+__global__ void with_plain(const float* coefficients, const float* x, float* out, int turns) {
+  evaluate([=](int i) { return coefficients[i]; }, x, out, turns);
+}
+__global__ void with_restrict(const float* __restrict__ coefficients, const float* __restrict__ x, float* __restrict__ out,
+                              int turns) {
+  const std::size_t thread = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+  const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+#pragma unroll 4
+  for (int i = 0; i < turns; ++i) {
+    const std::size_t at = thread + static_cast<std::size_t>(i) * threads;
+    out[at] = polynomial(coefficients[0], coefficients[1], coefficients[2], coefficients[3], x[at]);
+  }
+}
+__global__ void with_ldg(const float* coefficients, const float* x, float* out, int turns) {
+  evaluate([=](int i) { return __ldg(coefficients + i); }, x, out, turns);
+}
+__global__ void with_read_only_span(membar::read_only_span<float> coefficients, const float* x, float* out, int turns) {
+  evaluate([=](int i) { return coefficients[static_cast<std::size_t>(i)]; }, x, out, turns);
+}
+/// The coefficients in variables before the loop.
+__global__ void with_variables(const float* coefficients, const float* x, float* out, int turns) {
+  const float a = coefficients[0];
+  const float b = coefficients[1];
+  const float c = coefficients[2];
+  const float d = coefficients[3];
+  evaluate([=](int i) { return i == 0 ? a : i == 1 ? b : i == 2 ? c : d; }, x, out, turns);
+}
+
 struct fixture {
   unsigned blocks;
   std::map<std::string, std::size_t> words;  // of each footprint, a power of two
   support::device_memory<float> in;
   support::device_memory<float> out;
   support::stream stream;
+  std::unique_ptr<support::device_memory<float>> polynomial_out{};
 
   explicit fixture(int device)
       : blocks(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8),
@@ -95,6 +139,36 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
 
 void add_cases(bench::suite& cases) {
   const bench::made_once<fixture> shared(cases.device());
+  const auto restricted = [&](const char* arm, auto kernel, auto coefficients) {
+    cases.add(std::string("read_only_load/fits_l2/polynomial/") + arm, [shared, kernel, coefficients] {
+      constexpr int turns = 16;
+      fixture& here = *shared;
+      const std::size_t words = std::size_t{here.blocks} * 256 * turns;
+      if (here.polynomial_out == nullptr) {
+        here.polynomial_out = std::make_unique<support::device_memory<float>>(words);
+      }
+      const auto launch = [&] {
+        kernel<<<here.blocks, 256, 0, here.stream.get()>>>(coefficients(here.in.get()), here.in.get() + 4,
+                                                           here.polynomial_out->get(), turns);
+      };
+      launch();
+      const double ns = support::nanoseconds_of(here.stream.get(), [&] {
+        for (int i = 0; i != 32; ++i) {
+          launch();
+        }
+      });
+      cudaFuncAttributes attributes{};
+      membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+      return bench::figures(
+          ns, {{"GB_per_s", 32.0 * 2 * static_cast<double>(words) * sizeof(float) / ns}, {"registers", attributes.numRegs}});
+    });
+  };
+  const auto pointer = [](const float* in) { return in; };
+  restricted("plain", with_plain, pointer);
+  restricted("restrict", with_restrict, pointer);
+  restricted("raw_ldg", with_ldg, pointer);
+  restricted("read_only", with_read_only_span, [](const float* in) { return membar::read_only_span<float>(in, 4); });
+  restricted("variables", with_variables, pointer);
   add_arm<plain>(cases, shared, "plain");
   add_arm<raw_ldg>(cases, shared, "raw_ldg");
   add_arm<read_only<>>(cases, shared, "read_only");

@@ -115,6 +115,14 @@ def _objects_of(table):
     return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in table["rows"]]
 
 
+def slope(points):
+    """Of the straight line through the points, by least squares; not a number if it has none."""
+    n = len(points)
+    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
+    width = sum((p[0] - x) ** 2 for p in points)
+    return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else float("nan")
+
+
 def document_of(text):
     """The JSON of a result, in which the tables of compact.py are lists of objects again."""
     document = json.loads(text)

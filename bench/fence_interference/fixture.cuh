@@ -325,6 +325,7 @@ inline void measure(fixture& on, const victim_description& description, noise& n
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
   const bool is_chain = description.kernel == nullptr;
+  noise.stay_in_place(!is_chain);
   constexpr int attempts = 20;  // all-reduces follow each other, and the next may run elsewhere
   for (int attempt = 0; attempt != attempts; ++attempt) {
     running_noise beside = started(noise, arm.noise);

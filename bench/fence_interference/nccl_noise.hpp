@@ -65,12 +65,19 @@ class nccl_noise final : public noise {
     probe_stream_.synchronize();
     {
       const support::device_guard guard(peer_);
-      peer_buffer_.emplace(floats);
+      peer_buffer_.emplace(floats_in_place);
       peer_stream_.emplace();
     }
     // The first all-reduce loads kernels and allocates, which must not happen beside a kernel that waits.
     enqueue();
     drain();
+  }
+
+  /// All-reduces follow each other, and each may run on other multiprocessors: longer ones stay for longer. Short ones are what
+  /// programs have, and kernels on NCCL's hardware queue wait for each.
+  void stay_in_place(bool wanted) override {
+    floats_ = wanted ? floats_in_place : floats;
+    queue_depth_ = wanted ? 3 : most_queued;
   }
 
   void start(const domain_choice& domains) override {
@@ -88,12 +95,12 @@ class nccl_noise final : public noise {
 
   void feed() override {
     gap_seen_ = gap_seen_ || (enqueued_ != 0 && !running());
-    while (enqueued_ < queue_depth || ends_[(enqueued_ - queue_depth) % queue_depth].reached()) {
+    while (enqueued_ < queue_depth_ || ends_[(enqueued_ - queue_depth_) % queue_depth_].reached()) {
       enqueue();
     }
   }
 
-  [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth].reached(); }
+  [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth_].reached(); }
 
   /// A kernel finds out, while the all-reduces run: its blocks take the shared memory of a whole multiprocessor each, so they
   /// come to run only where NCCL has none. All-reduces follow each other, so a second answer may differ.
@@ -113,12 +120,15 @@ class nccl_noise final : public noise {
     drain();
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - began_;
     previous_map_.reset();
-    return static_cast<double>(enqueued_) * floats * sizeof(float) / elapsed.count();
+    return static_cast<double>(enqueued_) * floats_ * sizeof(float) / elapsed.count();
   }
 
  private:
+  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s, one of `floats_in_place` seven, of which a measurement takes
+  /// about one.
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
-  static constexpr std::size_t queue_depth = 8;
+  static constexpr std::size_t floats_in_place = 8 * floats;
+  static constexpr std::size_t most_queued = 8;
 
   void probe() {
     constexpr unsigned long long wait_ns = 200'000;
@@ -133,9 +143,9 @@ class nccl_noise final : public noise {
     devices_.each([this](int rank, ncclComm_t mine) {
       float* const buffer = rank == 0 ? buffer_.get() : peer_buffer_->get();
       const support::stream& on = rank == 0 ? stream_ : *peer_stream_;
-      support::check_nccl(ncclAllReduce(buffer, buffer, floats, ncclFloat, ncclSum, mine, on.get()), "ncclAllReduce");
+      support::check_nccl(ncclAllReduce(buffer, buffer, floats_, ncclFloat, ncclSum, mine, on.get()), "ncclAllReduce");
     });
-    ends_[enqueued_ % queue_depth].record(stream_.get());
+    ends_[enqueued_ % queue_depth_].record(stream_.get());
     ++enqueued_;
   }
 
@@ -150,11 +160,13 @@ class nccl_noise final : public noise {
   int peer_;
   map_choice map_;
   support::nccl_devices devices_;
-  support::device_memory<float> buffer_{floats};
+  support::device_memory<float> buffer_{floats_in_place};
   std::optional<support::device_memory<float>> peer_buffer_;
   std::optional<support::stream> peer_stream_;
   support::event begin_;
-  std::array<support::event, queue_depth> ends_;
+  std::size_t floats_ = floats;
+  std::size_t queue_depth_ = most_queued;
+  std::array<support::event, most_queued> ends_;
   std::optional<membar::scoped_stream_attribute<membar::sync_domain_map>> previous_map_;
   std::size_t whole_multiprocessor_ = 0;  ///< bytes of shared memory that no second block fits beside
   unsigned multiprocessors_ = 0;

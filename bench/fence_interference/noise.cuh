@@ -36,6 +36,9 @@ class noise {
  public:
   virtual ~noise() = default;
 
+  /// Whether the noise from the next start on keeps to its multiprocessors for longer than a measurement, where it can.
+  virtual void stay_in_place(bool wanted) { static_cast<void>(wanted); }
+
   /// Starts it in `domains` and returns once all of it is under way.
   virtual void start(const domain_choice& domains) = 0;
   /// Called between samples: a source that needs the host to go on is fed here.

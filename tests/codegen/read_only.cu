@@ -38,6 +38,24 @@ extern "C" __global__ void restrict_reads_the_same_way_in_a_simple_kernel(const 
 // CHECK: ret;
 extern "C" __global__ void without_restrict_it_is_an_ordinary_load(const int* in, int* out) { *out = in[1]; }
 
+// Read again after a store: through a plain pointer the store may have changed it, through a restricted one it is kept.
+// CHECK-LABEL: .entry a_plain_pointer_is_read_again_after_a_store(
+// CHECK-COUNT-2: ld.global.{{[bus]}}32
+// CHECK: ret;
+extern "C" __global__ void a_plain_pointer_is_read_again_after_a_store(const int* in, int* out) {
+  out[0] = in[1];
+  out[1] = in[1];
+}
+
+// CHECK-LABEL: .entry a_restricted_pointer_is_read_once(
+// CHECK-COUNT-1: ld.global.nc.{{[bus]}}32
+// CHECK-NOT: ld.global
+// CHECK: ret;
+extern "C" __global__ void a_restricted_pointer_is_read_once(const int* __restrict__ in, int* __restrict__ out) {
+  out[0] = in[1];
+  out[1] = in[1];
+}
+
 // CHECK-LABEL: .entry twelve_bytes_are_three_loads(
 // CHECK-COUNT-3: ld.global.nc.b32
 // CHECK-NOT: ld.global

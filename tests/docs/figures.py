@@ -4,10 +4,11 @@
 
 usage: figures.py [--check] [--root FOLDER]
 
-A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Every
+A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
+in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
 that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
-list. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
+list. The README has a sentence so. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
 """
 import argparse
 import json
@@ -16,20 +17,22 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "common"))
+sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
 import asynchronous_figures  # noqa: E402
+import guide_figures  # noqa: E402
+from guide_figures import table  # noqa: E402
 from results import document_of  # noqa: E402
 
 NOT_RECORDED = "not recorded"
 MEASUREMENTS = "docs/measurements/README.md"
+README = "README.md"
 LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
-             "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
-             "zero_copy"),
-    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "fence_interference", "publisher", "put_bandwidth",
+    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants",
+             "fence_interference", "litmus_cost", "litmus_rate", "publisher", "sync_patterns", "zero_copy"),
+    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth",
                 "put_signal_latency", "put_signal_latency.second_host"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),
@@ -52,19 +55,17 @@ class Results:
         """The counters of each case of a bench."""
         return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
 
-    def sources(self):
-        """A line that names the files of the last table, and the headers they were made with."""
+    def sources(self, page):
+        """A line for `page` that names the files of the last table, and the headers they were made with."""
+        to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
+
         def headers(name):
             told = self.read(name)["context"]["include"]
-            return f"[{told}](measurements/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
-        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
-
-
-def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 def rate(value):
@@ -151,6 +152,31 @@ def questions(results):
              f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
 
 
+def domain_costs(results):
+    cases = results.cases("h200-x2/fence_interference")
+    boundary = {"stream": "end of a tiny kernel, stream launches", "graph": "end of a tiny kernel, graph"}
+    rows = [(words, f"kernel_boundary.{form}", noise) for noise in ("nvlink.saturating", "nccl.saturating") for form, words in boundary.items()]
+    rows += [("end of a tiny kernel, graph", "kernel_boundary.graph", "nccl.paced")]
+    places = {"shared_sm": "on the other kernel's multiprocessor", "own_sm": "on another multiprocessor"}
+    rows += [(f"device-scope fence, {places['shared_sm']}", "fence.device.acq_rel.shared_sm", noise)
+             for noise in ("nvlink.saturating", "nvlink.paced", "nccl.saturating")]
+    rows += [(f"device-scope fence, {places['own_sm']}", "fence.device.acq_rel.own_sm", noise) for noise in ("nvlink.saturating", "nccl.saturating")]
+    rows += [(f"system-scope fence, {places['own_sm']}", "fence.system.acq_rel.own_sm", noise)
+             for noise in ("nvlink.saturating", "nvlink.paced", "nccl.saturating")]
+    rows += [(f"block-scope fence, {places['shared_sm']}", "fence.block.acq_rel.shared_sm", "nvlink.saturating")]
+    traffic = {"nvlink.saturating": "NVLink stores", "nvlink.paced": "NVLink stores", "nccl.saturating": "NCCL's all-reduce",
+               "nccl.paced": "NCCL's all-reduce on two blocks"}
+
+    def duration(case):
+        ns = case["p50_ns"]
+        return f"{ns:.0f} ns" if ns < 1000 else f"{ns / 1000:.{1 if ns >= 10000 else 2}f} µs"
+
+    return table(["what waits", "beside", "alone", "same domain", "separate domain"],
+                 [[words, f"{traffic[noise]} at {cases[f'{victim}/{noise}/same']['noise_gbps']:.0f} GB/s",
+                   *(duration(cases[f"{victim}/{arm}"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
+                  for words, victim, noise in rows])
+
+
 def bugs(results):
     lines = []
     for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
@@ -170,21 +196,55 @@ def older_results(results):
     return table(["result", "date", "version of membar"], lines)
 
 
-TABLES = {MEASUREMENTS: {"older results": older_results},
+def one_number(results):
+    told = results.read("h200-x2/domains/domains")
+    case = told["programs"]["decode_symm"]
+    beside, moved, alone = (case["summary"][key] for key in ("as_it_is_beside", "apply_beside", "as_it_is_alone"))
+    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs alone, and {beside:.0f} µs "
+            f"beside PyTorch's two-shot all-reduces. With these in a domain of their own it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
+            f"`membar-domains apply` moved them, without a recompile. Conditions: medians of {case['as_it_is']['result']['beside']['count']} steps, PyTorch "
+            f"{told['torch']}, CUDA {told['cuda']}, driver {told['driver']}, {case['run']['date']}; [recorded](docs/measurements/h200-x2/domains/domains.json). "
+            "[Other programs](docs/membar_domains.md) gain more, or nothing.")
+
+
+TABLES = {README: {"one number": one_number},
+          MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
-          "docs/bugs.md": {"bugs on a GPU": bugs}}
+          "docs/sync_domains.md": {"domains": domain_costs},
+          "docs/bugs.md": {"bugs on a GPU": bugs},
+          **guide_figures.TABLES}
+SAYS = guide_figures.SAYS
+FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 
 
 def filled(page, text, results, tables):
-    for name, made in tables.items():
+    """The page with its tables. Their sources stand below each, or where the page has a table of that name, there."""
+    for name, made in [*tables.items(), *([("sources", None)] if "<!-- figures.py: sources -->" in text else [])]:
         begin, end = f"<!-- figures.py: {name} -->", "<!-- end -->"
         parts = text.split(begin)
         if len(parts) != 2 or end not in parts[1]:
             raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
-        body = made(results)
-        sources = "" if page == MEASUREMENTS else f"\n{results.sources()}\n"
+        together = name != "sources" and "<!-- figures.py: sources -->" in text
+        body = results.sources(page) if name == "sources" else made(results)
+        sources = "" if page in (MEASUREMENTS, README) or together or name == "sources" else f"\n{results.sources(page)}\n"
         text = f"{parts[0]}{begin}\n{body}\n{sources}{end}{parts[1].split(end, 1)[1]}"
+    return text
+
+
+def said(page, text, results, sentences):
+    """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
+    for sentence, made in sentences.items():
+        parts = sentence.split("{}")
+        pattern = FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
+        found = list(re.finditer(pattern, text))
+        if len(found) != 1:
+            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
+        figures = made(results)
+        if len(figures) != len(parts) - 1:
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {len(parts) - 1} places")
+        for place, figure in reversed(list(enumerate(figures, 1))):
+            text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
 
 
@@ -222,15 +282,17 @@ def main():
     options = parser.parse_args()
     folder = options.root / "docs" / "measurements"
     wrong = [*unnamed(folder), *unsaid(options.root)]
-    for page, tables in TABLES.items():
+    for page in dict.fromkeys([*TABLES, *SAYS]):
         path = options.root / page
         text = path.read_text(encoding="utf-8")
-        new = filled(page, text, Results(folder), tables)
+        results = Results(folder)
+        new = said(page, text, results, SAYS.get(page, {}))
+        new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
-    print(*wrong or ["every figure in a table of figures.py is that of its results"], sep="\n")
+    print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
     return 1 if wrong else 0
 
 

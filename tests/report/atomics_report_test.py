@@ -97,6 +97,18 @@ class AtomicsReport(unittest.TestCase):
         page = report(result("fence_cost", cases))[1]
         self.assertIn("| `fence/device/acq_rel` | membar | 7 | 9 |", page)
 
+    def test_levels_are_listed_by_latency_and_throughput_and_a_histogram_by_bins(self):
+        cases = {"levels/latency/fetch_add/shared": {"ns": 20.0, "cycles": 40.0}, "levels/latency/fetch_add/l2": {"ns": 300.0, "cycles": 600.0},
+                 "levels/throughput/one_object/fetch_add/l2": {"operations_per_ns": 2.5},
+                 "histogram/1_bins/direct": {"values_per_ns": 30.0}, "histogram/256_bins/direct": {"values_per_ns": 60.0}}
+        runs = [{"name": f"{name}/iterations:1/manual_time", "run_type": "iteration", "time_unit": "ns", "real_time": 1.0, **figures}
+                for name, figures in cases.items()]
+        page = report({"context": {"gpu": "Fake GPU", "executable": "/somewhere/atomic_levels"}, "benchmarks": runs})[1]
+        self.assertIn("| latency, cycles | shared | l2 |", page)
+        self.assertIn("| fetch add | 40 | 600 |", page)
+        self.assertIn("| fetch add | one object |  | 2.5 |", page)
+        self.assertIn("| direct | 30 | 60 |", page)
+
     def test_several_files_become_one_page_with_their_machine(self):
         arms = {"membar": 1.0, "cuda_atomic_ref": 1.0}
         page = report(result("atomic_cost", {"latency/x": arms}), result("atomic_contention", {"x/one": arms}))[1]

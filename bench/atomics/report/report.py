@@ -4,7 +4,7 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out of atomic_cost, atomic_contention and fence_cost, one of each at most. A ratio is membar's time
+The files are those of --benchmark_out of atomic_cost, atomic_contention, atomic_levels and fence_cost, one of each at most. A ratio is membar's time
 to that of an arm beside it: below 1 membar is quicker. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 from report_page import NONE, limit_row, limit_table, table, write_report  # noqa: E402
+from results import slope  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
@@ -103,9 +104,9 @@ def atomic_cost(results, page):
     cases = arms_of(results)
     rows, above = beside_cuda(cases)
     rows.append(controls(cases))
-    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
+    wide = [f"`{case}` {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
     text = limit_table(rows)
-    text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
+    text += "\n\nA 16-byte `compare_exchange` has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
     for case, arms in cases.items():
@@ -164,12 +165,30 @@ def atomic_contention(results, page):
                    if slower else "none.")
 
 
-def slope(points):
-    """Of the straight line through the points, by least squares."""
-    n = len(points)
-    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
-    width = sum((p[0] - x) ** 2 for p in points)
-    return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else NONE
+def atomic_levels(results, page):
+    latency, throughput, histogram = {}, {}, {}
+    for name, figures in results.cases.items():
+        parts = name.split("/")
+        if parts[:2] == ["levels", "latency"]:
+            latency.setdefault(parts[2], {})[parts[3]] = figures
+        elif parts[0] == "levels":
+            throughput.setdefault((parts[3], parts[2].replace("_", " ")), {})[parts[4]] = figures["operations_per_ns"]
+        else:
+            histogram.setdefault(parts[2], {})[int(parts[1].split("_")[0])] = figures["values_per_ns"]
+    levels = list(dict.fromkeys(level for by in latency.values() for level in by))
+    text = f"Link to the host: {results.context['host_link']}.\n\n" if "host_link" in results.context else ""
+    text += page.bars("atomic_levels.png", "One thread's chain of operations, by where the object is", "ns", {
+        level.replace("_", " "): {operation.replace("_", " "): by[level]["ns"] for operation, by in latency.items() if level in by}
+        for level in levels}, log_y=True)
+    text += table(["latency, cycles", *[level.replace("_", " ") for level in levels]],
+                  [[operation.replace("_", " "), *[by[level]["cycles"] if level in by else "" for level in levels]] for operation, by in latency.items()])
+    text += "\n\n" + table(["operations per ns, all threads", "on", *[level.replace("_", " ") for level in levels]],
+                           [[operation.replace("_", " "), on, *[by.get(level, "") for level in levels]]
+                            for (operation, on), by in throughput.items()])
+    text += "\n\n" + page.lines("histogram.png", "Counting 16 Mi values into bins, merges included", "bins", "values per ns",
+                                {way: list(by.items()) for way, by in histogram.items()}, doubling=True)
+    bins = sorted({number for by in histogram.values() for number in by})
+    return text + table(["values per ns, by bins", *map(str, bins)], [[way, *[by.get(number, NONE) for number in bins]] for way, by in histogram.items()])
 
 
 def fence_cost(results, page):
@@ -188,7 +207,7 @@ def fence_cost(results, page):
         [f"`{fence}`", arm, by.get("idle", NONE), by.get("after_store", NONE)] for (fence, arm), by in slopes.items()])
 
 
-DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "fence_cost": fence_cost}
+DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "atomic_levels": atomic_levels, "fence_cost": fence_cost}
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def overview(results, recorded):
     for column, noise in enumerate(noises):
         kind, _, pace = noise.partition(".")
         name = words.NOISE[kind].replace("stores to host memory", "host memory").replace("NCCL's all-reduce", "NCCL")
-        name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "NVLink, 2 ways").replace("NVLink stores", "NVLink")
+        name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "both ways").replace("NVLink stores", "NVLink")
         middle = left + column * cell + cell / 2
         body += [_text(middle, top - 24, name, "mid bold small"), _text(middle, top - 10, pace, "mid small")]
     y = top

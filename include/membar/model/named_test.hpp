@@ -22,8 +22,7 @@ namespace detail {
 
 /// Location `index` of a test in C++: x, y, z, w, then v4, v5, ...
 [[nodiscard]] inline std::string location_name(int index) {
-  static constexpr const char* first_ones[] = {"x", "y", "z", "w"};
-  return index < 4 ? first_ones[index] : "v" + std::to_string(index);
+  return index < location_letters ? std::string(1, first_location_names[index]) : "v" + std::to_string(index);
 }
 
 [[nodiscard]] inline std::string ptx_name(thread_scope scope) {

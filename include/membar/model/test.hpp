@@ -86,6 +86,10 @@ struct source {
 /// @}
 
 namespace detail {
+/// The names of a test's first locations; those after them are v4, v5, ...
+inline constexpr char first_location_names[] = {'x', 'y', 'z', 'w'};
+inline constexpr int location_letters = 4;
+
 [[nodiscard]] constexpr instruction access(opcode code, variable at) noexcept {
   instruction i;
   i.code = code;
@@ -468,9 +472,36 @@ class litmus_program {
     return with_view([](const test_view& test) { return !find_race(test.program); });
   }
 
- private:
-  static constexpr int max_variables = 16;
+  /// What `use` makes of a view of this test, which is valid during the call. Throws `error` for more than 16 locations.
+  template <class Use>
+  [[nodiscard]] constexpr auto with_view(const Use& use) const {
+    std::array<location, max_variables> memory{};
+    for (int i = 0; i < max_variables; ++i) {
+      at(memory, i).address = i;
+      at(memory, i).physical = i;
+      at(memory, i).arrivals = at(arrivals_, i);
+    }
+    for (const shared_instance& i : instances_) {
+      if (i.location < max_variables) {
+        at(memory, i.location).owner = i.thread;
+      }
+    }
+    if (locations_ > max_variables) {
+      throw error("a test has more than 16 locations");
+    }
+    [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
+    test_view test;
+    test.program.locations = std::span(memory).first(static_cast<std::size_t>(locations_));
+    for (std::size_t t = 0; t < threads; ++t) {
+      test.program.add({places_[t], code(t), zeros});
+    }
+    test.program.api = api();
+    test.program.launches = launches();
+    test.condition = asked();
+    return use(test);
+  }
 
+ private:
   // The location of a shared variable in the block of a thread: the variable's own number in the first block, new ones then.
   constexpr int instance(int variable, int thread) {
     bool others = false;
@@ -505,33 +536,7 @@ class litmus_program {
     return t.index;
   }
 
-  template <class Use>
-  [[nodiscard]] constexpr bool with_view(const Use& use) const {
-    std::array<location, max_variables> memory{};
-    for (int i = 0; i < max_variables; ++i) {
-      at(memory, i).address = i;
-      at(memory, i).physical = i;
-      at(memory, i).arrivals = at(arrivals_, i);
-    }
-    for (const shared_instance& i : instances_) {
-      if (i.location < max_variables) {
-        at(memory, i.location).owner = i.thread;
-      }
-    }
-    if (locations_ > max_variables) {
-      throw error("a test has more than 16 locations");
-    }
-    [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
-    test_view test;
-    test.program.locations = std::span(memory).first(static_cast<std::size_t>(locations_));
-    for (std::size_t t = 0; t < threads; ++t) {
-      test.program.add({places_[t], code(t), zeros});
-    }
-    test.program.api = api();
-    test.program.launches = launches();
-    test.condition = asked();
-    return use(test);
-  }
+  static constexpr int max_variables = 16;
 
   std::array<place, threads> places_{};
   std::array<instruction, (Counts + ... + 0)> code_{};
@@ -557,7 +562,8 @@ template <std::size_t... Counts>
   return test.reachable();
 }
 
-/// Whether the model forbids the test's condition: no execution ends in such a state.
+/// Whether the model forbids the test's condition: no execution ends in such a state. A `static_assert` on it says no more than
+/// that it failed: `static_assert(model::require_forbidden<test>())` of `model/witness.hpp` says which execution ends so.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {
   return !test.reachable();

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What MkDocs does to the pages, which are written for the browser of a repository, to make the site of them.
+
+* The README is a page, and the order of the site is that of docs/index.md: a section for each of its headings, a page for each link
+  there that none had before. What a section's page lists comes below it: the headers of reference.md, the reports of measurements.
+* A source that a page links to is a page of its own, below source/; so is the list of a folder.
+* Lists and what is in them are indented as Python-Markdown reads them.
+* A page that no list leads to, a link or an anchor that leads nowhere, and Markdown that was left as it is are errors.
+"""
+import html
+import logging
+import pathlib
+import posixpath
+import re
+
+import pygments
+import pygments.formatters
+import pygments.lexers
+from mkdocs.structure.files import File, InclusionLevel
+
+log = logging.getLogger("mkdocs.hooks.membar")
+DOCS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
+README = "readme.md"
+LISTS = ("reference.md", "measurements/README.md")  # pages whose links stand below them
+LINK = re.compile(r"(\]\()([^()\s]+)(\))")
+FENCE = re.compile(r"\s*(```+|~~~+)")
+CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+ITEM = re.compile(r"(\s*)([*+-]|\d+[.)])(\s+)\S")
+LOADED = re.compile(r'<(?:script|img|iframe)\b[^>]* src="(?:https?:)?//[^"]*"|<link\b[^>]* rel="(?:stylesheet|icon|preload)"[^>]* href="(?:https?:)?//[^"]*"')
+LANGUAGES = {".cu": "cpp", ".cuh": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".sh": "sh", ".cmake": "cmake", ".txt": "cmake"}
+STYLE = """body{margin:0 auto;max-width:72rem;padding:1rem;font-family:sans-serif;color:#222;background:#fff}pre{overflow-x:auto;font-size:.85rem}
+a{color:#3f51b5}@media(prefers-color-scheme:dark){body{background:#1e2129;color:#ddd}a{color:#9fa8da}}"""
+
+
+def path_of(page):
+    """The file of the repository that a page of the site is made of."""
+    return ROOT / "README.md" if page == README else DOCS / page
+
+
+def target_of(page, link):
+    """What a relative link of a page leads to: a path below the root of the repository, or None, and the anchor."""
+    if "://" in link or link.startswith(("#", "mailto:")):
+        return None, ""
+    path, _, anchor = link.partition("#")
+    found = (path_of(page).parent / path).resolve()
+    if ROOT not in found.parents and found != ROOT:
+        return None, ""
+    return found.relative_to(ROOT).as_posix(), "#" + anchor if anchor else ""
+
+
+def place_of(target):
+    """Where the site has a file of the repository."""
+    path = ROOT / target
+    if target in ("README.md", "."):
+        return README
+    if target == "docs/headers":
+        return "reference.md"
+    if path.is_dir():
+        return f"source/{target}/index.html"
+    if target.startswith("docs/") and not target.startswith("docs/site"):
+        return target[len("docs/"):]
+    return f"source/{target}.html"
+
+
+def prose(text):
+    """Yields each line, and whether it is outside of code blocks."""
+    fence = None
+    for line in text.splitlines():
+        found = FENCE.match(line)
+        if fence is None and found:
+            fence = found.group(1)
+            yield line, False
+        elif fence is not None:
+            if found and found.group(1).startswith(fence):
+                fence = None
+            yield line, False
+        else:
+            yield line, True
+
+
+def links_of(page):
+    text = "\n".join(CODE.sub("", line) for line, outside in prose(path_of(page).read_text(encoding="utf-8")) if outside)
+    return [found.group(2) for found in LINK.finditer(text)]
+
+
+def relinked(page, line):
+    """The line with links as the site has their targets. Code in the line stays."""
+    def link(found):
+        target, anchor = target_of(page, found.group(2))
+        if target is None or not (ROOT / target).exists():
+            return found.group()
+        to = posixpath.relpath(place_of(target), posixpath.dirname(page) or ".")
+        return found.group(1) + to + anchor + found.group(3)
+
+    kept = []
+
+    def keep(found):
+        kept.append(found.group())
+        return f"\0{len(kept) - 1}\0"
+
+    line = LINK.sub(link, CODE.sub(keep, line))
+    return re.sub("\0(\\d+)\0", lambda found: kept[int(found.group(1))], line)
+
+
+def indented(text):
+    """Lists as Python-Markdown reads them: a blank line before them, and four spaces for each level."""
+    lines, widths, blank = [], [], True
+    for line, outside in prose(text):
+        space = len(line) - len(line.lstrip())
+        if not line.strip():
+            lines.append(line)
+            blank = True
+            continue
+        item = ITEM.match(line) if outside else None
+        while widths and space < widths[-1] and (blank or item):
+            widths.pop()
+        level = len(widths)
+        if widths and space < widths[-1] and outside:  # the rest of a paragraph, less indented than its item
+            lines.append(" " * 4 * level + line.strip())
+            continue
+        body = " " * 4 * level + line[widths[-1] if widths else 0:]
+        if item:
+            if not blank and not widths and not in_list(lines):
+                lines.append("")
+            mark = item.group(2)
+            body = " " * 4 * level + mark + " " * max(1, 4 - len(mark)) + line[space:][len(mark):].lstrip()
+            widths.append(space + len(mark) + len(item.group(3)))
+        lines.append(body)
+        blank = False
+    return "\n".join(lines) + "\n"
+
+
+def in_list(lines):
+    """Whether the last paragraph of the lines is of a list."""
+    for line in reversed(lines):
+        if not line.strip():
+            return False
+        if ITEM.match(line):
+            return True
+    return False
+
+
+def on_page_markdown(markdown, page, config, files):  # noqa: ARG001
+    name = page.file.src_uri
+    lines = [relinked(name, line) if outside else line for line, outside in prose(markdown)]
+    return indented("\n".join(lines).replace("<details>", '<details markdown="1">'))
+
+
+def on_page_content(content, page, config, files):  # noqa: ARG001
+    without_code = re.sub(r"<(pre|code)\b.*?</\1>", "", content, flags=re.DOTALL)
+    for words in re.findall(r"^(?:<p>)?(?:[*+-] |\|.*\||```|\[.*\]\().*", without_code, re.MULTILINE):
+        log.warning("%s: this was left as it is: %s", page.file.src_uri, words[:90])
+    return content
+
+
+def on_post_page(output, page, config):  # noqa: ARG001
+    return self_contained(output, page.url)
+
+
+def on_post_template(output, template_name, config):  # noqa: ARG001
+    return self_contained(output, template_name) if template_name.endswith(".html") else output
+
+
+def self_contained(output, url):
+    """No page loads anything from elsewhere: the one script that the theme would fetch is worker.js."""
+    output = re.sub(r'src="https://[^"]*/iframe-worker/shim"', f'src="{url.count("/") * "../"}worker.js"', output)
+    for loaded in LOADED.findall(output):
+        log.warning("%s loads something from elsewhere: %s", url, loaded)
+    return output
+
+
+def shown(title, place, body):
+    title, root = html.escape(title), place.count("/") * "../"
+    return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
+            f"<link rel='stylesheet' href='{root}source.css'></head><body><p><a href='{root}index.html'>membar</a></p><h1>{title}</h1>{body}</body></html>")
+
+
+def colours():
+    light = pygments.formatters.HtmlFormatter(style="default").get_style_defs("pre")
+    dark = pygments.formatters.HtmlFormatter(style="github-dark").get_style_defs("pre")
+    return f"{STYLE}\n{light}@media(prefers-color-scheme:dark){{{dark}}}\n"
+
+
+def source_page(target, known):
+    path = ROOT / target
+    if path.is_dir():
+        names = sorted(each.name + "/" * each.is_dir() for each in path.iterdir() if not each.name.startswith((".", "__pycache__")))
+        rows = [f'<li><a href="{posixpath.relpath(place_of(inner), f"source/{target}")}">{html.escape(name)}</a></li>'
+                if (inner := posixpath.join(target, name.rstrip("/"))) in known else f"<li>{html.escape(name)}</li>" for name in names]
+        return shown(target + "/", place_of(target), f"<ul>{''.join(rows)}</ul>")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    code = html.escape(text)
+    if target.startswith("examples/") and path.suffix in LANGUAGES:  # the others would take as long as all pages together
+        code = pygments.highlight(text, pygments.lexers.get_lexer_by_name(LANGUAGES[path.suffix]), pygments.formatters.HtmlFormatter(nowrap=True))
+    return shown(target, place_of(target), f"<pre>{code}</pre>")
+
+
+def on_files(files, config):
+    files.append(File.generated(config, README, content=(ROOT / "README.md").read_text(encoding="utf-8")))
+    for name in ("site.css", "worker.js"):
+        files.append(File.generated(config, name, content=(DOCS / "site" / name).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "source.css", content=colours()))
+    targets = set()
+    for page in [each.src_uri for each in files.documentation_pages()]:
+        for link in links_of(page):
+            target, _ = target_of(page, link)
+            if target and (ROOT / target).exists() and place_of(target).startswith("source/"):
+                targets.add(target)
+    for folder in [target for target in targets if (ROOT / target).is_dir()]:  # what a folder that a page shows has in it
+        targets.update(each.relative_to(ROOT).as_posix() for each in (ROOT / folder).iterdir()
+                       if each.suffix in LANGUAGES and each.is_file())
+    for target in sorted(targets):
+        files.append(File.generated(config, place_of(target), content=source_page(target, targets)))
+    config.nav = navigation([each.src_uri for each in files.documentation_pages(inclusion=InclusionLevel.is_included)])
+    return files
+
+
+def navigation(pages):
+    """The headings of index.md, each with the pages that its links lead to, in their order."""
+    taken, sections = {"index.md"}, [{"Home": "index.md"}]
+
+    def new(page):
+        for link in links_of(page):
+            target, _ = target_of(page, link)
+            place = place_of(target) if target and (ROOT / target).exists() else ""
+            if place in pages and place not in taken:
+                taken.add(place)
+                yield place
+
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE):
+        below = []
+        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # a folder of its own
+        for found in LINK.finditer(body):
+            target, _ = target_of("index.md", found.group(2))
+            place = place_of(target) if target and (ROOT / target).exists() else ""
+            if place in pages and place not in taken:
+                taken.add(place)
+                below.append(place)
+                below += [*new(place)] if place in LISTS else [step for step in steps if step not in taken] if place == README else []
+                taken.update(below)
+        sections.append({heading: below})
+    return sections

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The figures of the guide: what figures.py writes into the pages on memory, on fences and scopes, and on older notes."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "common"))
+from results import slope  # noqa: E402
+
+X2 = "h200-x2/fence_interference"
+X1 = "h200/fence_interference"
+FENCES = "h200/fence_cost"
+
+
+def table(header, lines):
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def short(value, digits=3):
+    """Three digits, or all before the point: 0.23, 4.05, 31.4, 266, 10,669."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}" if abs(value) >= 1 else f"{value:.2g}"
+
+
+def nanoseconds(value):
+    return f"{short(value)} ns" if value < 1000 else f"{short(value / 1000)} µs"
+
+
+def fence(results, scope, order, stores, arm="membar"):
+    """Nanoseconds of one fence of a ladder."""
+    pattern = re.compile(re.escape(f"fence/{scope}/{order}/{stores}/") + r"(\d+)/" + re.escape(arm))
+    found = [(int(match.group(1)), case["ns"]) for name, case in results.cases(FENCES).items() if (match := pattern.fullmatch(name))]
+    return slope(found)
+
+
+def beside(results, victim, noise="none", arm=None, file=X2):
+    """Nanoseconds of a fence or another victim, alone or beside traffic of other kernels."""
+    return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
+
+
+def measured(case):
+    """A median, marked where its interval of 95 % is wider than a twentieth of it."""
+    return nanoseconds(case["p50_ns"]) + (" ?" if case["interval"] > 0.05 else "")
+
+
+def fences_idle(results):
+    lines = []
+    for scope in ("block", "cluster", "device", "system"):
+        lines.append([f"`{scope}`", *(short(fence(results, scope, order, "idle")) for order in ("acquire", "release", "acq_rel", "seq_cst")),
+                      short(fence(results, scope, "acq_rel", "after_store"))])
+    return table(["scope, ns", "`acquire`", "`release`", "`acq_rel`", "`seq_cst`", "`acq_rel`, each after a store"], lines)
+
+
+def fences_of_header(results):
+    """The table of docs/headers/fence.md."""
+    orders = ("acquire", "release", "acq_rel", "seq_cst")
+    return table(["scope", "", *(f"`{order}`" for order in orders)], [
+        [scope, words, *(short(fence(results, scope, order, stores)) for order in orders)]
+        for scope in ("block", "cluster", "device", "system")
+        for words, stores in (("idle", "idle"), ("each after a store, which alone takes 33", "after_store"))])
+
+
+def fences_beside(results):
+    def cell(scope, place, noise, arm="same"):
+        name = f"fence.{scope}.acq_rel.{place}"
+        cases = results.cases(X2)
+        case = cases.get(f"{name}/{noise}/{arm}", {})
+        return measured(case) if case.get("p50_ns") else "–"
+
+    lines = []
+    for scope in ("block", "cluster", "device", "system"):
+        lines.append([f"`{scope}`", cell(scope, "shared_sm", "none", "alone"), cell(scope, "shared_sm", "nvlink.paced"),
+                      cell(scope, "shared_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nvlink.saturating", "separate"),
+                      cell(scope, "own_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nccl.saturating"),
+                      cell(scope, "own_sm", "nccl.saturating"), cell(scope, "shared_sm", "host.saturating")])
+    return table(["scope", "alone", "paced NVLink stores on its SM", "saturating NVLink stores on its SM", "those in another domain",
+                  "saturating NVLink stores on other SMs", "NCCL's all-reduce on its SM", "NCCL's all-reduce on other SMs",
+                  "saturating stores to the host on its SM"], lines)
+
+
+def boundaries(results):
+    def cell(noise, arm):
+        return measured(results.cases(X2)[f"kernel_boundary.graph/{noise}/{arm}"])
+
+    lines = []
+    for words, noise in (("nothing", "none"), ("NCCL's all-reduces, paced", "nccl.paced"), ("NCCL's all-reduces, saturating", "nccl.saturating"),
+                         ("NVLink stores, paced", "nvlink.paced"), ("NVLink stores, saturating", "nvlink.saturating"),
+                         ("stores to the host, saturating", "host.saturating")):
+        lines.append([words, cell(noise, "alone"), ""] if noise == "none" else [words, cell(noise, "same"), cell(noise, "separate")])
+    return table(["beside", "a kernel of a graph", "with the traffic in another domain"], lines)
+
+
+LADDER = "h200/memory_ladder"
+ASIDE = "h200/set_aside"
+CONSTANTS = "h200/constant_broadcast"
+LEVELS = "h200/atomic_levels"
+WINDOW = "h200/l2_window"
+
+
+def cycles(results, kind, kib):
+    return results.cases(LADDER)[f"memory_ladder/latency/{kind}/{kib}"]["cycles"]
+
+
+def rate(results, kind, kib):
+    """Terabytes per second, or gigabytes where they are few."""
+    found = results.cases(LADDER)[f"memory_ladder/bandwidth/{kind}/{kib}"]["GB_per_s"]
+    return f"{short(found / 1000)} TB/s" if found >= 1000 else f"{short(found)} GB/s"
+
+
+def kinds(results):
+    def latency(kind, kib):
+        return short(cycles(results, kind, kib))
+
+    def up_to(kind, first, last):
+        return f"{latency(kind, first)} to {latency(kind, last)}"
+
+    return table(["memory", "who sees it", "scope", "what orders it", "hint", "size", "latency, cycles", "bandwidth"], [
+        ["[register](#registers)", "the thread; a lane by a shuffle", "none", "nothing is needed", "launch bounds", "255 words a thread",
+         f"{latency('register', 0)}; shuffle {latency('shuffle', 0)}", ""],
+        ["[local](#local-memory)", "the thread", "none", "nothing is needed", "fewer live values", "512 KiB a thread",
+         f"{latency('local', '0.250')} in L1, {latency('local', '16.000')} in L2", "as L1, L2"],
+        ["[shared](#shared-memory)", "the block", "block", "`__syncthreads`", "a layout without bank conflicts", "227 KiB a block",
+         latency("shared", 64), rate(results, "shared", 16)],
+        ["[distributed shared](#distributed-shared-memory)", "the cluster", "cluster", "`cluster_sync`", "", "that of each block",
+         latency("distributed_shared", 64), rate(results, "distributed_shared", 16)],
+        ["[L1](#l1-and-its-lines)", "the multiprocessor; not coherent", "block", "an acquire empties it", "`l1::evict_last`, `l1::no_allocate`",
+         "256 KiB with shared memory", latency("global", 64), rate(results, "each_block_all", 64)],
+        ["[constant](#constant-memory)", "all threads; nobody writes", "none", "the end of a kernel", "one index a warp", "64 KiB",
+         f"{latency('constant', 2)} up to 2 KiB, {latency('constant', 64)} up to 64 KiB", ""],
+        ["[texture](#textures-and-surfaces)", "all threads; nobody writes", "none", "the end of a kernel", "", "as global",
+         f"{latency('texture', 64)} in L1, {latency('texture', 16384)} in L2", "as L1, L2"],
+        ["[L2](#l2-and-its-set-aside)", "the device", "device", "release and acquire", "a window, `l2::evict_first`", "50 MiB",
+         up_to("global_past_l1", 1024, 16384), rate(results, "global", 16384)],
+        ["[global](#global-memory)", "the device, others by their links", "device or system", "release and acquire", "prefetch; 16 bytes a lane",
+         "141 GB", up_to("global_past_l1", 65536, 524288), rate(results, "global", 2097152)],
+        ["[managed](#managed-memory), on the device", "host and devices", "system", "release and acquire", "prefetch, advice", "as global",
+         up_to("managed_on_device", 16384, 262144), rate(results, "managed_on_device", 262144)],
+        ["[peer](#memory-of-another-gpu), 18 NVLinks", "both devices", "system", "release and acquire", "write rather than read", "the peer's",
+         f"{latency('peer_past_l1', 65536)}", rate(results, "peer", 262144)],
+        ["[mapped](#memory-of-the-host), PCIe 5.0 x16", "host and device", "system", "release and acquire", "write-combined", "the host's",
+         latency("mapped_past_l1", 65536), rate(results, "mapped", 262144)]])
+
+
+def spills(results):
+    cases = results.cases("h200/register_spill")
+    lines = []
+    for blocks in (2, 3, 4, 6, 8):
+        case = cases[f"register_spill/{blocks}_blocks_per_sm/loads"]
+        lines.append([short(case["registers"]), short(case["local_bytes"]), short(case["threads_per_sm"]),
+                      *(short(cases[f"register_spill/{blocks}_blocks_per_sm/{kind}"]["real_time"]) for kind in ("loads", "computes"))])
+    return table(["registers", "local bytes a thread", "threads on a multiprocessor", "waits for memory, µs", "computes only, µs"], lines)
+
+
+def bank_conflicts(results):
+    cases = results.cases(LADDER)
+    ways = (1, 2, 4, 8, 16, 32)
+    return table(["words of one bank that a warp asks for", *map(str, ways)], [
+        [words, *(short(cases[f"memory_ladder/bank_conflict/{kind}/{each}"]["cycles"]) for each in ways)]
+        for words, kind in (("cycles, one access after the other", "in_turn"), ("cycles for each of 16 at once", "16_at_once"))])
+
+
+def strides(results):
+    cases = results.cases(LADDER)
+    distances = (4, 8, 16, 32, 64, 128)
+    return table(["bytes from lane to lane", *map(str, distances)], [
+        [f"from {words}: GB/s of what was asked for",
+         *(short(cases[f"memory_ladder/stride/{kind}/{each}"]["useful_GB_per_s"]) for each in distances)]
+        for words, kind in (("L2", "l2"), ("global memory", "global"))])
+
+
+def constant(results, addresses, stride, kib, arm):
+    return results.cases(CONSTANTS)[f"constant_broadcast/{addresses:02}_addresses/stride_{stride}/{kib}_KiB/{arm}"]["cycles_per_access"]
+
+
+def constants(results):
+    arms = (("constant", "constant", 1), ("shared, 4 bytes apart", "shared", 1), ("shared, 64 bytes apart", "shared", 16),
+            ("global in L1, 4 bytes apart", "global", 1), ("global in L1, 64 bytes apart", "global", 16))
+    return table(["different addresses in the warp", *(words for words, _, _ in arms)], [
+        [str(k), *(short(constant(results, k, stride, 2, arm)) for _, arm, stride in arms)] for k in (1, 2, 4, 8, 16, 32)])
+
+
+def header_costs(results):
+    """The table of docs/headers/constant.md."""
+    return table(["different addresses", "constant, one after the other", "shared", "global, in L1", "constant, each of 16 at once", "shared",
+                  "global, in L1"], [
+        [str(k), *(short(constant(results, k, 1, 2, arm + suffix)) for suffix in ("", "_16_at_once") for arm in ("constant", "shared", "global"))]
+        for k in (1, 2, 4, 8, 16, 32)])
+
+
+def header_sizes(results):
+    sizes = (1, 2, 4, 8, 16, 32, 64)
+    return table(["table in KiB", *map(str, sizes)], [
+        [words, *(short(constant(results, k, 1, kib, arm)) for kib in sizes)]
+        for words, arm, k in (("constant, one address", "constant", 1), ("constant, 32 addresses", "constant", 32), ("shared, 32", "shared", 32),
+                              ("global in L1, 32", "global", 32))])
+
+
+def restrict(results):
+    cases = results.cases("h200/read_only_load")
+    return table(["pointer to the coefficients", "registers", "GB/s"], [
+        [words, *(short(cases[f"read_only_load/fits_l2/polynomial/{arm}"][key]) for key in ("registers", "GB_per_s"))]
+        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, the data too", "restrict"), ("`__ldg`", "raw_ldg"),
+                           ("`read_only_span`", "read_only"), ("variables", "variables"))])
+
+
+def hints(results):
+    cases = results.cases("h200/cache_hint_stream")
+    lines = [[words, short(cases[f"cache_hint_stream/copy/{arm}"]["table_after_us"]), short(cases[f"cache_hint_stream/copy/{arm}"]["GB_per_s"])]
+             for words, arm in (("none", "plain"), ("`l2::evict_first`", "evict_first"), ("`l1::no_allocate`", "no_allocate"),
+                                ("both, and `prefetch_256B`", "everything"))]
+    return table(["hints of the copy", "reading the table after it, µs", "the copy, GB/s"],
+                 [*lines, ["no copy: the table is in L2", short(cases["cache_hint_stream/copy/plain"]["table_warm_us"]), ""]])
+
+
+def reread(results, size, state):
+    return results.cases(ASIDE)[f"set_aside/reread/{size}_MiB/{state}"]["GB_per_s"] / 1000
+
+
+def set_aside(results):
+    sizes = (16, 24, 32, 40, 48, 52, 56, 64, 96)
+    return table(["region that is read again, MiB; TB/s", *map(str, sizes)], [
+        [words, *(short(reread(results, size, state), 2) for size in sizes)]
+        for words, state in (("nothing set aside", "nothing_aside"), ("37.5 MiB set aside, unused", "aside_idle"),
+                             ("37.5 MiB set aside, full of other lines", "aside_full"))])
+
+
+def beside_stream(results, kind, region, share, window):
+    """Microseconds of a kernel that reads a hot region beside a stream."""
+    return results.cases(ASIDE)[f"set_aside/{kind}_a_stream/region_{region:.2f}/aside_{share:.3f}/{window}"]["real_time"]
+
+
+def copied(results, share):
+    return results.cases(ASIDE)[f"set_aside/copies/aside_{share:.3f}"]["GB_per_s"] / 1000
+
+
+def streams(results):
+    shares = (0, 0.125, 0.25, 0.5, 0.75, 1)
+    return table(["set aside, of 37.5 MiB", *(f"{share:g}" for share in shares)], [
+        *([f"the stream is {words}, {also}, µs", *(short(beside_stream(results, kind, 0.5, share, window)) for share in shares)]
+          for words, kind in (("read", "reads"), ("changed", "changes")) for also, window in (("no window", "none"), ("window", "window"))),
+        ["a copy, TB/s", *(short(copied(results, share), 2) for share in shares)]])
+
+
+def window_time(results, region, arm):
+    return results.cases(WINDOW)[f"l2_window/region_{region}/{arm}"]["real_time"]
+
+
+def windows(results):
+    arms = (("nothing set aside", "nothing_aside"), ("no window", "none"), ("the window of `tune_window`", "tuned"), ("of `l2_plan`", "plan"))
+    return table(["region / largest set-aside", *(words for words, _ in arms)], [
+        [region, *(short(window_time(results, region, arm)) for _, arm in arms)] for region in ("0.1", "0.25", "0.5", "1.0", "1.5", "2.0")])
+
+
+def of_the_best(results):
+    """How near tune_window comes to the best window of the sweep: the least and the greatest ratio of the times."""
+    cases = results.cases(WINDOW)
+    ratios = []
+    for name in cases:
+        if name.endswith("/tuned"):
+            region = name.split("/")[1]
+            best = min(case["real_time"] for other, case in cases.items() if other.startswith(f"l2_window/{region}/sweep_"))
+            ratios.append(best / cases[name]["real_time"])
+    return [f"{min(ratios):.3f}", short(max(ratios))]
+
+
+def three_streams(results):
+    cases = results.cases(WINDOW)
+    return table(["three kernels at once", "µs"], [
+        [words, short(cases[f"l2_window/three_streams/at_once/{arm}"]["real_time"])]
+        for words, arm in (("nothing set aside", "nothing_aside"), ("set aside, no window", "none"), ("`plan_windows`", "planned"),
+                           ("a whole window each", "each_whole"))])
+
+
+def host(results):
+    cases = results.cases("h200/zero_copy")
+    arms = (("in place, mapped", "mapped"), ("copy from pinned memory, then read", "copy_from_pinned"),
+            ("copy from pageable memory, then read", "copy_from_pageable"), ("managed, prefetched", "managed_prefetched"),
+            ("managed, by page faults", "managed_faults"))
+    passes = (1, 2, 4, 8, 32)
+    return table(["ms, by passes over the data", *map(str, passes)], [
+        [words, *(short(cases[f"zero_copy/{each}_passes/{arm}"]["real_time"] / 1000) for each in passes)] for words, arm in arms])
+
+
+def atomics(results):
+    cases = results.cases(LEVELS)
+    levels = (("shared memory", "shared"), ("distributed shared", "distributed_shared"), ("L2", "l2"), ("peer, NVLink", "peer"),
+              ("host, PCIe", "host"))
+    return table(["", *(words for words, _ in levels)], [
+        ["load, cycles", *(short(cases[f"levels/latency/load/{level}"]["cycles"]) for _, level in levels)],
+        ["`fetch_add`, cycles", *(short(cases[f"levels/latency/fetch_add/{level}"]["cycles"]) for _, level in levels)],
+        ["`fetch_add` on objects of their own, per ns",
+         *(short(cases[f"levels/throughput/own_objects/fetch_add/{level}"]["operations_per_ns"]) for _, level in levels)],
+        ["`fetch_add` on one object (of each block, if shared), per ns",
+         *(short(cases[f"levels/throughput/one_object/fetch_add/{level}"]["operations_per_ns"]) for _, level in levels)]])
+
+
+def histogram(results):
+    cases = results.cases(LEVELS)
+    bins = (1, 16, 64, 256, 1024, 4096)
+    return table(["values per ns, by bins", *map(str, bins)], [
+        [words, *(short(cases[f"histogram/{number}_bins/{arm}"]["values_per_ns"]) for number in bins)]
+        for words, arm in (("an atomic each", "direct"), ("one per warp and bin", "aggregated"), ("bins of each block, merge included", "privatized"))])
+
+
+TABLES = {"docs/fences_and_scopes.md": {"fences alone": fences_idle, "fences beside traffic": fences_beside, "kernel boundaries": boundaries},
+          "docs/memory_guide.md": {"kinds of memory": kinds, "spills": spills, "bank conflicts": bank_conflicts, "strides": strides,
+                                   "constants": constants, "restrict": restrict, "hints": hints, "set aside": set_aside, "streams": streams,
+                                   "windows": windows,
+                                   "three streams": three_streams, "host": host, "atomics": atomics, "histogram": histogram},
+          "docs/headers/fence.md": {"fences": fences_of_header},
+          "docs/headers/constant.md": {"constant addresses": header_costs, "constant sizes": header_sizes}}
+
+
+def table_lookup(results):
+    return [short(cycles(results, "shared", 16)), short(constant(results, 1, 1, 32, "constant")), short(cycles(results, "global", 16))]
+
+
+def terabytes(value):
+    return short(value / 1000)
+
+
+def read_only(results, name):
+    return results.cases("h200/read_only_load")[f"read_only_load/{name}"]["GB_per_s"]
+
+
+def level(results, name, key="operations_per_ns"):
+    return short(results.cases(LEVELS)[name][key])
+
+
+def passes(results, arm):
+    return short(results.cases("h200/zero_copy")[f"zero_copy/1_passes/{arm}"]["real_time"] / 1000, 2)
+
+
+def gain(results, region, arm):
+    """The time without a window, the set-aside being held, over that of an arm."""
+    cases = results.cases(WINDOW)
+    return short(cases[f"l2_window/region_{region}/none"]["real_time"] / cases[f"l2_window/region_{region}/{arm}"]["real_time"])
+
+
+def aggregation(results, case):
+    return short(results.cases("h200/atomic_contention")[f"{case}/aggregated"]["membar_ratio"], 2)
+
+
+def spilled(results, blocks):
+    return short(results.cases("h200/register_spill")[f"register_spill/{blocks}_blocks_per_sm/loads"]["real_time"])
+
+
+def spread(values):
+    return [short(min(values)), short(max(values))]
+
+
+def over_no_window(results, arm):
+    cases = results.cases(WINDOW)
+    return spread([cases[name.replace(arm, "none")]["real_time"] / case["real_time"] for name, case in cases.items()
+                   if name.startswith("l2_window/region_") and name.endswith(f"/{arm}")])
+
+
+SAYS = {
+    "docs/measurements/README.md": {
+        "the tuned window reached {} to {} of the best of the sweep": of_the_best,
+        "It was {} to {} times as fast as no window under the same set-aside.": lambda r: over_no_window(r, "tuned"),
+        "the kernel was faster than all of them: {} to {} times as fast as with the largest set-aside and no window.": lambda r: over_no_window(
+            r, "nothing_aside"),
+        "A copy runs at {} TB/s with nothing aside and at {} with 37.5 MiB.": lambda r: [short(copied(r, share), 2) for share in (0, 1)],
+        "`constant_broadcast`: {} + {} (k - 1) cycles": lambda r: [
+            short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
+    },
+    "docs/fences_and_scopes.md": {
+        "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
+            short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
+        "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
+            short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
+        "Beside saturating ones it takes {} µs instead of {}.": lambda r: [
+            short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
+        "For saturating stores to the host it took {} µs on another machine.": lambda r: [
+            short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
+    },
+    "docs/memory_guide.md": {
+        "A warp's array of 2 KiB per thread took {} cycles an access, one of 16 KiB took {}": lambda r: [
+            short(cycles(r, "local", "2.000")), short(cycles(r, "local", "16.000"))],
+        "A load takes {} cycles, against {} in the block's own and {} in L2.": lambda r: [
+            short(cycles(r, "distributed_shared", 64)), short(cycles(r, "shared", 64)), short(cycles(r, "global_past_l1", 1024))],
+        "a second plain load of such a line took {} cycles.": lambda r: [short(cycles(r, "mapped", 4))],
+        "A gather in 64 KiB read {} TB/s by plain loads, and {} TB/s past L1.": lambda r: [
+            short(read_only(r, f"fits_l1/gather/{arm}") / 1000, 2) for arm in ("plain", "cg")],
+        "Each further address costs {} cycles. The shift that makes an index an address costs {} more.": lambda r: [
+            short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31),
+            short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
+        "it loads into a register of the warp: {} cycles, at every size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
+        "Then an access takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
+        "if the lanes' indices differ: {} cycles. In constant memory only if a warp has one index: {} cycles at this size. Else leave it in "
+        "global memory, where L1 keeps it: {} cycles.": table_lookup,
+        "As a plain load it is slower: {} cycles where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "a region of up to 48 MiB: {} TB/s with it, {} without. One that is full of other lines does: {}.": lambda r: [
+            short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
+        "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
+        "`tune_window` finds the best window under a set-aside: {} to {} of the best of 24.": of_the_best,
+        "It is read at {} TB/s in the whole device, where one load alone takes {} cycles": lambda r: [
+            terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
+        "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
+            short(r.cases(LADDER)["memory_ladder/bandwidth/mapped/262144"]["GB_per_s"]), short(cycles(r, "mapped_past_l1", 65536))],
+        "A first read of 64 MiB took {} ms by page faults, and {} ms with a prefetch before it.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
+        "Over 18 NVLinks a load takes {} cycles, and all threads read {} GB/s.": lambda r: [
+            short(cycles(r, "peer_past_l1", 65536)), short(r.cases(LADDER)["memory_ladder/bandwidth/peer/262144"]["GB_per_s"])],
+    },
+    "docs/headers/l2_set_aside.md": {
+        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} beside 37.5 idle MiB. Full of persisting lines, those left it "
+        "{}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy ran at {} TB/s with up to a quarter of the largest set-aside, at {} with half, and at {} with all of it.": lambda r: [
+            short(copied(r, share), 2) for share in (0, 0.5, 1)],
+    },
+    "docs/headers/access_policy_window.md": {
+        "took {} µs with nothing set aside. With the largest set-aside it took {} without a window, and {} with the best one.": lambda r: [
+            short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
+    },
+    "docs/older_notes.md": {
+        "An access takes {} cycles where all lanes have one index, and the table has at most 2 KiB. A larger table takes {}. A chain of register "
+        "operations takes {} each. Shared memory takes {}, at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 indices in a warp constant memory takes {} cycles.": lambda r: [
+            short(constant(r, 1, 1, 2, "constant")), short(constant(r, 1, 1, 64, "constant")), short(cycles(r, "register", 0)),
+            short(cycles(r, "shared", 64)), short(constant(r, 32, 1, 2, "constant"))],
+        "A read-only load in L1 takes {} cycles, a plain one {}. A gather in 64 KiB read {} GB/s by `__ldg` and {} by plain loads.": lambda r: [
+            short(cycles(r, "read_only", 64)), short(cycles(r, "global", 64)), short(read_only(r, "fits_l1/gather/raw_ldg")),
+            short(read_only(r, "fits_l1/gather/plain"))],
+        "A texture fetch takes {} cycles where a plain load takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "the best window made a kernel up to {} times as fast as no window.": lambda r: [gain(r, "1.0", "tuned")],
+        "The same kernel took {} µs with nothing set aside. With the set-aside it took {} without a window, and {} with the best one.": lambda r: [
+            short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
+        "A region of 40 MiB is read again at {} TB/s with nothing set aside, and at {} beside an idle set-aside of 37.5 MiB. Full of other lines it "
+        "leaves {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy runs at {} TB/s with nothing or a quarter of that set aside, at {} with half, and at {} with all of it.": lambda r: [
+            short(copied(r, share), 2) for share in (0, 0.5, 1)],
+        "a window over a hot region still changed the time of a kernel from {} to {} µs.": lambda r: [
+            short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
+        "that ratio was {} times as fast as no window, and a ratio of 1 was {} times as fast.": lambda r: [
+            gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
+        "That kernel was still {} times as fast as without a window. With the ratio that fits it was {} times as fast.": lambda r: [
+            gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
+        "Then the merged form by hand is {} times as fast: nothing is left to gain. For float additions at such an address it is {} times as fast, "
+        "for integer maxima {} times, and for additions to an address that the compiler does not know {} times.": lambda r: [
+            aggregation(r, "fetch_add/u32/relaxed/global/used/known"), aggregation(r, "fetch_add/f32/relaxed/global/used/known"),
+            aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
+            aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
+        "A load from L2 takes {} cycles, a `fetch_add` there {}. All threads together did {} of them in a nanosecond on objects of their own, where "
+        "loads reached {}. On one object it was {} in a nanosecond.": lambda r: [
+            level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
+            level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
+            level(r, "levels/throughput/one_object/fetch_add/l2")],
+        "Bins of each block in shared memory counted {} values in a nanosecond into 256 bins, one atomic each {}.": lambda r: [
+            level(r, f"histogram/256_bins/{arm}", "values_per_ns") for arm in ("privatized", "direct")],
+        "A kernel with 96 live values took {} µs with 512 threads on a multiprocessor and no spill. With 2,048 threads and 32 registers it took "
+        "{} µs.": lambda r: [spilled(r, 2), spilled(r, 8)],
+        "A second plain load of a line takes {} cycles: L1 holds it. Past L1 each takes {}": lambda r: [
+            short(cycles(r, "mapped", 4)), short(cycles(r, "mapped_past_l1", 64 * 1024))],
+        "Alone it costs {} ns.": lambda r: [short(fence(r, "block", "seq_cst", "idle"))],
+        "A fence of system scope takes {} ns alone. Beside saturating NVLink stores on its multiprocessor it took {} µs.": lambda r: [
+            short(beside(r, "fence.system.acq_rel.shared_sm")), short(beside(r, "fence.system.acq_rel.shared_sm", "nvlink.saturating") / 1000)],
+    },
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The site of the documentation is built strictly, and each thing that it checks is an error where it is broken.
+
+Needs a Python with mkdocs-material (docs/site/requirements.txt).
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+
+LINK = re.compile(r"""\b(?:href|src)=["']([^"'#?]+)""")
+LOADED = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?https?:[^"' >]*""")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def build(root, site):
+    """MkDocs' exit status and its warnings. With --quiet it counts none."""
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", root / "mkdocs.yml", "--site-dir", site],
+                          capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    return done.returncode, "".join(line for line in (done.stdout + done.stderr).splitlines(keepends=True) if not line.startswith("INFO"))
+
+
+class Site(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def small(self, page):
+        """A repository with the site's own files and a page, and what building it says."""
+        root = self.folder / "small"
+        shutil.rmtree(root, ignore_errors=True)
+        for name in ("mkdocs.yml", "docs/site", "LICENSE"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+        (root / "README.md").write_text("# Small\n", encoding="utf-8")
+        (root / "docs" / "index.md").write_text("# Index\n\n## Start\n\n* [README](../README.md)\n* [page](page.md)\n", encoding="utf-8")
+        (root / "docs" / "page.md").write_text(page, encoding="utf-8")
+        return *build(root, self.folder / "site"), self.folder / "site" / "page.html"
+
+    def test_every_page_of_the_documentation_builds(self):
+        status, said = build(ROOT, self.folder / "site")
+        self.assertEqual((0, ""), (status, said))
+        for name in ("index.html", "readme.html", "headers/fence.html", "search/search_index.js", "source/examples/overlap.cu.html"):
+            self.assertTrue((self.folder / "site" / name).exists(), name)
+        nowhere = set()
+        for page in (self.folder / "site").rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            nowhere.update(f"{page.name}: {loaded}" for loaded in LOADED.findall(text))
+            links = {urllib.parse.unquote(link) for link in LINK.findall(text)}
+            nowhere.update(f"{page.name}: {link}" for link in links if ":" not in link and not (page.parent / link).exists())
+        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})  # whose links are of a server's root
+
+    def test_a_link_to_a_source_leads_to_its_page(self):
+        status, said, page = self.small("# Page\n\nSee [the license](../LICENSE) and `[code](../LICENSE)`.\n")
+        self.assertEqual(0, status, said)
+        self.assertIn('href="source/LICENSE.html"', page.read_text(encoding="utf-8"))
+        self.assertIn("Apache License", (self.folder / "site" / "source" / "LICENSE.html").read_text(encoding="utf-8"))
+
+    def test_a_list_below_a_line_is_a_list(self):
+        status, said, page = self.small("# Page\n\n**Limits**\n* one\n  goes on\n\n  | a | b |\n  |---|---|\n  | 1 | 2 |\n* two\n")
+        self.assertEqual(0, status, said)
+        self.assertEqual((2, 1), (page.read_text(encoding="utf-8").split("<article")[1].count("<li>"),
+                                  page.read_text(encoding="utf-8").count("<table>")))
+
+    def test_what_leads_nowhere_is_an_error(self):
+        for words, page in (("no.md", "[no](no.md)"), ("#no", "[no](index.md#no)"), ("no.cu", "[no](../examples/no.cu)"),
+                            ("left as it is", "text\n\n| a row | without a table |"), ("elsewhere", '<img src="https://example.com/a.png">')):
+            with self.subTest(words):
+                status, said, _ = self.small(f"# Page\n\n{page}\n")
+                self.assertNotEqual(0, status)
+                self.assertIn(words, said)
+
+    def test_a_page_that_no_list_leads_to_is_an_error(self):
+        self.small("# Page\n")
+        (self.folder / "small" / "docs" / "lost.md").write_text("# Lost\n", encoding="utf-8")
+        status, said = build(self.folder / "small", self.folder / "site")
+        self.assertNotEqual(0, status)
+        self.assertIn("lost.md", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
