@@ -119,6 +119,9 @@ class measured_comparison {
                            {"pairs", pairs},
                            {"blocks", work_.blocks},
                            {"turns", work_.turns}}});
+      if (what_.bytes != 0) {
+        figures_.back().counters.emplace_back("GB_per_s", what_.bytes / ns);
+      }
     }
   }
 

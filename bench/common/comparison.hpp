@@ -33,6 +33,7 @@ struct comparison {
   std::vector<arm> arms;
   int most_blocks = 1;
   std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< before each launch, not timed
+  double bytes = 0;  ///< that one operation moves: then GB_per_s is among the figures
 };
 
 /// How well comparisons are measured. A launch of the slowest arm takes at least `launch_ns`, and less than four times that where

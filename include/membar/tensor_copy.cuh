@@ -2,11 +2,14 @@
 /// @file
 /// Bulk copies of a box of a tensor in global memory, which a tensor map describes: shape, strides, element type and box.
 ///
-/// The map is made on the host, by `cuTensorMapEncodeTiled`, and passed to the kernel as a `const __grid_constant__ CUtensorMap`.
+/// The map is made on the host, by `cuTensorMapEncodeTiled` or `cuTensorMapEncodeIm2col`, and passed to the kernel as a `const __grid_constant__ CUtensorMap`.
 ///
 /// | call | PTX | ends |
 /// |---|---|---|
 /// | `tensor_load` | `cp.async.bulk.tensor.Nd.shared::cta.global.tile.mbarrier::complete_tx::bytes [to], [map, {place}], [b]` | on `b` |
+/// | `tensor_load_multicast` | `cp.async.bulk.tensor.Nd.shared::cluster...multicast::cluster [to], [map, {place}], [b], blocks` | on `b` of each |
+/// | `tensor_load_im2col` | `cp.async.bulk.tensor.Nd.shared::cta.global.im2col... [to], [map, {place}], [b], {offsets}` | on `b` |
+/// | `tensor_prefetch_l2` | `cp.async.bulk.prefetch.tensor.Nd.L2.global.tile [map, {place}]` | |
 /// | `tensor_store` | `cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group [map, {place}], [from]` | in a group |
 /// | `tensor_reduce` | `cp.reduce.async.bulk.tensor.Nd.global.shared::cta.OP.tile.bulk_group [map, {place}], [from]` | in a group |
 ///
@@ -19,6 +22,7 @@
 
 #include <membar/bulk_copy.cuh>
 #include <membar/detail/asynchronous.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
 
@@ -131,6 +135,130 @@ __device__ inline transaction_bytes tensor_load(void* to, const void* map, tenso
         : "memory");
   }
   return detail::copy_results::bytes(bytes);
+}
+
+/// As `tensor_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
+/// mbarrier at the place of `barrier`, whose phase expects the bytes of the whole box.
+///
+/// PTX: `cp.async.bulk.tensor.Nd.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas
+/// advises to compile for sm_90a: elsewhere it may be slow. Requires: as `tensor_load`; the other blocks run. Source: PTX ISA,
+/// "cp.async.bulk.tensor".
+template <int Dimensions>
+__device__ inline transaction_bytes tensor_load_multicast(void* to, const void* map, tensor_place<Dimensions> place,
+                                                          unsigned bytes, mbarrier<thread_scope::cluster>& barrier,
+                                                          std::uint16_t blocks) noexcept {
+  detail::require_bulk_copies<Dimensions != 0>();
+  // cp.async.bulk.tensor.dim.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [dst], [tensorMap, coords],
+  // [mbar], ctaMask;  PTX ISA 8.0, sm_90
+  if constexpr (Dimensions == 1) {
+    asm volatile(
+        "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4}], "
+        "[%2], %3;" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "h"(blocks), "r"(place.at[0])
+        : "memory");
+  } else if constexpr (Dimensions == 2) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, "
+        "%5}], [%2], %3;" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "h"(blocks), "r"(place.at[0]), "r"(place.at[1])
+        : "memory");
+  } else if constexpr (Dimensions == 3) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, "
+        "%5, %6}], [%2], %3;" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "h"(blocks), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2])
+        : "memory");
+  } else if constexpr (Dimensions == 4) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, "
+        "%5, %6, %7}], [%2], %3;" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "h"(blocks), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3])
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, "
+        "%5, %6, %7, %8}], [%2], %3;" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "h"(blocks), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3]),
+        "r"(place.at[4])
+        : "memory");
+  }
+  return detail::copy_results::bytes(bytes);
+}
+
+/// Where a column of an im2col map begins within the filter: the offset in each of the tensor's spatial dimensions, innermost first. A
+/// tensor of N dimensions, 3 to 5, has N - 2 of them, beside channels and batch.
+template <int Spatial>
+struct tensor_offsets {
+  static_assert(Spatial >= 1 && Spatial <= 3, "membar: an im2col map has 1 to 3 spatial dimensions");
+  std::uint16_t by[Spatial < 1 ? 1 : Spatial];
+};
+
+/// As `tensor_load`, in im2col mode: of a map made by `cuTensorMapEncodeIm2col`, the pixels of the column that begins at `place`, moved by
+/// `offsets` within the filter. `place` has the channel first and the image of the batch last.
+///
+/// `bytes` is the number of the map's pixels per column times that of its channels per pixel times the size of an element.
+///
+/// PTX: `cp.async.bulk.tensor.Nd.shared::cta.global.im2col.mbarrier::complete_tx::bytes`, one instruction. Requires: as `tensor_load`; 3 to 5
+/// dimensions. Source: PTX ISA, "cp.async.bulk.tensor", "Im2col mode".
+template <int Dimensions, thread_scope Scope>
+__device__ inline transaction_bytes tensor_load_im2col(void* to, const void* map, tensor_place<Dimensions> place,
+                                                       tensor_offsets<(Dimensions < 3 ? 1 : Dimensions - 2)> offsets,
+                                                       unsigned bytes, mbarrier<Scope>& barrier) noexcept {
+  static_assert(Dimensions >= 3, "membar: an im2col map has 3 to 5 dimensions: channels, 1 to 3 spatial ones, and the batch");
+  detail::require_bulk_copies<Dimensions >= 3>();
+  // cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes [dst], [tensorMap, coords], [mbar], offsets;
+  // PTX ISA 8.6, sm_90
+  if constexpr (Dimensions == 3) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2], "
+        "{%6};" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2]), "h"(offsets.by[0])
+        : "memory");
+  } else if constexpr (Dimensions == 4) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], "
+        "{%7, %8};" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3]),
+        "h"(offsets.by[0]), "h"(offsets.by[1])
+        : "memory");
+  } else if constexpr (Dimensions == 5) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
+        "[%2], {%8, %9, %10};" ::"r"(detail::shared_address(to)),
+        "l"(map), "r"(barrier.address()), "r"(place.at[0]), "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3]),
+        "r"(place.at[4]), "h"(offsets.by[0]), "h"(offsets.by[1]), "h"(offsets.by[2])
+        : "memory");
+  }
+  return detail::copy_results::bytes(bytes);
+}
+
+/// Brings the box at `place` of the tensor into L2. It is a hint: it orders nothing and nobody can wait for it.
+///
+/// PTX: `cp.async.bulk.prefetch.tensor.Nd.L2.global.tile`, one instruction. Requires: compute capability 9.0; `map` as for `tensor_load`.
+/// Source: PTX ISA, "cp.async.bulk.prefetch.tensor".
+template <int Dimensions>
+__device__ inline void tensor_prefetch_l2(const void* map, tensor_place<Dimensions> place) noexcept {
+  detail::require_bulk_copies<Dimensions != 0>();
+  // cp.async.bulk.prefetch.tensor.dim.L2.global.tile [tensorMap, coords];  PTX ISA 8.0, sm_90
+  if constexpr (Dimensions == 1) {
+    asm volatile("cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%0, {%1}];" ::"l"(map), "r"(place.at[0]) : "memory");
+  } else if constexpr (Dimensions == 2) {
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(place.at[0]),
+                 "r"(place.at[1])
+                 : "memory");
+  } else if constexpr (Dimensions == 3) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(place.at[0]),
+                 "r"(place.at[1]), "r"(place.at[2])
+                 : "memory");
+  } else if constexpr (Dimensions == 4) {
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map), "r"(place.at[0]),
+                 "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3])
+                 : "memory");
+  } else {
+    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%0, {%1, %2, %3, %4, %5}];" ::"l"(map), "r"(place.at[0]),
+                 "r"(place.at[1]), "r"(place.at[2]), "r"(place.at[3]), "r"(place.at[4])
+                 : "memory");
+  }
 }
 
 /// Copies the block's shared memory at `from` into the box at `place` of the tensor, in a group of the calling thread.

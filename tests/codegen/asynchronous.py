@@ -242,6 +242,28 @@ def add_tensor_copies(part):
             part.kernel(f"tensor_load_{n}_{scope}", f"const void* map, {parameters}",
                         f"static_cast<void>(membar::tensor_load(memory + 16, map, {place}, 512, membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));",
                         [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2]", "", f'"r"({stage}), "l"(map), "r"(here()), {registers}'))
+        form = f"cp.async.bulk.tensor.{n}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+        at = ", ".join(f"%{k}" for k in range(4, n + 4))
+        part.kernel(f"tensor_load_multicast_{n}", f"const void* map, unsigned short blocks, {parameters}",
+                    f"static_cast<void>(membar::tensor_load_multicast(memory + 16, map, {place}, 512, "
+                    "membar::mbarrier<membar::thread_scope::cluster>::of(memory), blocks));",
+                    [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2], %3", "", f'"r"({stage}), "l"(map), "r"(here()), "h"(blocks), {registers}'))
+        form = f"cp.async.bulk.prefetch.tensor.{n}d.L2.global.tile"
+        at = ", ".join(f"%{k}" for k in range(1, n + 1))
+        part.kernel(f"tensor_prefetch_l2_{n}", f"const void* map, {parameters}", f"membar::tensor_prefetch_l2(map, {place});", [form],
+                    asm(f"{form} [%0, {{{at}}}]", "", f'"l"(map), {registers}'))
+        if n >= 3:
+            offsets = [f"o{k}" for k in range(n - 2)]
+            given, all_offsets = ", ".join(f"unsigned short {o}" for o in offsets), ", ".join(offsets)
+            form = f"cp.async.bulk.tensor.{n}d.shared::cta.global.im2col.mbarrier::complete_tx::bytes"
+            at, by = ", ".join(f"%{k}" for k in range(3, n + 3)), ", ".join(f"%{k}" for k in range(n + 3, 2 * n + 1))
+            halves = ", ".join(f'"h"({o})' for o in offsets)
+            for scope in CLUSTER_SCOPES:
+                part.kernel(f"tensor_load_im2col_{n}_{scope}", f"const void* map, {parameters}, {given}",
+                            f"static_cast<void>(membar::tensor_load_im2col(memory + 16, map, {place}, {{{{{all_offsets}}}}}, 512, "
+                            f"membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));", [form],
+                            asm(f"{form} [%0], [%1, {{{at}}}], [%2], {{{by}}}", "",
+                                f'"r"({stage}), "l"(map), "r"(here()), {registers}, {halves}'))
         at = ", ".join(f"%{k}" for k in range(2, n + 2))
         forms = {"tensor_store": f"cp.async.bulk.tensor.{n}d.global.shared::cta.tile.bulk_group"}
         for operation in BULK_REDUCTIONS:

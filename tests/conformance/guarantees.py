@@ -48,7 +48,7 @@ ROWS = [
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
     Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
     Row("atomic.hpp", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
-        r"\.wait\."),
+        r"^(?!asynchronous).*\.wait\."),
     Row("headers/atomic.md", "Operations that read and write return the value before.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
     Row("headers/atomic.md", "8- and 16-bit read-modify-writes work on the aligned 32-bit word around the object and give its "
@@ -65,6 +65,16 @@ ROWS = [
     Row("aggregated.cuh", "performed its operation with the order itself", r"[.+]aggregated\."),
     Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
         "path that orders them.", r"^proxies/"),
+    Row("bulk_copy.cuh", "The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that "
+        "committed and by what that thread synchronizes with.", r"^asynchronous/Reuse"),
+    Row("cluster_barrier.cuh", "With `release` it synchronizes with the `cluster_wait` of every thread of the cluster.",
+        r"^asynchronous/.*\+cluster_arrive\.release"),
+    Row("cluster_barrier.cuh", "With `relaxed` it orders nothing by itself: `thread_fence<thread_scope::cluster>(release)` before it "
+        "synchronizes with these waits.", r"^asynchronous/.*cluster_arrive\.relaxed"),
+    Row("mbarrier.cuh", "An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes "
+        "the other's thread.", r"^asynchronous/.*mbarrier"),
+    Row("dependent_launch.cuh", "Waits until the kernels that this one depends on have ended. All that they did is visible to the "
+        "calling thread then.", r"^asynchronous/MP\.launch"),
     Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two "
         "writes.", r"^patterns/"),
     Row("mapped_memory.hpp", "Only operations of system scope and synchronization order the writes of host and device.",
@@ -84,13 +94,10 @@ ELSEWHERE = {
     "atomic.hpp": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
-    "cluster_barrier.cuh": {words: "its orders: tests/litmus/catalogue; its code: tests/gpu/asynchronous_test.cu"
-                            for words in ("With `release` it synchronizes", "before it synchronizes with these waits")},
     "async_copy.cuh": {"synchronizes with nothing by itself": "its orders: tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"},
-    "bulk_copy.cuh": {"by what that thread synchronizes with": "tests/litmus/catalogue, Bulk; its code: tests/gpu/asynchronous_test.cu"},
     "multimem.cuh": {"Synchronizes, at `Scope`": "its orders: tests/litmus/catalogue, Alias.multimem; its code, which has not run: tests/codegen"},
     "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
-                     for words in ("An arrival with `release` synchronizes", "The completion of an asynchronous copy synchronizes",
+                     for words in ("The completion of an asynchronous copy synchronizes",
                                    "An arrival synchronizes with a wait of cluster scope", "Synchronizes, with", "Synchronizes as",
                                    "Synchronizes with nothing")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},

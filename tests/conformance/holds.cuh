@@ -39,14 +39,14 @@ void run_host_thread(const std::vector<membar::litmus::observed_value>& observed
   }
 }
 
-/// The kernel that runs `Test` with its flag in shared memory: see shared_memory.cuh.
-template <class Test>
-const void* kernel_in_shared_memory();
+/// The kernels that run `Test` at a place that has its own: `first()`, and `dependent()` or a null pointer.
+template <class Test, where Where>
+struct own_kernels;
 
 /// `Test` as the engine takes it, at `Where`.
 template <class Test, where Where>
 [[nodiscard]] membar::litmus::runnable_test runnable(const std::string& name) {
-  if constexpr (in_shared_memory(Where)) {
+  if constexpr (has_own_kernels(Where)) {
     using on_gpu = membar::litmus::kernel_test<Test>;
     std::vector<std::int64_t> values(on_gpu::values);
     std::iota(values.begin(), values.end(), 0);
@@ -56,7 +56,8 @@ template <class Test, where Where>
       one.observed.push_back({what, values});
     }
     one.locations = on_gpu::locations;
-    one.kernel = kernel_in_shared_memory<Test>();
+    one.kernel = own_kernels<Test, Where>::first();
+    one.dependent_kernel = own_kernels<Test, Where>::dependent();
     return one;
   } else {
     return membar::litmus::make_test<Test>(name);
@@ -72,6 +73,12 @@ std::string add_test(suite& all) {
     constexpr auto place = places<Test::threads>(Where);
     for (std::size_t t = 0; t != place.size(); ++t) {
       one.test.model_test.threads[t].where = place[t];
+    }
+    if constexpr (Where == where::two_kernels) {
+      one.test.model_test.launches.push_back({0, 1});
+    }
+    if constexpr (requires { Test::mbarrier_of; }) {
+      one.test.model_test.locations[Test::mbarrier_of].arrivals = 1;
     }
     if constexpr (Where == where::host_last || Where == where::host_first) {
       one.test.on_host = [observed = one.test.observed](int thread, const membar::litmus::instance_cells& at,

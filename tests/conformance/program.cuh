@@ -82,14 +82,29 @@ struct outcome {};
 
 /// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
 /// in `host_first` the first one. In `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the first
-/// thread is in another block of the cluster.
-enum class where { one_block, one_cluster, one_device, two_domains, two_devices, host_last, host_first, cluster_shared };
+/// thread is in another block of the cluster. In `cluster_barrier` the threads are in two blocks of a cluster, and all threads of these
+/// blocks meet; in `two_kernels` the second thread is in a kernel that depends on that of the first (asynchronous.cuh).
+enum class where {
+  one_block,
+  one_cluster,
+  one_device,
+  two_domains,
+  two_devices,
+  host_last,
+  host_first,
+  cluster_shared,
+  cluster_barrier,
+  two_kernels
+};
 
-[[nodiscard]] constexpr bool in_shared_memory(where w) noexcept { return w == where::cluster_shared; }
+/// Whether tests at a place have kernels of their own, and not the engine's.
+[[nodiscard]] constexpr bool has_own_kernels(where w) noexcept {
+  return w == where::cluster_shared || w == where::cluster_barrier || w == where::two_kernels;
+}
 
 [[nodiscard]] inline const char* name(where w) {
-  constexpr const char* names[] = {"one_block",   "one_cluster", "one_device", "two_domains",
-                                   "two_devices", "host_last",   "host_first", "cluster_shared"};
+  constexpr const char* names[] = {"one_block", "one_cluster", "one_device",     "two_domains",     "two_devices",
+                                   "host_last", "host_first",  "cluster_shared", "cluster_barrier", "two_kernels"};
   return names[static_cast<int>(w)];
 }
 
@@ -99,7 +114,7 @@ template <int Threads>
   for (int t = 0; t != Threads; ++t) {
     const bool last = t == Threads - 1;
     model::place here = w == where::one_block ? model::block(0) : model::block(t);
-    if (in_shared_memory(w)) {
+    if (w == where::cluster_shared || w == where::cluster_barrier) {
       here = model::in_cluster(model::block(t == 0 ? 0 : 1), 0);
     } else if (w == where::one_cluster) {
       here = model::in_cluster(here, 0);

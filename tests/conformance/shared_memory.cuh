@@ -350,8 +350,9 @@ __global__ void __launch_bounds__(1024, 1) run_in_shared_memory(const __grid_con
 }
 
 template <class Test>
-const void* kernel_in_shared_memory() {
-  return reinterpret_cast<const void*>(&run_in_shared_memory<membar::litmus::kernel_test<Test>>);
-}
+struct own_kernels<Test, where::cluster_shared> {
+  static const void* first() { return reinterpret_cast<const void*>(&run_in_shared_memory<membar::litmus::kernel_test<Test>>); }
+  static const void* dependent() { return nullptr; }
+};
 
 }  // namespace conformance

@@ -112,7 +112,7 @@ class Rows(unittest.TestCase):
     def test_each_place_has_tests(self):
         places = {test.rsplit("@", 1)[1] for test in held()}
         self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first",
-                                  "cluster_shared"})
+                                  "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
 # How the tests spell the calls. These calls have a test with each order at each scope.
@@ -322,7 +322,7 @@ class Table(unittest.TestCase):
         self.assertEqual(0, self.call("--results", str(nothing)))
         text = self.page.read_text()
         self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
-        self.assertEqual(text.count("not measured yet"), 2 + 4 * len(guarantees.ROWS) + 3 * 8 + len(mutants.MUTANTS))
+        self.assertEqual(text.count("not measured yet"), 2 + 4 * len(guarantees.ROWS) + 3 * 10 + len(mutants.MUTANTS))
 
     def test_results_are_summed_and_stated(self):
         campaign, hunt = fake_results(self.folder)

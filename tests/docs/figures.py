@@ -18,6 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
+import asynchronous_figures  # noqa: E402
 import guide_figures  # noqa: E402
 import start_tables  # noqa: E402
 from results import document_of  # noqa: E402
@@ -206,6 +207,7 @@ def one_number(results):
 TABLES = {README: {"one number": one_number},
           MEASUREMENTS: {"older results": older_results},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
+          "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
           **guide_figures.TABLES,

@@ -229,6 +229,54 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
+/// A box that the first block of a cluster brings to all of them: each writes it to a place of its own.
+__global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
+  __shared__ alignas(128) unsigned box[box_height * box_width];
+  __shared__ cluster_mbarrier full;
+  const membar::tensor_place place{box_width, box_height};
+  full.init(1);
+  membar::mbarrier_init_fence();
+  full.arrive_expect(sizeof(box), release);
+  membar::tensor_prefetch_l2(&from, place);
+  membar::cluster_sync();
+  const unsigned blocks = membar::cluster_block_count();
+  if (membar::cluster_block_rank() == 0) {
+    static_cast<void>(
+        membar::tensor_load_multicast(box, &from, place, sizeof(box), full, static_cast<unsigned short>((1U << blocks) - 1)));
+  }
+  const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
+  for (unsigned i = 0; i < box_height * box_width; ++i) {
+    to[membar::cluster_block_rank() * box_height * box_width + i] = box[i];
+  }
+  membar::cluster_sync();
+  count(seen, 1, 0, late);
+}
+
+constexpr int column_channels = 32;
+constexpr int column_pixels = 16;
+
+/// The column of pixels that begins before the first one of image 1, for each offset within a filter of 3 by 3.
+__global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
+  __shared__ alignas(128) unsigned column[column_pixels * column_channels];
+  __shared__ block_mbarrier full;
+  full.init(1);
+  membar::mbarrier_init_fence();
+  bool late = false;
+  for (unsigned offset = 0; offset < 9; ++offset) {
+    full.arrive_expect(
+        membar::tensor_load_im2col(column, &from, membar::tensor_place{0, -1, -1, 1},
+                                   {{static_cast<unsigned short>(offset % 3), static_cast<unsigned short>(offset / 3)}},
+                                   sizeof(column), full),
+        release);
+    late = late || full.wait_parity(offset % 2, acquire, generous) != wait_result::done;
+    for (unsigned i = 0; i < column_pixels * column_channels; ++i) {
+      to[offset * column_pixels * column_channels + i] = column[i];
+    }
+    membar::proxy_fence<proxy::async_shared_block>();  // these loads, then a copy that overwrites what they read
+  }
+  count(seen, 1, 0, late);
+}
+
 // ---- DeepEP #621: a flag through the generic proxy, then a bulk copy of what it was for
 
 struct mailbox {
@@ -467,28 +515,102 @@ TEST_F(asynchronous, stores_and_reductions_in_another_block_arrive_whole) {
   EXPECT_EQ(of(seen).stale, 0U);
 }
 
+/// A function of the driver that encodes tensor maps.
+template <class Function>
+Function encoder(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
+  EXPECT_EQ(found, cudaDriverEntryPointSuccess);
+  return reinterpret_cast<Function>(function);
+}
+
+std::vector<unsigned> different_values(unsigned count) {
+  std::vector<unsigned> values(count);
+  for (unsigned i = 0; i < count; ++i) {
+    values[i] = i * 7 + 1;
+  }
+  return values;
+}
+
+TEST_F(asynchronous, a_box_arrives_whole_in_each_block_of_a_cluster) {
+  constexpr unsigned width = 100;
+  constexpr unsigned height = 50;
+  constexpr unsigned blocks = 4;
+  constexpr unsigned elements = box_width * box_height;
+  const std::vector<unsigned> values = different_values(width * height);
+  const device_copy<unsigned> from(values);
+  const support::device_memory<unsigned> to(blocks * elements);
+  CUtensorMap map{};
+  const cuuint64_t sizes[] = {width, height};
+  const cuuint64_t strides[] = {width * sizeof(unsigned)};
+  const cuuint32_t box[] = {box_width, box_height};
+  const cuuint32_t steps[] = {1, 1};
+  ASSERT_EQ(encoder<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled")(
+                &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, const_cast<unsigned*>(from.get()), sizes, strides, box, steps,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            CUDA_SUCCESS);
+  const support::device_memory<outcome> seen(1);
+  membar::launch(launch_config{blocks, 1}.with(membar::cluster_dimensions{blocks, 1, 1}), share_boxes, seen.get(), map,
+                 to.get());
+  EXPECT_EQ(of(seen).runs, blocks);
+  const auto result = copied(to);
+  for (unsigned i = 0; i < result.size(); ++i) {
+    const unsigned row = box_height + i % elements / box_width;
+    const unsigned column = box_width + i % box_width;
+    ASSERT_EQ(result[i], values[row * width + column]) << i;
+  }
+}
+
+TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) {
+  constexpr int width = 6;
+  constexpr int height = 5;
+  constexpr int images = 3;
+  const std::vector<unsigned> values = different_values(column_channels * width * height * images);
+  const device_copy<unsigned> from(values);
+  const support::device_memory<unsigned> to(9 * column_pixels * column_channels);
+  CUtensorMap map{};
+  const cuuint64_t sizes[] = {column_channels, width, height, images};
+  constexpr cuuint64_t pixel = column_channels * sizeof(unsigned);
+  const cuuint64_t strides[] = {pixel, pixel * width, pixel * width * height};
+  const int corner[] = {-1, -1};  // a filter of 3 by 3 with a border of one pixel: as many bases as pixels
+  const cuuint32_t steps[] = {1, 1, 1, 1};
+  ASSERT_EQ(encoder<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col")(
+                &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, const_cast<unsigned*>(from.get()), sizes, strides, corner, corner,
+                column_channels, column_pixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            CUDA_SUCCESS);
+  const support::device_memory<outcome> seen(1);
+  membar::launch(launch_config{1, 1}, take_columns, seen.get(), map, to.get());
+  EXPECT_EQ(of(seen).runs, 1U);
+  const auto result = copied(to);
+  for (int i = 0; i < static_cast<int>(result.size()); ++i) {
+    const int offset = i / (column_pixels * column_channels);
+    const int base = i / column_channels % column_pixels;
+    const int x = base % width - 1 + offset % 3;
+    const int y = base / width - 1 + offset / 3;
+    const bool inside = x >= 0 && x < width && y >= 0 && y < height;
+    const int at = ((height + y) * width + x) * column_channels + i % column_channels;  // of image 1
+    ASSERT_EQ(result[static_cast<std::size_t>(i)], inside ? values[static_cast<std::size_t>(at)] : 0U) << i;
+  }
+}
+
 TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
   constexpr unsigned width = 100;  // of which the last box has 4 columns
   constexpr unsigned height = 50;  // and 2 rows
-  std::vector<unsigned> values(width * height);
-  for (unsigned i = 0; i < values.size(); ++i) {
-    values[i] = i * 7 + 1;
-  }
+  const std::vector<unsigned> values = different_values(width * height);
   const device_copy<unsigned> from(values);
   const support::device_memory<unsigned> to(values.size());
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found));
-  ASSERT_EQ(found, cudaDriverEntryPointSuccess);
+  const auto encode = encoder<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   const auto map_of = [&](unsigned* memory) {
     CUtensorMap map{};
     const cuuint64_t sizes[] = {width, height};
     const cuuint64_t strides[] = {width * sizeof(unsigned)};
     const cuuint32_t box[] = {box_width, box_height};
     const cuuint32_t steps[] = {1, 1};
-    EXPECT_EQ(reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
-                  &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, memory, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+    EXPECT_EQ(encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, memory, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
               CUDA_SUCCESS);
     return map;
   };

@@ -325,6 +325,38 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_a_kernel_that_fails) {
   now().fails.clear();
 }
 
+TEST_F(litmus_engine_on_a_fake_machine, launches_a_dependent_kernel_after_the_first_one_of_each_step) {
+  fake_kernel ends_at_once{pass_messages, {3, 3}, true};
+  runnable_test one = test(model::block(0), model::block(1));
+  one.dependent_kernel = &ends_at_once;
+  const run_result run = engine_.run(one, small_, exactly(96 * 5));
+  EXPECT_EQ(run.layout.blocks, 3U);  // the other three are for the dependent kernel
+  EXPECT_EQ(run.steps, 5U);
+  expect_sound(one, run);
+  ASSERT_EQ(now().launches.size(), 10U);
+  for (std::size_t l = 0; l < now().launches.size(); ++l) {
+    const bool dependent = l % 2 == 1;
+    EXPECT_EQ(now().launches[l].kernel, dependent ? static_cast<const void*>(&ends_at_once) : &kernel_);
+    EXPECT_EQ(now().launches[l].attributes.size(), dependent ? 1U : 0U);
+    EXPECT_EQ(views_[l].first_step, l / 2);
+    EXPECT_EQ(views_[l].steps, 1U);
+  }
+  EXPECT_EQ(now().launches[1].value(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed,
+            1);
+}
+
+TEST_F(litmus_engine_on_a_fake_machine, refuses_a_dependent_kernel_elsewhere_than_on_one_device) {
+  const model::place far[] = {model::host(), model::block(0, 1), model::in_domain(model::block(1), 1)};
+  for (const model::place& there : far) {
+    runnable_test one = test(model::block(0), there);
+    one.dependent_kernel = &kernel_;
+    EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, and its threads are in clusters"));
+  }
+  runnable_test one = test(model::in_cluster(model::block(0), 0), model::in_cluster(model::block(1), 0));
+  one.dependent_kernel = &kernel_;
+  EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, and its threads are in clusters"));
+}
+
 TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_fits) {
   now().largest_allocation = 1U << 20;
   const runnable_test one = test(model::block(0), model::block(1));

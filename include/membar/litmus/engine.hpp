@@ -207,6 +207,14 @@ class engine {
       throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or a placement of another test",
                   test.model_test.name.c_str());
     }
+    if (test.dependent_kernel != nullptr &&
+        (where.launches.size() != 1 || where.launches[0].domain != 0 || where.cluster != 1 || !where.threads_on_host.empty())) {
+      throw error(cudaErrorNotSupported,
+                  "membar: %s has a dependent kernel, and its threads are in clusters, in several launches, in another domain "
+                  "or on the "
+                  "host: place them in blocks of one device and of domain 0",
+                  test.model_test.name.c_str());
+    }
     if (!where.threads_on_host.empty() && !test.on_host) {
       throw error(cudaErrorNotSupported, "membar: %s has a thread on the host, and no code that the host can run for it",
                   test.model_test.name.c_str());
@@ -221,7 +229,8 @@ class engine {
       const device_guard current(device_of(launch).ordinal);
       const unsigned here =
           detail::blocks_that_fit(test.kernel, device_of(launch), block_width(where, how), where.cluster, shared_bytes(test));
-      fitting = std::min(fitting, here / static_cast<unsigned>(launches_on(where, launch.device)));
+      const unsigned at_once = test.dependent_kernel == nullptr ? 1 : 2;
+      fitting = std::min(fitting, here / static_cast<unsigned>(launches_on(where, launch.device)) / at_once);
       for (const placement::launch& other : where.launches) {
         if (other.device != launch.device) {
           const cudaError_t status = cudaDeviceEnablePeerAccess(device_of(other).ordinal, 0);
@@ -345,8 +354,12 @@ class engine {
         const machine::device& device = device_of(where.launches[l]);
         const device_guard current(device.ordinal);
         streams[l].begin();
-        detail::launch_kernel(test.kernel, device, where.launches[l].domain, shape, shared_bytes(test), views[l],
-                              streams[l].get());
+        if (test.dependent_kernel == nullptr) {
+          detail::launch_kernel(test.kernel, device, where.launches[l].domain, shape, shared_bytes(test), views[l],
+                                streams[l].get());
+        } else {
+          launch_pairs(test, shape, views[l], streams[l].get());
+        }
         streams[l].end();
       }
       for (const int t : where.threads_on_host) {
@@ -388,6 +401,19 @@ class engine {
       seconds = std::max(seconds, stream.seconds());
     }
     return seconds;
+  }
+
+  /// Launches both kernels of a test for each step of the slice. The first one waits for all before it, as any launch in a stream does.
+  static void launch_pairs(const runnable_test& test, const run_shape& shape, launch_view view, cudaStream_t stream) {
+    const auto kernel = [](const void* address) { return reinterpret_cast<void (*)(launch_view)>(const_cast<void*>(address)); };
+    const launch_config config{shape.layout.blocks, shape.layout.width, stream};
+    const unsigned steps = view.steps;
+    view.steps = 1;
+    for (unsigned step = 0; step < steps; ++step) {
+      membar::launch(config, kernel(test.kernel), view);
+      membar::launch(config.with(programmatic_stream_serialization{}), kernel(test.dependent_kernel), view);
+      ++view.first_step;
+    }
   }
 
   /// Throws `error` if a participant gave the slice up.

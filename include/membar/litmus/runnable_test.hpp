@@ -31,7 +31,10 @@ struct runnable_test {
   std::vector<observed_value> observed;  ///< in the order of the kernel's observations
   int locations = 0;                     ///< of the kernel, per instance
   const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
-  host_thread on_host;                   ///< needed where a test thread runs on the host
+  /// A second kernel with the same argument, or a null pointer. Each step is then a launch of `kernel` and, as a programmatic dependent
+  /// launch, one of this; it needs room beside the first.
+  const void* dependent_kernel = nullptr;
+  host_thread on_host;  ///< needed where a test thread runs on the host
 
   /// The number of outcomes, including those with unexpected values. Above `max_outcomes` it is only a lower bound.
   [[nodiscard]] std::uint64_t outcomes() const noexcept {

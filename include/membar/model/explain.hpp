@@ -7,16 +7,22 @@
 #include <membar/model/explanation.hpp>
 #include <membar/model/explanation_text.hpp>
 #include <membar/model/litmus_test.hpp>
+#include <membar/model/missing_instruction.hpp>
 
 #include <string>
 
 namespace membar::inline v0_2::model {
 
-/// Explains the verdict of a test. Throws `error` as `decide` does.
+/// Explains the verdict of a test. In text it also says which one instruction more of the asynchronous side would forbid what is allowed.
+/// Throws `error` as `decide` does.
 [[nodiscard]] inline std::string explain(const litmus_test& test, explanation_format format = explanation_format::text,
                                          const search_options& options = {}) {
   const explanation found = explainer(test, options).run();
-  return explanation_printer(test, found).print(format);
+  std::string printed = explanation_printer(test, found).print(format);
+  if (format == explanation_format::text) {
+    printed += missing_instruction(test, options);
+  }
+  return printed;
 }
 
 }  // namespace membar::inline v0_2::model

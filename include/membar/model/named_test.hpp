@@ -60,6 +60,48 @@ namespace detail {
          std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
 }
 
+/// An instruction of the asynchronous side as a litmus file writes it.
+[[nodiscard]] inline std::string asynchronous_text(const instruction& i) {
+  const bool bulk = i.completes == completion::bulk_group || i.via == proxy::async;
+  const std::string kind = bulk ? "cp.async.bulk" : "cp.async";
+  const auto space = [](state_space s) { return std::string(s == state_space::shared ? ".shared::cta" : ".global"); };
+  const std::string how = ptx_name(i.order) + "." + ptx_name(i.scope) + " ";
+  switch (i.code) {
+    case opcode::async_copy:
+      return (i.reduces ? "cp.reduce.async.bulk"
+              : bulk    ? kind
+                        : kind + ".ca") +
+             space(i.space) + space(i.source_space) +
+             (i.completes == completion::mbarrier ? ".mbarrier::complete_tx::bytes"
+              : bulk                              ? ".bulk_group"
+                                                  : "") +
+             (i.reduces ? "." + ptx_name(i.what) + ".u32" : "") + " [" + location_name(i.target) + "], [" +
+             location_name(i.source) + "], " + (bulk ? "16" : "4") +
+             (i.barrier_at < 0 ? "" : ", [" + location_name(i.barrier_at) + "]");
+    case opcode::async_arrive:
+      return std::string("cp.async.mbarrier.arrive") + (i.arrivals == 0 ? " " : ".noinc ") + location_name(i.barrier_at);
+    case opcode::async_commit:
+      return kind + ".commit_group";
+    case opcode::async_wait:
+      return kind + ".wait_group" + (i.reads_only ? ".read " : " ") + std::to_string(i.pending_groups);
+    case opcode::mbarrier_wait:
+      return std::string("mbarrier.try_wait") + (i.parity ? ".parity." : ".") + how +
+             (i.destination < 0 ? "" : "r" + std::to_string(i.destination) + ", ") + location_name(i.target) + ", " +
+             operand_text(i.a);
+    case opcode::mbarrier_arrive:
+      return std::string("mbarrier.") +
+             (i.completed_bytes != 0 ? "complete_tx."
+              : i.arrivals == 0      ? "expect_tx."
+                                     : "arrive.") +
+             (i.arrivals != 0 && i.expected_bytes != 0 ? "expect_tx." : "") + how + location_name(i.target) +
+             (i.expected_bytes + i.completed_bytes != 0 ? ", " + std::to_string(i.expected_bytes + i.completed_bytes)
+              : i.arrivals > 1                          ? ", " + std::to_string(i.arrivals)
+                                                        : "");
+    default:
+      return i.code == opcode::grid_wait ? "griddepcontrol.wait" : "griddepcontrol.launch_dependents";
+  }
+}
+
 /// An instruction without its predicate, as a litmus file writes it.
 [[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
@@ -97,6 +139,15 @@ namespace detail {
     case opcode::compute:
       return i.what == operation::move ? "mov " + to + operand_text(i.b)
                                        : ptx_name(i.what) + " " + to + operand_text(i.a) + ", " + operand_text(i.b);
+    case opcode::mbarrier_arrive:
+    case opcode::mbarrier_wait:
+    case opcode::async_copy:
+    case opcode::async_arrive:
+    case opcode::async_commit:
+    case opcode::async_wait:
+    case opcode::grid_wait:
+    case opcode::grid_launch:
+      return asynchronous_text(i);
     default:
       throw error("a test in C++ has an instruction that no litmus file can hold");
   }
@@ -153,6 +204,7 @@ template <std::size_t... Counts>
     location one;
     one.address = l;
     one.physical = l;
+    one.arrivals = test.arrivals(l);
     result.locations.push_back(one);
   }
   const std::span<const shared_instance> shared = test.shared_memory();
@@ -170,9 +222,14 @@ template <std::size_t... Counts>
     for (const instruction& i : test.code(t)) {
       thread.code.push_back(i);
       instruction written = i;
-      for (const shared_instance& one : shared) {
-        written.target = accesses_memory(i.code) && i.target == one.location ? one.variable : written.target;
-      }
+      detail::for_each_location(written, [&](int& named, state_space space) {
+        for (const shared_instance& one : shared) {
+          if (space == state_space::shared && named == one.location) {
+            named = one.variable;
+            return;
+          }
+        }
+      });
       thread.text.push_back(detail::instruction_text(written));
       for (const int used :
            {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
@@ -192,6 +249,7 @@ template <std::size_t... Counts>
     result.threads.push_back(std::move(thread));
   }
   result.api.assign(test.api().begin(), test.api().end());
+  result.launches.assign(test.launches().begin(), test.launches().end());
   result.condition.assign(test.asked().begin(), test.asked().end());
   result.has_condition = true;
   result.condition_text = "(";

@@ -103,6 +103,21 @@ inline constexpr int location_letters = 4;
   i.scope = scope;
   return i;
 }
+
+/// Calls `use(location, state space)` for each location that an instruction names.
+template <class Use>
+constexpr void for_each_location(instruction& i, const Use& use) {
+  const bool on_mbarrier = i.code == opcode::mbarrier_arrive || i.code == opcode::mbarrier_wait;
+  if (accesses_memory(i.code) || i.code == opcode::async_copy || on_mbarrier) {
+    use(i.target, i.space);
+  }
+  if (i.code == opcode::async_copy && i.source >= 0) {
+    use(i.source, i.source_space);
+  }
+  if (i.barrier_at >= 0) {
+    use(i.barrier_at, state_space::generic);
+  }
+}
 }  // namespace detail
 
 /// @name Instructions
@@ -361,8 +376,8 @@ class litmus_program {
     const auto append = [&](const auto& one) {
       places_[t] = one.where;
       for (const instruction& i : one.code) {
-        code_[at++] = i;
-        locations_ = accesses_memory(i.code) ? std::max(locations_, i.target + 1) : locations_;
+        code_[at] = i;
+        detail::for_each_location(code_[at++], [&](int named, state_space) { locations_ = std::max(locations_, named + 1); });
       }
       ends_[t++] = at;
     };
@@ -370,9 +385,9 @@ class litmus_program {
     variables_ = locations_;
     for (std::size_t thread = 0, n = 0; thread < threads; ++thread) {
       for (; n < ends_[thread]; ++n) {
-        if (accesses_memory(code_[n].code) && code_[n].space == state_space::shared) {
-          code_[n].target = instance(code_[n].target, static_cast<int>(thread));
-        }
+        detail::for_each_location(code_[n], [&](int& named, state_space space) {
+          named = space == state_space::shared ? instance(named, static_cast<int>(thread)) : named;
+        });
       }
     }
   }
@@ -411,6 +426,27 @@ class litmus_program {
     return result;
   }
 
+  /// This program with an mbarrier (asynchronous.hpp) whose phases expect `arrivals` arrivals.
+  [[nodiscard]] constexpr litmus_program with_mbarrier(variable barrier, int arrivals) const {
+    if (barrier.in_shared_memory || barrier.index < 0 || barrier.index >= variables_ || arrivals < 1) {
+      throw error("an mbarrier is a variable that an instruction names, without shared(), and expects at least one arrival");
+    }
+    litmus_program result = *this;
+    at(result.arrivals_, barrier.index) = arrivals;
+    return result;
+  }
+
+  /// This program with a programmatic dependent launch: the kernel of thread `after` depends on that of thread `before` and may begin
+  /// early. Only `grid_wait` (asynchronous.hpp) orders what follows it after all of `before`.
+  [[nodiscard]] constexpr litmus_program dependent(int before, int after) const {
+    if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
+      throw error("a dependent launch names a thread that the test does not have");
+    }
+    litmus_program result = *this;
+    result.launches_.push(api_edge{before, after}, "a test has more than 8 dependent launches");
+    return result;
+  }
+
   /// @name What the test is made of
   /// @{
   [[nodiscard]] constexpr const place& where(std::size_t thread) const noexcept { return places_[thread]; }
@@ -420,6 +456,8 @@ class litmus_program {
   }
   [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
+  [[nodiscard]] constexpr std::span<const api_edge> launches() const noexcept { return launches_.span(); }
+  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   [[nodiscard]] constexpr std::span<const shared_instance> shared_memory() const noexcept { return instances_.span(); }
   /// @}
@@ -441,6 +479,7 @@ class litmus_program {
     for (int i = 0; i < max_variables; ++i) {
       at(memory, i).address = i;
       at(memory, i).physical = i;
+      at(memory, i).arrivals = at(arrivals_, i);
     }
     for (const shared_instance& i : instances_) {
       if (i.location < max_variables) {
@@ -457,6 +496,7 @@ class litmus_program {
       test.program.add({places_[t], code(t), zeros});
     }
     test.program.api = api();
+    test.program.launches = launches();
     test.condition = asked();
     return use(test);
   }
@@ -503,6 +543,8 @@ class litmus_program {
   std::array<std::size_t, threads> ends_{};
   condition condition_{};
   bounded<api_edge, 8> api_{};
+  bounded<api_edge, 8> launches_{};
+  std::array<int, max_variables> arrivals_{};
   bounded<shared_instance, max_variables> instances_{};
   int locations_ = 0;
   int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them
