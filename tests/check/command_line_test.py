@@ -43,6 +43,9 @@ BUFFERING = """PTX LB
  st.relaxed.gpu y, 1    | st.relaxed.gpu x, 1 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)
 """
+COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope, costs in
+                                     {"block": (1, 5), "device": (2, 20), "system": (3, 30)}.items()
+                                     for order, cost in zip(("acquire", "release", "acq_rel", "seq_cst"), (*costs, costs[1], costs[1])))
 # (text of the scenario, exit status, words that the output has)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t6 executions, 0 blocked", "clocks stand still\n"]),
@@ -87,6 +90,7 @@ def main():
         (folder / "good.scenario").write_text(GOOD, encoding="utf-8")
         (folder / "bad.scenario").write_text(GOOD + "final count == 6", encoding="utf-8")
         (folder / "mp.litmus").write_text(LITMUS, encoding="utf-8")
+        (folder / "weak.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed").replace("st.release", "st.relaxed"), encoding="utf-8")
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")
@@ -109,6 +113,23 @@ def main():
         again = subprocess.run([check, "--random=1", f"--seed={seed}", "race.litmus"], capture_output=True, text=True, cwd=folder)
         if done.returncode != 1 or "data race on x" not in done.stdout or done.stdout.split("\n")[1:] != again.stdout.split("\n")[1:]:
             wrong.append(f"the race that random executions showed is another one with its seed: {done.stdout}{again.stdout}")
+        # repairs, and orders that are stronger than needed
+        (folder / "costs").write_text(COSTS, encoding="utf-8")
+        (folder / "slack.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
+        expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
+               1, "--repair", "race.litmus", cwd=folder)
+        expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
+        expect(["no repair: no 1 orders, scopes and fences verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
+                "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
+               "slack.litmus", cwd=folder)
+        expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
+        expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
+        expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
+        expect(["--costs says what the changes of --repair cost, and --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
+        expect(["error\t", "cannot open the file"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
+        (folder / "costs").write_text(COSTS + "fence weak block 1\n", encoding="utf-8")
+        expect(["error\t14:1: 'weak' is no order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
         expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
         found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
         for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
@@ -122,7 +143,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 21} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 31} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 
