@@ -32,6 +32,15 @@ ld.u64 %rd3, [%rd2+8];
 red.relaxed.gpu.add.u32 [%rd3], %r1;
 ret;
 }
+.visible .entry cached(.param .u64 t, .param .u64 p)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [t];
+ld.param.u64 %rd2, [p];
+ld.global.nc.u32 %r1, [%rd1+4];
+red.relaxed.gpu.add.u32 [%rd2], %r1;
+ret;
+}
 .visible .entry unknown()
 {
 sin.approx.f32 %f1, %f1;
@@ -39,6 +48,7 @@ sin.approx.f32 %f1, %f1;
 """
 # A kernel whose parameter is a struct, and memory with an address in it: adds the struct's second word to the two places that they name.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
+CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
@@ -66,7 +76,7 @@ SCENARIOS = [
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
-    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, unknown"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, unknown"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is no number and no memory"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
@@ -78,13 +88,16 @@ SCENARIOS = [
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch or final"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
-    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t25:", "'sin.approx.f32"]),
+    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t34:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
     (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
     (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is no number and no memory"]),
     (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is no number and no memory"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
+    (CACHED, 0, ["verified"]),
+    (CACHED.replace(" constant", ""), 3, ["gave up", "'ld.global.nc.u32' reads through the non-coherent proxy, which is supported in memory"]),
+    (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t36 executions"]),

@@ -183,6 +183,12 @@ class event_builder {
       report(g, check_status::gave_up, "'" + i.text + "' is a strong access of a vector, which is not supported");
       return false;
     }
+    if (i.non_coherent && !object->constant) {
+      report(g, check_status::gave_up,
+             "'" + i.text +
+                 "' reads through the non-coherent proxy, which is supported in memory that the scenario calls constant");
+      return false;
+    }
     e.location = locations_.number_of(e.address, e.bytes);
     return true;
   }

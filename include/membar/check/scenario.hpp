@@ -40,6 +40,7 @@ struct scenario {
     std::vector<std::uint64_t> values{};
     std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
     bool initialised = true;
+    bool constant = false;
     int line = 0;
   };
   struct launch_line {
@@ -208,7 +209,8 @@ class scenario_reader {
       }
     }
     if (accept("=")) {
-      while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host") {
+      while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
+             words_[at_] != "constant") {
         if (!number_is_next() && bytes_of(m.memory.type) == 8) {
           m.addresses[m.values.size()] = word("memory");
           m.values.push_back(0);
@@ -224,6 +226,8 @@ class scenario_reader {
     while (more()) {
       if (accept("uninitialised")) {
         m.initialised = false;
+      } else if (accept("constant")) {
+        m.constant = true;
       } else if (accept("device")) {  // where memory lies makes no difference to the model
         static_cast<void>(small("a device", 15));
       } else if (!accept("host")) {
@@ -375,7 +379,7 @@ struct prepared_scenario {
     }
     memory.push_back(m.memory);
     memory.back().address =
-        add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial), m.initialised);
+        add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial), m.initialised, m.constant);
   }
   for (const scenario::memory_line& m : s.memory) {
     const auto own = std::find_if(memory.begin(), memory.end(), [&](const auto& other) { return other.name == m.memory.name; });
