@@ -145,6 +145,8 @@ def main():
         again = subprocess.run([check, "--random=1", f"--seed={seed}", "race.litmus"], capture_output=True, text=True, cwd=folder)
         if done.returncode != 1 or "data race on x" not in done.stdout or done.stdout.split("\n")[1:] != again.stdout.split("\n")[1:]:
             wrong.append(f"the race that random executions showed is another one with its seed: {done.stdout}{again.stdout}")
+        expect(["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged"], 0, "--symmetry", "good.scenario", cwd=folder)
+        expect(["--symmetry leaves out executions of all, and --random does not"], 2, "--symmetry", "--random=9", "good.scenario", cwd=folder)
         # repairs, and orders that are stronger than needed
         (folder / "costs").write_text(COSTS, encoding="utf-8")
         (folder / "slack.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
@@ -175,7 +177,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 31} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 33} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

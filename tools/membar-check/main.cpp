@@ -46,6 +46,9 @@ constexpr std::string_view usage =
     "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
     "  --without-load-buffering\n"
     "                 do not explore it where it is not ruled out; the line then says so\n"
+    "  --symmetry     leave out executions that differ by an exchange of equal threads from others, as far as that is known; "
+    "the\n"
+    "                 line then says so\n"
     "  --random=N     N random executions, not all: for what is too large. What they show has a seed\n"
     "  --seed=S       the seed of the first of them (default 1); --random=1 with the seed of a finding shows it again\n"
     "  --repair[=N]   of a file that is not verified: the smallest changes of orders, scopes and fences, at most N (default 3, "
@@ -270,7 +273,8 @@ int run(const std::string& path, const request& how) {
     std::cout << path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
               << " blocked, " << time << " s";
     if (r.status == check::check_status::verified) {
-      std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "");
+      std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
+                << (how.options.symmetry ? ", equal threads exchanged" : "");
     }
     if (how.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       std::cout << "; seed " << r.seed;
@@ -355,6 +359,8 @@ int main(int count, char** arguments) {
       how.dot = word.substr(6);
     } else if (word == "--without-load-buffering") {
       how.options.load_buffering = false;
+    } else if (word == "--symmetry") {
+      how.options.symmetry = true;
     } else if (word == "--ptx") {
       how.ptx = true;
     } else if (word == "--quiet") {
@@ -370,6 +376,9 @@ int main(int count, char** arguments) {
   }
   if (files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
     return refuse("--litmus and --dot write what is found in one file, and " + std::to_string(files.size()) + " are given");
+  }
+  if (how.options.symmetry && how.options.random_executions != 0) {
+    return refuse("--symmetry leaves out executions of all, and --random does not take all: give one of them");
   }
   if (how.repair != 0 && how.options.random_executions != 0) {
     return refuse("--repair explores all executions, and --random does not: give one of them");
