@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many executions per second does the model checker explore, at 10 and at 30 events each, and how does a lock grow with its
 // threads? One thread, one core.
+#include <bench/common/include_hash.hpp>
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -105,4 +106,12 @@ BENCHMARK(growth)
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int count, char** arguments) {
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) {
+    return 1;
+  }
+  benchmark::AddCustomContext("include", support::include_hash());
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -12,5 +12,5 @@ using signal_pointer = volatile vllm::Signal*;
 using signal_pointer = vllm::Signal*;
 #endif
 
-template __global__ void vllm::cross_device_reduce_2stage<float, 2>(RankData*, RankSignals, signal_pointer, float* __restrict__, int,
-                                                                    int);
+template __global__ void vllm::cross_device_reduce_2stage<float, 2>(RankData*, RankSignals, signal_pointer, float* __restrict__,
+                                                                    int, int);
