@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many executions per second does the model checker explore, at 10 and at 30 events each, and how does a lock grow with its
 // threads? One thread, one core.
+#include <bench/common/include_hash.hpp>
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -21,12 +22,13 @@ std::string repeated(const std::string& text, std::int64_t times) {
   return result;
 }
 
-void explore(benchmark::State& state, const std::vector<std::string>& threads) {
-  const membar_test::ptx_program p(threads);
+void explore(benchmark::State& state, const membar_test::ptx_program& p, bool symmetry = false) {
+  check::check_options options;
+  options.symmetry = symmetry;
   check::check_result r;
   std::uint64_t executions = 0;
   for (auto _ : state) {
-    r = p.explore();
+    r = p.explore({}, options);
     executions += r.counts.executions;
   }
   if (r.status != check::check_status::verified) {
@@ -36,6 +38,10 @@ void explore(benchmark::State& state, const std::vector<std::string>& threads) {
   state.counters["executions"] = static_cast<double>(r.counts.executions);
   state.counters["blocked"] = static_cast<double>(r.counts.blocked);
   state.counters["events_of_the_longest"] = r.counts.longest;
+}
+
+void explore(benchmark::State& state, const std::vector<std::string>& threads) {
+  explore(state, membar_test::ptx_program(threads));
 }
 
 // Every thread adds 1 to a counter with atom.add: a read and a write each time.
@@ -78,6 +84,34 @@ void long_threads(benchmark::State& state) {
 }
 BENCHMARK(long_threads)->Unit(benchmark::kMillisecond);
 
+// How explorations grow with the threads of a launch that take a ticket lock, and with how often they take it.
+void growth(benchmark::State& state) {
+  std::string worker;
+  for (int round = 0; round < state.range(1); ++round) {
+    const std::string label = "W" + std::to_string(round);
+    worker += "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;" + label +
+              ": ld.acquire.gpu.global.u32 %r1, [y]; setp.ne.u32 %p0, %r0, %r1; @%p0 bra " + label +
+              "; ld.global.u32 %r2, [z]; add.u32 %r2, %r2, 1; st.global.u32 [z], %r2;"
+              "red.release.gpu.global.add.u32 [y], 1;";
+  }
+  explore(state, membar_test::ptx_program({worker}, static_cast<std::uint32_t>(state.range(0))), state.range(2) != 0);
+}
+BENCHMARK(growth)
+    ->ArgNames({"threads", "rounds", "symmetry"})
+    ->ArgsProduct({{2, 3, 4, 5, 6}, {1}, {0, 1}})
+    ->ArgsProduct({{2, 3, 4}, {2}, {0, 1}})
+    ->ArgsProduct({{2, 3}, {3}, {0, 1}})
+    ->ArgsProduct({{5}, {2}, {1}})
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int count, char** arguments) {
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) {
+    return 1;
+  }
+  benchmark::AddCustomContext("include", support::include_hash());
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

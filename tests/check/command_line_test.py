@@ -21,11 +21,34 @@ ld.param.u32 %r1, [n];
 atom.relaxed.gpu.add.u32 %r2, [%rd1], %r1;
 ret;
 }
+.visible .entry two(.param .align 8 .b8 s[24], .param .u64 t)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [s];
+ld.param.u32 %r1, [s+8];
+red.relaxed.gpu.add.u32 [%rd1], %r1;
+ld.param.u64 %rd2, [t];
+ld.u64 %rd3, [%rd2+8];
+red.relaxed.gpu.add.u32 [%rd3], %r1;
+ret;
+}
+.visible .entry cached(.param .u64 t, .param .u64 p)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [t];
+ld.param.u64 %rd2, [p];
+ld.global.nc.u32 %r1, [%rd1+4];
+red.relaxed.gpu.add.u32 [%rd2], %r1;
+ret;
+}
 .visible .entry unknown()
 {
 sin.approx.f32 %f1, %f1;
 }
 """
+# A kernel whose parameter is a struct, and memory with an address in it: adds the struct's second word to the two places that they name.
+STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
+CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
@@ -43,6 +66,9 @@ BUFFERING = """PTX LB
  st.relaxed.gpu y, 1    | st.relaxed.gpu x, 1 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)
 """
+COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope, costs in
+                                     {"block": (1, 5), "device": (2, 20), "system": (3, 30)}.items()
+                                     for order, cost in zip(("acquire", "release", "acq_rel", "seq_cst"), (*costs, costs[1], costs[1])))
 # (text of the scenario, exit status, words that the output has)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t6 executions, 0 blocked", "clocks stand still\n"]),
@@ -50,7 +76,7 @@ SCENARIOS = [
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
-    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, unknown"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, unknown"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is no number and no memory"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
@@ -62,7 +88,16 @@ SCENARIOS = [
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch or final"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
-    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t14:", "'sin.approx.f32"]),
+    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t34:", "'sin.approx.f32"]),
+    (STRUCT, 0, ["verified"]),
+    (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
+    (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
+    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is no number and no memory"]),
+    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is no number and no memory"]),
+    (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
+    (CACHED, 0, ["verified"]),
+    (CACHED.replace(" constant", ""), 3, ["gave up", "'ld.global.nc.u32' reads through the non-coherent proxy, which is supported in memory"]),
+    (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t36 executions"]),
@@ -87,6 +122,7 @@ def main():
         (folder / "good.scenario").write_text(GOOD, encoding="utf-8")
         (folder / "bad.scenario").write_text(GOOD + "final count == 6", encoding="utf-8")
         (folder / "mp.litmus").write_text(LITMUS, encoding="utf-8")
+        (folder / "weak.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed").replace("st.release", "st.relaxed"), encoding="utf-8")
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")
@@ -109,6 +145,25 @@ def main():
         again = subprocess.run([check, "--random=1", f"--seed={seed}", "race.litmus"], capture_output=True, text=True, cwd=folder)
         if done.returncode != 1 or "data race on x" not in done.stdout or done.stdout.split("\n")[1:] != again.stdout.split("\n")[1:]:
             wrong.append(f"the race that random executions showed is another one with its seed: {done.stdout}{again.stdout}")
+        expect(["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged"], 0, "--symmetry", "good.scenario", cwd=folder)
+        expect(["--symmetry leaves out executions of all, and --random does not"], 2, "--symmetry", "--random=9", "good.scenario", cwd=folder)
+        # repairs, and orders that are stronger than needed
+        (folder / "costs").write_text(COSTS, encoding="utf-8")
+        (folder / "slack.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
+        expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
+               1, "--repair", "race.litmus", cwd=folder)
+        expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
+        expect(["no repair: no 1 orders, scopes and fences verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
+                "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
+               "slack.litmus", cwd=folder)
+        expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
+        expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
+        expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
+        expect(["--costs says what the changes of --repair cost, and --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
+        expect(["error\t", "cannot open the file"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
+        (folder / "costs").write_text(COSTS + "fence weak block 1\n", encoding="utf-8")
+        expect(["error\t14:1: 'weak' is no order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
         expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
         found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
         for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
@@ -122,7 +177,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 21} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 33} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -47,6 +47,7 @@ class ptx_program {
   }
 
   [[nodiscard]] check::program& get() noexcept { return program_; }
+  [[nodiscard]] const check::program& get() const noexcept { return program_; }
   [[nodiscard]] std::uint64_t address(const std::string& variable) const { return layout_.globals.at(variable); }
   [[nodiscard]] check::check_result explore(const check::check_property& property = {},
                                             const check::check_options& options = {}) const {

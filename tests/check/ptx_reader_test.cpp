@@ -84,8 +84,6 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_in("mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;"),
             "9:1: the instruction 'wgmma.fence.sync.aligned' is not known");
   EXPECT_EQ(error_in("add.cc.u32 %r1, %r1, 1;"), "8:1: '.cc' of 'add.cc.u32' is not supported");
-  EXPECT_EQ(error_in("ld.global.nc.u32 %r1, [x];"),
-            "8:1: 'ld.global.nc.u32' reads through the non-coherent proxy, which is not supported");
   EXPECT_EQ(error_in("bra nowhere;"), "8:1: the label 'nowhere' is not defined in 'k'");
   EXPECT_EQ(error_in("mov.u32 %r1, %nosuch;"), "8:1: '%nosuch' is no register, variable or special register that is known");
   EXPECT_EQ(error_in("fence.proxy.async;"), "8:1: 'fence.proxy.async' is not supported: only the generic proxy is checked");

@@ -5,7 +5,7 @@
 usage: scenarios_test.py <membar-check> <nvcc> <include folder>
 
 Every scenario must end as EXPECTED says. In those of the library's own patterns each instruction with an order other than relaxed is
-made relaxed, one at a time: then something must be found, but for the orders that NOT_NEEDED counts.
+made relaxed, one at a time: then something must be found, but for the orders that NOT_NEEDED counts. With --symmetry the answers are the same.
 """
 
 import pathlib
@@ -64,11 +64,11 @@ NOT_NEEDED = {"publisher": (2, "the source and the server close with release, an
 ORDER = re.compile(r"\b(ld|st|atom|red)\.(acquire|release|acq_rel)\.|\b(fence\.(acquire|release|acq_rel|sc)\.\w+|membar\.\w+);")
 
 
-def run(check, folder, name, ptx, text):
+def run(check, folder, name, ptx, text, *options):
     (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
     scenario = folder / f"{name}.scenario"
     scenario.write_text(re.sub(r"(?m)^source .*$", "source kernel.ptx", text), encoding="utf-8")
-    done = subprocess.run([check, "--quiet", scenario], capture_output=True, text=True)
+    done = subprocess.run([check, "--quiet", *options, scenario], capture_output=True, text=True)
     words = done.stdout.rstrip("\n").split("\t")
     return (words[1] if len(words) > 1 else "no answer"), done.returncode, done.stdout + done.stderr
 
@@ -101,6 +101,9 @@ def main():
             status, code, output = run(check, folder, name, compiled[source], text)
             if status != EXPECTED[name] or code != (0 if status == "verified" else 1):
                 wrong.append(f"{name}: expected {EXPECTED[name]}, exit status {code}: {output}")
+            again = run(check, folder, name, compiled[source], text, "--symmetry")
+            if again[0] != status:
+                wrong.append(f"{name}: with symmetry {again[2]}")
             if name not in WEAKENED:
                 continue
             kernels, without = set(re.findall(r"(?m)^launch (\w+)", text)), []
@@ -108,6 +111,9 @@ def main():
                 mutants += 1
                 status, _, output = run(check, folder, name, ptx, text)
                 print(f"{name}: without the order of '{line}': {status}")
+                again = run(check, folder, name, ptx, text, "--symmetry")
+                if (again[0] == "verified") != (status == "verified"):
+                    wrong.append(f"{name}: without the order of '{line}', with symmetry: {again[2]}")
                 if status not in ("race", "violated", "hang"):
                     without.append(f"{name}: without the order of '{line}': {output}")
             if len(without) != NOT_NEEDED.get(name, (0, ""))[0]:

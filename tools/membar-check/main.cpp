@@ -6,6 +6,7 @@
 
 #include <membar/check/finding_text.hpp>
 #include <membar/check/litmus_program.hpp>
+#include <membar/check/repair.hpp>
 #include <membar/check/scenario.hpp>
 #include <membar/model/litmus_file.hpp>
 
@@ -45,8 +46,15 @@ constexpr std::string_view usage =
     "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
     "  --without-load-buffering\n"
     "                 do not explore it where it is not ruled out; the line then says so\n"
+    "  --symmetry     leave out executions that differ by an exchange of equal threads from others, as far as that is known; "
+    "the\n"
+    "                 line then says so\n"
     "  --random=N     N random executions, not all: for what is too large. What they show has a seed\n"
     "  --seed=S       the seed of the first of them (default 1); --random=1 with the seed of a finding shows it again\n"
+    "  --repair[=N]   of a file that is not verified: the smallest changes of orders, scopes and fences, at most N (default 3, "
+    "at\n"
+    "                 most 6), under which it is. Of one that is: the orders that are stronger than it needs\n"
+    "  --costs=FILE   what orders cost, for --repair: a table of bench/check/order_costs.py (default: that of NVIDIA H200)\n"
     "  --litmus=FILE  write what is found as a litmus test, for membar-litmus\n"
     "  --dot=FILE     write what is found as a graph, for Graphviz\n"
     "  --ptx          show the PTX of every event, not its source line\n"
@@ -59,6 +67,8 @@ struct request {
   check::check_options options{};
   std::string litmus{};  ///< files that what is found is written to; empty: none
   std::string dot{};
+  std::string costs{};       ///< a file; empty: the built-in table
+  std::uint64_t repair = 0;  ///< the most changes; 0: none are looked for
   bool ptx = false;
   bool quiet = false;
 };
@@ -143,6 +153,74 @@ void show(const check::program& p, const check::finding& f, const request& how) 
   }
 }
 
+/// A number of nanoseconds, with its sign.
+std::string nanoseconds(double ns) {
+  char text[32];
+  static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns == 0 ? 0.0 : ns));
+  return text;
+}
+
+/// A change: the source line, and below it what becomes of the instruction.
+void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns, const request& how,
+               source_lines& lines) {
+  using kind = check::code_edit::kind_t;
+  check::instruction fence;
+  fence.code = check::op::fence;
+  check::instruction at = *site.first;
+  at.caller_line = site.one_caller ? at.caller_line : 0;
+  std::cout << "    " << shown(p, site.thread, at, how, lines) << "\n         "
+            << (e.kind == kind::fence_before ? "put before it: " + check::strength_text(fence, e.to)
+                : e.kind == kind::fence_after
+                    ? "put after it: " + check::strength_text(fence, e.to)
+                    : check::opcode_of(*site.first) + " becomes " + check::strength_text(*site.first, e.to))
+            << "   " << nanoseconds(ns) << "\n";
+}
+
+void show_repairs(const check::prepared_scenario& s, const check::repair_options& options, const check::order_costs& costs,
+                  const request& how) {
+  constexpr std::size_t most = 3;  // others of the same size differ in where a fence stands
+  const check::check_property property = s.property();
+  const check::repair_result r = check::repairs_of(s.checked, property, costs, options);
+  const std::vector<check::code_site> sites = check::sites_of(s.checked);
+  source_lines lines;
+  if (r.repairs.empty()) {
+    std::cout << "  no repair: no " << r.tried << " orders, scopes and fences verify it (" << r.explorations << " explorations"
+              << (r.left_out ? ", of which some were cut" : "") << ")\n";
+  }
+  for (std::size_t k = 0; k < r.repairs.size() && k < most; ++k) {
+    const check::repair& one = r.repairs[k];
+    std::cout << "  repair " << k + 1 << " of " << r.repairs.size() << ": " << nanoseconds(one.cost) << " on " << costs.device()
+              << "; verified, " << one.counts.executions << " executions"
+              << (one.only_strong ? "; a race is gone, and only final conditions say what may be read" : "") << "\n";
+    for (std::size_t n = 0; n < one.edits.size(); ++n) {
+      show_edit(s.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n], how, lines);
+    }
+  }
+}
+
+void show_slacks(const check::prepared_scenario& s, const check::repair_options& options, const check::order_costs& costs,
+                 const request& how) {
+  const check::check_property property = s.property();
+  const check::slack_result r = check::slacks_of(s.checked, property, costs, options);
+  const std::vector<check::code_site> sites = check::sites_of(s.checked);
+  source_lines lines;
+  std::cout << "  " << r.alone.size() << " of " << r.orders << " orders are stronger than this scenario needs"
+            << (r.left_out ? "; some explorations were cut" : "") << "\n";
+  for (const check::slack& one : r.alone) {
+    show_edit(s.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved, how, lines);
+  }
+  if (!r.alone.empty()) {
+    const bool all = std::equal(r.alone.begin(), r.alone.end(), r.together.begin(), r.together.end(),
+                                [](const check::slack& x, const check::slack& y) { return x.edit == y.edit; });
+    std::cout << "  each verifies with the others as they are" << (all ? ", and all together do" : "; together:") << "\n";
+    for (std::size_t k = 0; k < r.together.size() && !all; ++k) {
+      const check::slack& one = r.together[k];
+      show_edit(s.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved, how, lines);
+    }
+    std::cout << "  another launch may need what this one does without\n";
+  }
+}
+
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
@@ -195,17 +273,31 @@ int run(const std::string& path, const request& how) {
     std::cout << path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
               << " blocked, " << time << " s";
     if (r.status == check::check_status::verified) {
-      std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "");
+      std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
+                << (how.options.symmetry ? ", equal threads exchanged" : "");
     }
     if (how.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       std::cout << "; seed " << r.seed;
     }
     std::cout << "\n";
+    check::repair_options repair;
+    repair.most_edits = static_cast<int>(how.repair);
+    repair.each = how.options;
+    repair.most_events = how.options.most_events;
+    const auto costs = [&how] {
+      return check::order_costs::read(how.costs.empty() ? std::string(check::h200_order_costs) : read_file(how.costs));
+    };
     if (r.status == check::check_status::verified) {
+      if (how.repair != 0) {
+        show_slacks(prepared, repair, costs(), how);
+      }
       return verified;
     }
     if (!how.quiet) {
       show(prepared.checked, r.found, how);
+    }
+    if (how.repair != 0 && r.status != check::check_status::gave_up) {
+      show_repairs(prepared, repair, costs(), how);
     }
     const std::string name = std::filesystem::path(path).stem().string();
     if (!how.litmus.empty()) {
@@ -253,12 +345,22 @@ int main(int count, char** arguments) {
       if (!number(how.options.seed)) {
         return refuse("--seed needs a number, at least 1");
       }
+    } else if (word == "--repair") {
+      how.repair = 3;
+    } else if (word.rfind("--repair=", 0) == 0) {
+      if (!number(how.repair) || how.repair > 6) {
+        return refuse("--repair needs a number of changes, 1 to 6");
+      }
+    } else if (word.rfind("--costs=", 0) == 0 && word.size() > 8) {
+      how.costs = word.substr(8);
     } else if (word.rfind("--litmus=", 0) == 0 && word.size() > 9) {
       how.litmus = word.substr(9);
     } else if (word.rfind("--dot=", 0) == 0 && word.size() > 6) {
       how.dot = word.substr(6);
     } else if (word == "--without-load-buffering") {
       how.options.load_buffering = false;
+    } else if (word == "--symmetry") {
+      how.options.symmetry = true;
     } else if (word == "--ptx") {
       how.ptx = true;
     } else if (word == "--quiet") {
@@ -274,6 +376,15 @@ int main(int count, char** arguments) {
   }
   if (files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
     return refuse("--litmus and --dot write what is found in one file, and " + std::to_string(files.size()) + " are given");
+  }
+  if (how.options.symmetry && how.options.random_executions != 0) {
+    return refuse("--symmetry leaves out executions of all, and --random does not take all: give one of them");
+  }
+  if (how.repair != 0 && how.options.random_executions != 0) {
+    return refuse("--repair explores all executions, and --random does not: give one of them");
+  }
+  if (!how.costs.empty() && how.repair == 0) {
+    return refuse("--costs says what the changes of --repair cost, and --repair is not given");
   }
   // the worst status counts: an error, then a finding, then what was given up
   int worst = verified;

@@ -224,7 +224,8 @@ class buffered_threads : protected event_builder {
     describe_access(e, model::at(machines_, t), s);
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
-                       (object->constant && e.kind == event_kind::write) || (i.elements > 1 && e.strong);
+                       (object->constant && e.kind == event_kind::write) || (i.elements > 1 && e.strong) ||
+                       (i.non_coherent && !object->constant);
     if (!wrong) {
       e.location = locations_.number_of(e.address, e.bytes);
       order_.resize(static_cast<std::size_t>(locations_.size()));

@@ -73,6 +73,19 @@ struct module_layout {
   return result;
 }
 
+/// Marks the instructions that jumps backward lead to.
+inline void mark_heads(std::vector<instruction>& code) {
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const auto mark = [&](std::int32_t target) {
+      if (target >= 0 && static_cast<std::size_t>(target) <= i) {
+        code[static_cast<std::size_t>(target)].head = true;
+      }
+    };
+    mark(code[i].target);
+    std::for_each(code[i].targets.begin(), code[i].targets.end(), mark);
+  }
+}
+
 namespace detail {
 
 /// Decodes one kernel.
@@ -104,15 +117,7 @@ class kernel_decoder {
     end.code = op::exit;
     end.text = "end of the kernel";
     result_.code.push_back(end);
-    for (std::size_t i = 0; i < result_.code.size(); ++i) {
-      const auto mark = [&](std::int32_t target) {
-        if (target >= 0 && static_cast<std::size_t>(target) <= i) {
-          result_.code[static_cast<std::size_t>(target)].head = true;
-        }
-      };
-      mark(result_.code[i].target);
-      std::for_each(result_.code[i].targets.begin(), result_.code[i].targets.end(), mark);
-    }
+    mark_heads(result_.code);
     return std::move(result_);
   }
 

@@ -116,7 +116,8 @@ class event_builder {
   /// An event of thread `t`, with its clocks, that is part of no graph yet.
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = program_.threads.size();
-    auto* const clocks = static_cast<std::uint16_t*>(arena_.take(2 * width * sizeof(std::uint16_t)));
+    const std::size_t all = (equal_.empty() ? 2 : 3) * width;
+    auto* const clocks = static_cast<std::uint16_t*>(arena_.take(all * sizeof(std::uint16_t)));
     auto* const e = new (arena_.take(sizeof(graph_event))) graph_event;
     const thread_line& line = model::at(g.threads, t);
     e->kind = kind;
@@ -126,10 +127,12 @@ class event_builder {
     e->stamp = g.next_stamp;
     e->base = clocks;
     e->prefix = clocks + width;
-    std::fill(clocks, clocks + 2 * width, std::uint16_t{0});
+    e->past = clocks + all - width;
+    std::fill(clocks, clocks + all, std::uint16_t{0});
     if (e->number > 0) {
       std::copy(line.events.back()->base, line.events.back()->base + width, clocks);
       std::copy(line.events.back()->prefix, line.events.back()->prefix + width, clocks + width);
+      std::copy(line.events.back()->past, line.events.back()->past + width, clocks + all - width);
     } else {
       for (int u = 0; u < count(); ++u) {
         const auto& before = program_.launches_before;
@@ -139,16 +142,45 @@ class event_builder {
             std::find(model::at(before, mine).begin(), model::at(before, mine).end(), model::at(program_.threads, u).launch) !=
                 model::at(before, mine).end()) {
           rules_.join(clocks, theirs.back()->base);
-          rules_.join(clocks + width, theirs.back()->prefix);
+          follow(*e, *theirs.back());
         }
       }
     }
-    clocks[t] = clocks[width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
+    for (std::size_t own = static_cast<std::size_t>(t); own < all; own += width) {
+      clocks[own] = static_cast<std::uint16_t>(e->number + 1);
+    }
     return *e;
   }
 
   [[nodiscard]] static std::uint16_t* base_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.base); }
-  [[nodiscard]] static std::uint16_t* prefix_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.prefix); }
+
+  /// Lets `e` follow another event by reads-from, a meeting or the order of launches.
+  void follow(graph_event& e, const graph_event& other) const noexcept {
+    rules_.join(const_cast<std::uint16_t*>(e.prefix), other.prefix);
+    if (e.past != e.prefix) {
+      rules_.join(const_cast<std::uint16_t*>(e.past), other.past);
+    }
+  }
+
+  /// The first read-modify-write of a thread; null if it had none.
+  [[nodiscard]] static const graph_event* first_update(const graph& g, int t) {
+    for (const graph_event* e : model::at(g.threads, t).events) {
+      if (e->update) {
+        return e;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Whether a thread stands at its first read-modify-write, and an equal one before it has not come to its own. Equal threads
+  /// do them in the order of their numbers: in any execution they can be numbered so, as they come in any order of its events
+  /// along program order and reads-from.
+  [[nodiscard]] bool is_held(const graph& g, int t) const {
+    const thread_state& s = state_of(g, t);
+    return !equal_.empty() && model::at(equal_, t) >= 0 && s.status == thread_status::at_event && s.part == 0 &&
+           is_update(model::at(machines_, t).at(s).code) && first_update(g, t) == nullptr &&
+           first_update(g, model::at(equal_, t)) == nullptr;
+  }
 
   /// Fills in what the instruction that a thread stands at says of its access of memory.
   static void describe_access(graph_event& e, const machine& m, const thread_state& s) {
@@ -182,6 +214,16 @@ class event_builder {
     if (i.elements > 1 && e.strong) {
       report(g, check_status::gave_up, "'" + i.text + "' is a strong access of a vector, which is not supported");
       return false;
+    }
+    if (i.non_coherent && !object->constant) {
+      report(g, check_status::gave_up,
+             "'" + i.text +
+                 "' reads through the non-coherent proxy, which is supported in memory that the scenario calls constant");
+      return false;
+    }
+    if (!equal_.empty() && e.update && e.kind == event_kind::read && model::at(equal_, e.thread) >= 0 &&
+        first_update(g, e.thread) == nullptr) {
+      rules_.join(const_cast<std::uint16_t*>(e.past), first_update(g, model::at(equal_, e.thread))->past);
     }
     e.location = locations_.number_of(e.address, e.bytes);
     return true;
@@ -255,7 +297,7 @@ class event_builder {
       std::uint64_t byte = 0;
       if (latest != nullptr) {
         byte = byte_of(latest->value, static_cast<int>(at - latest->address));
-        rules_.join(prefix_of(e), latest->prefix);
+        follow(e, *latest);
       } else if (!here.initialised) {
         report(g, check_status::uninitialised,
                "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
@@ -312,7 +354,7 @@ class event_builder {
     e.source = source;
     if (source != nullptr) {
       e.value = source->value;
-      rules_.join(prefix_of(e), source->prefix);
+      follow(e, *source);
     } else {
       e.value = locations_[e.location].initial;
       if (!locations_[e.location].initialised) {
@@ -434,6 +476,7 @@ class event_builder {
   event_rules rules_;
   std::vector<machine> machines_;
   meetings meetings_;
+  std::vector<int> equal_{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   check_result result_{};
 
  private:

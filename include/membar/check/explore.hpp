@@ -19,6 +19,7 @@
 #include <membar/check/machine.hpp>
 #include <membar/check/meetings.hpp>
 #include <membar/check/program.hpp>
+#include <membar/check/symmetry.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
@@ -40,7 +41,11 @@ namespace detail {
 class explorer final : private buffering_check {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options)
-      : buffering_check(checked), property_(property), options_(options) {}
+      : buffering_check(checked), property_(property), options_(options) {
+    if (options.symmetry && !at_random()) {
+      equal_ = equals_before(checked);
+    }
+  }
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -138,7 +143,7 @@ class explorer final : private buffering_check {
   // ---- who is next
 
   [[nodiscard]] bool is_ready(const graph& g, int t) {
-    return state_of(g, t).status == thread_status::at_event && may_begin(g, t);
+    return state_of(g, t).status == thread_status::at_event && may_begin(g, t) && !is_held(g, t);
   }
 
   /// The thread that has read for an update and writes next; -1 if there is none.
@@ -327,7 +332,7 @@ class explorer final : private buffering_check {
       bool late = false;
       for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
         const graph_event& w = *model::at(order, i);
-        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->prefix));
+        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->past));
       }
       if (!late) {
         return false;
@@ -403,7 +408,7 @@ class explorer final : private buffering_check {
     const auto& reads = model::at(g.reads, w.location);
     for (int k = 0; k < model::count_of(reads) && !stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, w.prefix)) {
+      if (r.thread == w.thread || precedes(r, w.past)) {
         continue;
       }
       if (r.mixed) {
@@ -419,7 +424,7 @@ class explorer final : private buffering_check {
     keep_.resize(program_.threads.size());
     for (int t = 0; t < count(); ++t) {
       const auto& events = model::at(g.threads, t).events;
-      int n = w.prefix[t];
+      int n = w.past[t];
       while (n < model::count_of(events) && model::at(events, n)->stamp < r.stamp) {
         ++n;
       }
@@ -460,7 +465,7 @@ class explorer final : private buffering_check {
     if ((!writes && e.kind != event_kind::read) || e.mixed) {
       return true;
     }
-    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.prefix)); };
+    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
     const auto& reads = model::at(g.reads, e.location);
     if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
       return false;
@@ -508,13 +513,13 @@ class explorer final : private buffering_check {
       std::vector<const graph_event*> left;
       const std::vector<const graph_event*> arrivals = meetings_.group(g, t, left);
       for (const graph_event* a : arrivals) {
-        rules_.join(prefix_of(e), a->prefix);
+        follow(e, *a);
         if (meetings::orders(model::at(machines_, t).at(s).code)) {
           rules_.join(base_of(e), a->base);
         }
       }
       for (const graph_event* a : left) {
-        rules_.join(prefix_of(e), a->prefix);
+        follow(e, *a);
       }
       seen = meetings_.result(t, s, arrivals, wrong);
     }
@@ -552,7 +557,8 @@ class explorer final : private buffering_check {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
-      stuck = stuck && s.status != thread_status::repeats && (s.status != thread_status::waiting || waits_for_ever(g, t));
+      stuck = stuck && !is_held(g, t) && s.status != thread_status::repeats &&
+              (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
     result_.counts.longest = std::max(result_.counts.longest, longest);
     finish(g, ended, stuck, property_);

@@ -52,6 +52,7 @@ struct graph_event {
   std::uint64_t meeting = 0;              ///< barriers: which one
   const std::uint16_t* base = nullptr;    ///< per thread: how many events precede this one by base causality, itself included
   const std::uint16_t* prefix = nullptr;  ///< the same by program order, reads-from and meetings
+  const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
   std::span<const graph_event* const> heads{};  ///< a write's: the starts of the release patterns that a read of it observes
 };
 

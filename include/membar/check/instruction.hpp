@@ -144,7 +144,8 @@ struct instruction {
   std::uint8_t mode = 0;                           ///< shuffle and vote kinds, shf.clamp, conversions that saturate or round
   bool guard_negated = false;
   bool strong = false;
-  bool head = false;  ///< a jump backward leads here
+  bool non_coherent = false;  ///< a load through the proxy of read-only data
+  bool head = false;          ///< a jump backward leads here
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;
   state_space space = state_space::generic;

@@ -345,9 +345,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   }
   if (name == "ld") {
     i.code = op::load;
-    if (words.take("nc")) {
-      refuse("'" + i.text + "' reads through the non-coherent proxy, which is not supported");
-    }
+    i.non_coherent = words.take("nc");
     const bool is_volatile = words.take("volatile");
     const bool mmio = words.take("mmio");
     i.strong = take_order(words, i.order) || is_volatile || mmio;

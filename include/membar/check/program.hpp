@@ -95,7 +95,8 @@ struct check_options {
   int most_events_of_one = 2'000;                 ///< in one execution
   bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
   std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
-  std::uint64_t random_executions = 0;            ///< if not 0: as many, with seeds from `seed` on, in place of all executions
+  bool symmetry = false;  ///< of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be
+  std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more

@@ -38,13 +38,15 @@ struct scenario {
   struct memory_line {
     named_memory memory;
     std::vector<std::uint64_t> values{};
+    std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
     bool initialised = true;
+    bool constant = false;
     int line = 0;
   };
   struct launch_line {
     std::string kernel;
-    launch_request request{};  ///< without the kernel and its arguments
-    std::vector<std::string> arguments{};
+    launch_request request{};              ///< without the kernel and its arguments
+    std::vector<std::string> arguments{};  ///< a number, memory, or several in braces: the words of a struct
     std::string stream{};
     std::vector<std::string> after{};
     int line = 0;
@@ -93,28 +95,6 @@ class scenario_reader {
  private:
   [[noreturn]] void refuse(const std::string& what) const { throw model::error(line_, 1, what); }
 
-  /// Words between blanks; commas are blanks, and blanks within <> are none.
-  [[nodiscard]] static std::vector<std::string> divided(std::string_view text) {
-    std::vector<std::string> words;
-    std::string word;
-    int depth = 0;
-    for (const char c : text) {
-      depth += c == '<' ? 1 : c == '>' && depth > 0 ? -1 : 0;
-      if (depth == 0 && (c == ' ' || c == '\t' || c == '\r' || c == ',')) {
-        if (!word.empty()) {
-          words.push_back(std::move(word));
-        }
-        word.clear();
-      } else if (c != '\r') {
-        word += c;
-      }
-    }
-    if (!word.empty()) {
-      words.push_back(std::move(word));
-    }
-    return words;
-  }
-
   [[nodiscard]] bool more() const noexcept { return at_ < words_.size(); }
   std::string word(const char* what) {
     if (!more()) {
@@ -147,6 +127,28 @@ class scenario_reader {
   }
 
  public:
+  /// Words between blanks; commas are blanks, and blanks within <> and {} are none.
+  [[nodiscard]] static std::vector<std::string> divided(std::string_view text) {
+    std::vector<std::string> words;
+    std::string word;
+    int depth = 0;
+    for (const char c : text) {
+      depth += c == '<' || c == '{' ? 1 : (c == '>' || c == '}') && depth > 0 ? -1 : 0;
+      if (depth == 0 && (c == ' ' || c == '\t' || c == '\r' || c == ',')) {
+        if (!word.empty()) {
+          words.push_back(std::move(word));
+        }
+        word.clear();
+      } else if (c != '\r') {
+        word += c;
+      }
+    }
+    if (!word.empty()) {
+      words.push_back(std::move(word));
+    }
+    return words;
+  }
+
   /// A number in decimal or hexadecimal digits, perhaps negative.
   [[nodiscard]] static bool number_of(const std::string& w, std::uint64_t& v) {
     const bool negative = !w.empty() && w[0] == '-';
@@ -207,8 +209,14 @@ class scenario_reader {
       }
     }
     if (accept("=")) {
-      while (number_is_next()) {
-        m.values.push_back(number("a value"));
+      while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
+             words_[at_] != "constant") {
+        if (!number_is_next() && bytes_of(m.memory.type) == 8) {
+          m.addresses[m.values.size()] = word("memory");
+          m.values.push_back(0);
+        } else {
+          m.values.push_back(number("a value"));
+        }
       }
       if (m.values.empty() || m.values.size() > m.memory.count) {
         refuse("'" + m.memory.name + "' has " + std::to_string(m.memory.count) + " elements and " +
@@ -218,6 +226,8 @@ class scenario_reader {
     while (more()) {
       if (accept("uninitialised")) {
         m.initialised = false;
+      } else if (accept("constant")) {
+        m.constant = true;
       } else if (accept("device")) {  // where memory lies makes no difference to the model
         static_cast<void>(small("a device", 15));
       } else if (!accept("host")) {
@@ -280,6 +290,60 @@ class scenario_reader {
 /// Reads a scenario. Throws `model::error` with the line.
 [[nodiscard]] inline scenario read_scenario(std::string_view text) { return detail::scenario_reader(text).read(); }
 
+namespace detail {
+
+/// The value of a word: a number, or the address of memory and bytes in it. False if it is neither.
+[[nodiscard]] inline bool value_of(const std::vector<named_memory>& memory, const std::string& text, std::uint64_t& value) {
+  if (scenario_reader::number_of(text, value)) {
+    return true;
+  }
+  const std::size_t plus = text.find('+');
+  std::uint64_t offset = 0;
+  const auto it = std::find_if(memory.begin(), memory.end(), [&](const auto& m) { return m.name == text.substr(0, plus); });
+  if (it == memory.end() || (plus != std::string::npos && !scenario_reader::number_of(text.substr(plus + 1), offset))) {
+    return false;
+  }
+  value = it->address + offset;
+  return true;
+}
+
+/// Puts an argument into the bytes of parameter `k`.
+inline void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text,
+                         const std::vector<named_memory>& memory, int line, std::vector<std::uint8_t>& into) {
+  const std::uint64_t bytes = kernel.parameters[k].bytes;
+  const std::string parameter = "parameter " + std::to_string(k) + " of '" + kernel.name + "'";
+  const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
+  if (bytes > 8 && !braces) {
+    throw model::error(
+        line, 1, parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, as {data 1}");
+  }
+  const std::vector<std::string> words =
+      braces ? scenario_reader::divided(std::string_view(text).substr(1, text.size() - 2)) : std::vector<std::string>{text};
+  if (words.size() * 8 > aligned(bytes, 8)) {
+    throw model::error(line, 1,
+                       parameter + " has " + std::to_string(bytes) + " bytes, and " + std::to_string(words.size()) +
+                           " words of 8 bytes are given");
+  }
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    std::uint64_t value = 0;
+    if (!value_of(memory, words[w], value)) {
+      throw model::error(line, 1, "the argument '" + words[w] + "' is no number and no memory");
+    }
+    const std::uint64_t left = std::min<std::uint64_t>(bytes - 8 * w, 8);
+    const bool negative = words[w][0] == '-';
+    const auto bits = static_cast<unsigned>(8 * left);
+    if (left < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << (bits - 1)) : value >> bits != 0)) {
+      throw model::error(
+          line, 1, "the argument " + words[w] + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
+    }
+    for (unsigned b = 0; b < left; ++b) {
+      into[static_cast<std::size_t>(kernel.parameter_offsets[k]) + 8 * w + b] = static_cast<std::uint8_t>(value >> (8 * b));
+    }
+  }
+}
+
+}  // namespace detail
+
 /// A scenario that is ready to be explored.
 struct prepared_scenario {
   program checked;
@@ -315,7 +379,21 @@ struct prepared_scenario {
     }
     memory.push_back(m.memory);
     memory.back().address =
-        add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial), m.initialised);
+        add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial), m.initialised, m.constant);
+  }
+  for (const scenario::memory_line& m : s.memory) {
+    const auto own = std::find_if(memory.begin(), memory.end(), [&](const auto& other) { return other.name == m.memory.name; });
+    for (const auto& [element, text] : m.addresses) {
+      std::uint64_t value = 0;
+      if (!detail::value_of(memory, text, value)) {
+        throw model::error(m.line, 1, "the value '" + text + "' of '" + m.memory.name + "' is no number and no memory");
+      }
+      for (memory_object& o : result.checked.memory) {
+        for (unsigned b = 0; b < 8 && o.address == own->address; ++b) {
+          o.initial[8 * element + b] = static_cast<std::uint8_t>(value >> (8 * b));
+        }
+      }
+    }
   }
   for (const ptx_variable& v : module.variables) {  // a final condition may name a variable of the module
     if (v.space == state_space::global && layout.globals.count(v.name) != 0 && v.bytes != 0) {
@@ -359,37 +437,7 @@ struct prepared_scenario {
     }
     request.arguments.resize(static_cast<std::size_t>(code->parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
-      const std::uint64_t bytes = code->parameters[k].bytes;
-      std::uint64_t value = 0;
-      const std::string& text = l.arguments[k];
-      if (bytes > 8) {
-        throw model::error(l.line, 1,
-                           "parameter " + std::to_string(k) + " of '" + l.kernel + "' has " + std::to_string(bytes) +
-                               " bytes: only numbers and memory can be given");
-      }
-      if (!detail::scenario_reader::number_of(text, value)) {
-        const std::size_t plus = text.find('+');
-        std::uint64_t offset = 0;
-        const auto it =
-            std::find_if(memory.begin(), memory.end(), [&](const auto& m) { return m.name == text.substr(0, plus); });
-        if (it == memory.end() ||
-            (plus != std::string::npos && !detail::scenario_reader::number_of(text.substr(plus + 1), offset))) {
-          throw model::error(l.line, 1, "the argument '" + text + "' is no number and no memory");
-        }
-        value = it->address + offset;
-      }
-      const bool negative = !text.empty() && text[0] == '-';
-      const auto bits = static_cast<int>(8 * bytes);
-      if (bytes < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << static_cast<unsigned>(bits - 1))
-                                 : value >> static_cast<unsigned>(bits) != 0)) {
-        throw model::error(l.line, 1,
-                           "the argument " + text + " does not fit into the " + std::to_string(bytes) + " bytes of parameter " +
-                               std::to_string(k) + " of '" + l.kernel + "'");
-      }
-      for (unsigned b = 0; b < bytes; ++b) {
-        request.arguments[static_cast<std::size_t>(code->parameter_offsets[k]) + b] =
-            static_cast<std::uint8_t>(value >> (8 * b));
-      }
+      detail::put_argument(*code, k, l.arguments[k], memory, l.line, request.arguments);
     }
     for (const std::string& before : l.after) {
       const auto it = named.find(before);

@@ -119,7 +119,7 @@ namespace membar::inline v0_2::checker {
     shown.blamed = is_blamed;
     shown.event = *e;
     shown.event.source = shown.event.partner = nullptr;
-    shown.event.base = shown.event.prefix = nullptr;
+    shown.event.base = shown.event.prefix = shown.event.past = nullptr;
     shown.event.heads = {};
     if (e->source != nullptr && !e->mixed) {
       shown.source_thread = e->source->thread;

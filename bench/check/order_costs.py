@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the table of costs that `membar-check --costs` reads, from results of fence_cost and atomic_cost.
+
+usage: order_costs.py <fence_cost.json> <atomic_cost.json>
+
+A fence costs what it adds to an empty loop, or to one with a store, whichever is more: one warp, one block. An order of a read-modify-write
+costs what it adds to the relaxed one.
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import results  # noqa: E402
+
+SCOPES = ("block", "device", "system")
+
+
+def table(fences, atomics):
+    def of(file, name):
+        case = file.cases.get(name)
+        if case is None or "ns" not in case.figures:
+            raise results.ResultError(f"{file.path} has no time of '{name}': run the whole bench")
+        return case.figures["ns"]
+
+    lines = [f"device {fences.context.get('gpu', 'unknown')}"]
+    if fences.context.get("gpu") != atomics.context.get("gpu"):
+        raise results.ResultError(f"{fences.path} is of {fences.context.get('gpu')} and {atomics.path} of {atomics.context.get('gpu')}: "
+                                  "give results of one device")
+    for scope in SCOPES:
+        for order in ("acquire", "release", "acq_rel", "seq_cst"):
+            added = max(of(fences, f"fence/{scope}/{order}/{after}/1/membar") - of(fences, f"nothing/{after}/1/membar")
+                        for after in ("idle", "after_store"))
+            lines.append(f"fence {order} {scope} {max(added, 0):.1f}")
+    relaxed = of(atomics, "latency/fetch_add/u32/relaxed/device/membar")
+    for scope in SCOPES:
+        added = of(atomics, f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar") - relaxed
+        lines.append(f"atomic acq_rel {scope} {max(added, 0):.1f}")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__.split("\n\n")[1], file=sys.stderr)
+        return 2
+    try:
+        print(table(results.load(sys.argv[1], "fence_cost"), results.load(sys.argv[2], "atomic_cost")), end="")
+    except results.ResultError as error:
+        print(f"order_costs.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What orders cost on a device: a table in text, which bench/check/order_costs.py writes of measurements.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/error.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+namespace membar::inline v0_2::checker {
+
+/// The table for NVIDIA H200. Source: docs/measurements/h200/fence_cost.json and atomic_cost.json, by bench/check/order_costs.py;
+/// a test compares the two.
+inline constexpr std::string_view h200_order_costs =
+    "device NVIDIA H200\n"
+    "fence acquire block 14.8\n"
+    "fence release block 16.4\n"
+    "fence acq_rel block 16.1\n"
+    "fence seq_cst block 14.7\n"
+    "fence acquire device 14.7\n"
+    "fence release device 245.4\n"
+    "fence acq_rel device 234.9\n"
+    "fence seq_cst device 233.4\n"
+    "fence acquire system 14.8\n"
+    "fence release system 545.3\n"
+    "fence acq_rel system 533.9\n"
+    "fence seq_cst system 530.1\n"
+    "atomic acq_rel block 6.7\n"
+    "atomic acq_rel device 201.4\n"
+    "atomic acq_rel system 593.2\n";
+
+/// Nanoseconds that an order adds to its instruction.
+class order_costs {
+ public:
+  /// Reads a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS" and "device NAME", with comments after '#'. Throws
+  /// `model::error` with the line. A stronger order or a wider scope never costs less than a weaker one: measured differences
+  /// below that are noise.
+  [[nodiscard]] static order_costs read(std::string_view text) {
+    order_costs result;
+    std::istringstream lines{std::string(text)};
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      std::istringstream words(line.substr(0, line.find('#')));
+      std::string kind;
+      if (words >> kind) {
+        result.read_line(kind, words, number);
+      }
+    }
+    result.complete();
+    return result;
+  }
+
+  /// Of a fence.
+  [[nodiscard]] double fence(memory_order order, thread_scope scope) const { return at(fences_, order, scope); }
+  /// Of the order of a load or a store, which is at most that of a fence.
+  [[nodiscard]] double access(memory_order order, thread_scope scope) const {
+    return order == memory_order::relaxed ? 0 : at(fences_, order, scope);
+  }
+  /// Of the order of a read-modify-write.
+  [[nodiscard]] double atomic(memory_order order, thread_scope scope) const {
+    return order == memory_order::relaxed ? 0 : at(atomics_, order, scope);
+  }
+  [[nodiscard]] const std::string& device() const noexcept { return device_; }
+
+ private:
+  static constexpr std::size_t orders = 4;  ///< acquire, release, acq_rel, seq_cst
+  static constexpr std::size_t scopes = 4;  ///< block, cluster, device, system
+  static constexpr std::array<std::string_view, orders> order_names{"acquire", "release", "acq_rel", "seq_cst"};
+  static constexpr std::array<std::string_view, scopes> scope_names{"block", "cluster", "device", "system"};
+  using table = std::array<std::array<double, scopes>, orders>;
+
+  order_costs() {
+    for (auto* t : {&fences_, &atomics_}) {
+      for (auto& row : *t) {
+        row.fill(-1);
+      }
+    }
+  }
+
+  [[nodiscard]] static std::size_t row(memory_order order) noexcept {
+    return order == memory_order::acquire ? 0 : order == memory_order::release ? 1 : order == memory_order::acq_rel ? 2 : 3;
+  }
+  [[nodiscard]] static std::size_t column(thread_scope scope) noexcept {
+    return scope == thread_scope::block ? 0 : scope == thread_scope::cluster ? 1 : scope == thread_scope::device ? 2 : 3;
+  }
+  [[nodiscard]] static double at(const table& t, memory_order order, thread_scope scope) noexcept {
+    return t[row(order)][column(scope)];
+  }
+
+  void read_line(const std::string& kind, std::istringstream& words, int number) {
+    if (kind == "device") {
+      std::getline(words >> std::ws, device_);
+      return;
+    }
+    if (kind != "fence" && kind != "atomic") {
+      throw model::error(number, 1, "'" + kind + "' is no line of a table of costs: expected device, fence or atomic");
+    }
+    std::string order;
+    std::string scope;
+    std::string figure;
+    std::string more;
+    words >> order >> scope >> figure >> more;
+    const auto o = std::find(order_names.begin(), order_names.end(), order);
+    const auto s = std::find(scope_names.begin(), scope_names.end(), scope);
+    if (o == order_names.end()) {
+      throw model::error(number, 1, "'" + order + "' is no order: expected acquire, release, acq_rel or seq_cst");
+    }
+    if (s == scope_names.end()) {
+      throw model::error(number, 1, "'" + scope + "' is no scope: expected block, cluster, device or system");
+    }
+    char* end = nullptr;
+    const double ns = std::strtod(figure.c_str(), &end);
+    if (figure.empty() || *end != '\0' || !std::isfinite(ns) || ns < 0 || ns > 1e9 || !more.empty()) {
+      throw model::error(number, 1,
+                         "'" + figure + (more.empty() ? "" : " " + more) + "' is no cost: expected 0 to 1e9 nanoseconds");
+    }
+    double& cell =
+        (kind == "fence"
+             ? fences_
+             : atomics_)[static_cast<std::size_t>(o - order_names.begin())][static_cast<std::size_t>(s - scope_names.begin())];
+    if (cell >= 0) {
+      throw model::error(number, 1, "the cost of '" + kind + " " + order + " " + scope + "' is there already");
+    }
+    cell = ns;
+  }
+
+  void complete() {
+    for (std::size_t o = 0; o < orders; ++o) {
+      for (const std::size_t s : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
+        if (fences_[o][s] < 0) {
+          throw model::error("the table of costs lacks a fence of order " + std::string(order_names[o]) + " and scope " +
+                             std::string(scope_names[s]) + ": bench/check/order_costs.py writes a whole one");
+        }
+      }
+    }
+    for (std::size_t o = 0; o < orders; ++o) {
+      for (std::size_t s = 0; s < scopes; ++s) {
+        if (atomics_[o][s] < 0) {  // one order costs no more than both, and no more than its fence
+          const double both = atomics_[2][s];
+          atomics_[o][s] = both < 0 ? fences_[o][s] : o == 2 ? both : fences_[o][s] < 0 ? both : std::min(both, fences_[o][s]);
+        }
+      }
+    }
+    for (auto* t : {&fences_, &atomics_}) {
+      for (auto& r : *t) {
+        r[1] = r[1] < 0 ? r[2] : r[1];
+        for (std::size_t s = 1; s < scopes; ++s) {
+          r[s] = std::max(r[s], r[s - 1]);
+        }
+      }
+      for (std::size_t s = 0; s < scopes; ++s) {
+        (*t)[2][s] = std::max({(*t)[0][s], (*t)[1][s], (*t)[2][s]});
+        (*t)[3][s] = std::max((*t)[2][s], (*t)[3][s]);
+      }
+    }
+  }
+
+  table fences_{};
+  table atomics_{};
+  std::string device_ = "an unnamed device";
+};
+
+}  // namespace membar::inline v0_2::checker

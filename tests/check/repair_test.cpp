@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Repairs are the smallest and weakest changes that verify, and orders are called too strong only where the program verifies
+// without them.
+#include <tests/check/ptx_programs.hpp>
+
+#include <membar/check/repair.hpp>
+#include <membar/model/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace repair_test {
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+using kind = check::code_edit::kind_t;
+
+const check::order_costs& costs() {
+  static const check::order_costs table = check::order_costs::read(check::h200_order_costs);
+  return table;
+}
+
+/// The changes of a repair, each as "before st.global.u32: fence.sc.gpu", sorted.
+std::vector<std::string> words(const check::program& p, const std::vector<check::code_edit>& edits) {
+  const std::vector<check::code_site> sites = check::sites_of(p);
+  std::vector<std::string> result;
+  check::instruction fence;
+  fence.code = check::op::fence;
+  for (const check::code_edit& e : edits) {
+    const check::instruction& i = *sites[static_cast<std::size_t>(e.site)].first;
+    const std::string place = e.kind == kind::fence_before ? "before " : e.kind == kind::fence_after ? "after " : "";
+    result.push_back(place + check::opcode_of(i) + ": " + check::strength_text(e.kind == kind::own ? i : fence, e.to));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+check::repair_result repairs(const ptx_program& p, const check::check_property& property = {}) {
+  return check::repairs_of(p.get(), property, costs());
+}
+
+bool has(const check::program& p, const check::repair_result& r, const std::vector<std::string>& edits) {
+  return std::any_of(r.repairs.begin(), r.repairs.end(), [&](const auto& one) { return words(p, one.edits) == edits; });
+}
+
+std::string wait_for(const std::string& how, const std::string& variable) {
+  return "W: ld." + how + ".global.u32 %r0, [" + variable + "]; setp.eq.u32 %p0, %r0, 0; @%p0 bra W;";
+}
+
+ptx_program volatile_flag() {
+  return ptx_program({"st.global.u32 [x], 7; st.volatile.global.u32 [y], 1;",
+                      wait_for("volatile", "y") + "ld.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
+}
+
+TEST(check_repairs, message_passing_by_volatile_with_a_release_and_an_acquire_of_the_device) {
+  const ptx_program p = volatile_flag();
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 2);
+  EXPECT_EQ(words(p.get(), r.repairs.front().edits),
+            (std::vector<std::string>{"ld.volatile.global.u32: ld.acquire.gpu", "st.volatile.global.u32: st.release.gpu"}));
+  EXPECT_TRUE(
+      has(p.get(), r, {"after ld.volatile.global.u32: fence.acquire.gpu", "before st.volatile.global.u32: fence.release.gpu"}));
+  EXPECT_DOUBLE_EQ(r.repairs.front().cost, 14.8 + 245.4);
+  EXPECT_EQ(r.repairs.front().counts.executions, 1U);
+  EXPECT_FALSE(r.repairs.front().only_strong);
+  EXPECT_FALSE(r.left_out);
+}
+
+TEST(check_repairs, verify_and_nothing_weaker_does) {
+  const ptx_program p = volatile_flag();
+  const check::repair_result r = repairs(p);
+  const std::vector<check::code_site> sites = check::sites_of(p.get());
+  check::edited_program edited(p.get());
+  ASSERT_GE(r.repairs.size(), 4U);
+  for (const check::repair& one : r.repairs) {
+    edited.apply(sites, one.edits);
+    EXPECT_EQ(check::explore(edited.get()).status, check_status::verified);
+    for (std::size_t k = 0; k < one.edits.size(); ++k) {
+      std::vector<check::code_edit> weaker = one.edits;
+      weaker[k].to.scope = membar::thread_scope::block;
+      edited.apply(sites, weaker);
+      EXPECT_EQ(check::explore(edited.get()).status, check_status::race);
+      weaker.erase(weaker.begin() + static_cast<std::ptrdiff_t>(k));
+      edited.apply(sites, weaker);
+      EXPECT_EQ(check::explore(edited.get()).status, check_status::race);
+    }
+  }
+  edited.apply(sites, {});
+  EXPECT_EQ(check::explore(edited.get()).status, check_status::race) << "without changes the program is what it was";
+}
+
+TEST(check_repairs, change_one_order_where_one_is_wrong) {
+  const ptx_program p(
+      {"st.global.u32 [x], 7; st.release.gpu.global.u32 [y], 1;", wait_for("acquire.cta", "y") + "ld.global.u32 %r1, [x];"});
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 1);
+  EXPECT_EQ(words(p.get(), r.repairs.front().edits), (std::vector<std::string>{"ld.acquire.cta.global.u32: ld.acquire.gpu"}));
+}
+
+TEST(check_repairs, store_buffering_with_two_sequential_fences_alone) {
+  const auto side = [](const std::string& mine, const std::string& other, const std::string& to) {
+    return "st.relaxed.gpu.global.u32 [" + mine + "], 1; ld.relaxed.gpu.global.u32 %r0, [" + other +
+           "]; mov.u64 %rd0, wide; add.u64 %rd0, %rd0, " + to + "; add.u32 %r0, %r0, 1; st.global.u32 [%rd0], %r0;";
+  };
+  ptx_program p({side("x", "y", "0"), side("y", "x", "4")});
+  const check::repair_result r = repairs(p, [&](const check::final_memory& end) {
+    const bool both_read_zero = end.value(p.address("wide"), 4) == 1 && end.value(p.address("wide") + 4, 4) == 1;
+    return both_read_zero ? std::string("both read 0") : std::string();
+  });
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 2);
+  for (const check::repair& one : r.repairs) {
+    EXPECT_EQ(words(p.get(), one.edits), (std::vector<std::string>{"before ld.relaxed.gpu.global.u32: fence.sc.gpu",
+                                                                   "before ld.relaxed.gpu.global.u32: fence.sc.gpu"}));
+  }
+}
+
+TEST(check_repairs, that_only_make_an_access_strong_say_so) {
+  const ptx_program p({"st.global.u32 [x], 7;", "ld.relaxed.gpu.global.u32 %r0, [x];"});
+  const check::repair_result r = repairs(p);
+  ASSERT_EQ(r.repairs.size(), 1U);
+  EXPECT_EQ(words(p.get(), r.repairs[0].edits), (std::vector<std::string>{"st.global.u32: st.relaxed.gpu"}));
+  EXPECT_TRUE(r.repairs[0].only_strong);
+  EXPECT_DOUBLE_EQ(r.repairs[0].cost, 0);
+}
+
+TEST(check_repairs, are_none_where_orders_are_not_what_is_wrong) {
+  const check::repair_result r = repairs(ptx_program({wait_for("acquire.gpu", "y")}));
+  EXPECT_TRUE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 3);
+  EXPECT_FALSE(r.left_out);
+}
+
+TEST(check_repairs, that_were_not_all_tried_are_left_out) {
+  check::repair_options options;
+  options.most_explorations = 2;
+  const check::repair_result r = check::repairs_of(volatile_flag().get(), {}, costs(), options);
+  EXPECT_TRUE(r.left_out);
+  EXPECT_EQ(r.tried, 0);
+}
+
+TEST(check_repairs, leave_program_order_as_it_is) {
+  // a fence before a loop's head is in the loop, and one with its predicate runs when the access does
+  ptx_program p(
+      {"mov.u32 %r1, 2; L: @%p1 ld.relaxed.gpu.global.u32 %r0, [x]; add.u32 %r1, %r1, -1; setp.ne.u32 %p0, %r1, 0; @%p0 bra "
+       "L;"});
+  const std::vector<check::code_site> sites = check::sites_of(p.get());
+  ASSERT_EQ(sites.size(), 1U);
+  check::edited_program edited(p.get());
+  const check::strength fence{true, membar::memory_order::seq_cst, membar::thread_scope::device};
+  edited.apply(sites, {{0, kind::fence_before, fence}, {0, kind::fence_after, fence}});
+  const auto& code = edited.get().kernels[0]->code;
+  const auto at = static_cast<std::size_t>(sites[0].places[0].second);
+  ASSERT_EQ(code[at].code, check::op::fence);
+  EXPECT_TRUE(code[at].head);
+  EXPECT_FALSE(code[at + 1].head);
+  EXPECT_EQ(code[at + 1].code, check::op::load);
+  EXPECT_EQ(code[at + 2].code, check::op::fence);
+  EXPECT_EQ(code[at].guard, code[at + 1].guard);
+  EXPECT_TRUE(std::any_of(code.begin(), code.end(), [&](const auto& i) { return i.target == static_cast<int>(at); }));
+  for (int pc = 0; pc < 3; ++pc) {
+    EXPECT_EQ(edited.origin(0, static_cast<int>(at) + pc).second, static_cast<int>(at));
+  }
+}
+
+// ---- orders that are stronger than needed
+
+TEST(check_slack, is_said_of_orders_and_scopes_and_not_of_those_that_are_needed) {
+  const ptx_program p({"st.global.u32 [x], 7; fence.sc.sys; st.relaxed.gpu.global.u32 [y], 1;",
+                       wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x]; fence.acq_rel.gpu; st.global.u32 [z], %r1;"});
+  const check::slack_result r = check::slacks_of(p.get(), {}, costs());
+  EXPECT_EQ(r.orders, 3);
+  ASSERT_EQ(r.alone.size(), 2U);
+  EXPECT_EQ(words(p.get(), {r.alone[0].edit}), (std::vector<std::string>{"fence.sc.sys: fence.release.gpu"}));
+  EXPECT_DOUBLE_EQ(r.alone[0].saved, 545.3 - 245.4);
+  EXPECT_EQ(words(p.get(), {r.alone[1].edit}), (std::vector<std::string>{"fence.acq_rel.gpu: no fence"}));
+  EXPECT_EQ(r.together.size(), 2U);
+}
+
+TEST(check_slack, of_one_of_two_is_not_that_of_both) {
+  const ptx_program p({"st.global.u32 [x], 7; fence.release.gpu; st.release.gpu.global.u32 [y], 1;",
+                       wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x];"});
+  const check::slack_result r = check::slacks_of(p.get(), {}, costs());
+  EXPECT_EQ(r.alone.size(), 2U);
+  EXPECT_EQ(words(p.get(), {r.alone[0].edit, r.alone[1].edit}),
+            (std::vector<std::string>{"fence.release.gpu: no fence", "st.release.gpu.global.u32: st.relaxed.gpu"}));
+  ASSERT_EQ(r.together.size(), 1U);
+  EXPECT_EQ(words(p.get(), {r.together[0].edit}), (std::vector<std::string>{"fence.release.gpu: no fence"}));
+}
+
+// ---- the table of costs
+
+std::string error_of(const std::string& table) {
+  try {
+    static_cast<void>(check::order_costs::read(table));
+  } catch (const membar::model::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(check_costs, are_read_with_their_errors) {
+  const std::string whole(check::h200_order_costs);
+  EXPECT_EQ(costs().device(), "NVIDIA H200");
+  EXPECT_NE(error_of("fence sc device 1\n").find("1:1: 'sc' is no order"), std::string::npos);
+  EXPECT_NE(error_of("# none\nfence seq_cst gpu 1\n").find("2:1: 'gpu' is no scope"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device -1\n").find("'-1' is no cost: expected 0 to 1e9"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device 1 2\n").find("'1 2' is no cost"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device nan\n").find("'nan' is no cost"), std::string::npos);
+  EXPECT_NE(error_of("load acquire device 1\n").find("'load' is no line"), std::string::npos);
+  EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is there already"), std::string::npos);
+  EXPECT_NE(error_of("device X\n").find("lacks a fence of order acquire and scope block"), std::string::npos);
+}
+
+TEST(check_costs, never_grow_when_an_order_becomes_weaker) {
+  using membar::memory_order;
+  using membar::thread_scope;
+  const auto orders = {memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst};
+  const auto scopes = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
+  for (const auto weak : orders) {
+    for (const auto strong : orders) {
+      for (const auto narrow : scopes) {
+        for (const auto wide : scopes) {
+          if (check::no_stronger({true, weak, narrow}, {true, strong, wide})) {
+            EXPECT_LE(costs().fence(weak, narrow), costs().fence(strong, wide));
+            EXPECT_LE(costs().atomic(weak, narrow), costs().atomic(strong, wide));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_DOUBLE_EQ(costs().atomic(memory_order::acquire, thread_scope::device), 14.7) << "no more than its fence";
+  EXPECT_DOUBLE_EQ(costs().atomic(memory_order::release, thread_scope::device), 201.4) << "no more than acq_rel";
+  EXPECT_DOUBLE_EQ(costs().access(memory_order::relaxed, thread_scope::system), 0);
+}
+
+}  // namespace
+}  // namespace repair_test
