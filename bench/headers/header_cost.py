@@ -28,10 +28,15 @@ def main():
     parser.add_argument("--architecture", default="sm_90", help="what nvcc compiles for (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=7, help="compilations per header (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a header is over its budget")
+    parser.add_argument("--commits", nargs="+", metavar="COMMIT", default=[],
+                        help="measure the headers of these commits of the repository in turn, and print a table; give headers after --")
     parser.add_argument("header", nargs="*", help="headers as in #include <membar/...> (default: every public one)")
     arguments = parser.parse_args()
     if arguments.repetitions < 1:
         parser.error("--repetitions counts from 1")
+
+    if arguments.commits:
+        return by_commit(arguments)
 
     root = arguments.include / "membar"
     every = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.suffix in BUDGET)
@@ -49,7 +54,7 @@ def main():
     if arguments.nvcc:
         commands[".cuh"] = [arguments.nvcc, "-std=c++20", "-ptx", f"-arch={arguments.architecture}", "-o", "/dev/null",
                             f"-I{arguments.include}"]
-        toolkit = pathlib.Path(arguments.nvcc).resolve().parents[2] / "include"
+        toolkit = pathlib.Path(arguments.nvcc).resolve().parents[1] / "include"
         commands[".hpp"].append(f"-isystem{toolkit}")
 
     needs_reference = any(header in ATOMIC for header in headers)
@@ -73,6 +78,40 @@ def main():
     return 1 if over and arguments.check else 0
 
 
+def by_commit(arguments):
+    """A table of headers, with a column for each commit; all commits are measured in turn, so that the machine is the same to them."""
+    if not arguments.header:
+        sys.exit("--commits needs the headers to measure: give them after --, as in `--commits main~9 main -- fence.cuh`")
+    repository = arguments.include.resolve().parent
+    with tempfile.TemporaryDirectory() as folder:
+        units, commands = {}, {}
+        for commit in arguments.commits:
+            target = pathlib.Path(folder) / str(len(commands))
+            target.mkdir()
+            tree = subprocess.run(["git", "-C", repository, "archive", commit, "include"], capture_output=True, check=False)
+            if tree.returncode != 0:
+                sys.exit(f"git has no headers of {commit}: {tree.stderr.decode().strip()}")
+            subprocess.run(["tar", "-x", "-C", target], input=tree.stdout, check=True)
+            include = target / "include"
+            host = [arguments.cxx, "-std=c++20", "-fsyntax-only", f"-I{include}"]
+            if arguments.nvcc:
+                host.append(f"-isystem{pathlib.Path(arguments.nvcc).resolve().parents[1] / 'include'}")
+                commands[commit, ".cuh"] = [arguments.nvcc, "-std=c++20", "-ptx", f"-arch={arguments.architecture}", "-o", "/dev/null", f"-I{include}"]
+            commands[commit, ".hpp"] = host
+            for header in arguments.header:
+                suffix = pathlib.PurePath(header).suffix
+                if (include / "membar" / header).exists() and (commit, suffix) in commands:
+                    units[commit, f"empty {suffix}"] = ((commit, suffix), "")
+                    units[commit, header] = ((commit, suffix), f"#include <membar/{header}>\n")
+        best = measure(units, commands, pathlib.Path(folder), arguments.repetitions)
+    print(f"| header | {' | '.join(arguments.commits)} |\n|---|{'---|' * len(arguments.commits)}")
+    for header in arguments.header:
+        empty = f"empty {pathlib.PurePath(header).suffix}"
+        costs = [f"{best[commit, header] - best[commit, empty]:.3f}" if (commit, header) in best else "none" for commit in arguments.commits]
+        print(f"| {header} | {' | '.join(costs)} |")
+    return 0
+
+
 def processor_seconds():
     """Of all processes that this one has waited for, and theirs."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -83,7 +122,7 @@ def measure(units, commands, folder, repetitions):
     best = {}
     for _ in range(repetitions):
         for number, (name, (suffix, text)) in enumerate(units.items()):
-            source = folder / f"{number}{'.cpp' if suffix == '.hpp' else '.cu'}"
+            source = folder / f"{number}{'.cpp' if '.hpp' in suffix else '.cu'}"
             source.write_text(text)
             start = processor_seconds()
             done = subprocess.run([*commands[suffix], source], capture_output=True, text=True, check=False)

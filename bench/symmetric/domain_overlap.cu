@@ -5,6 +5,7 @@
 /// A time is that of one kernel of the chain.
 #include "peer_world.cuh"
 
+#include <membar/atomic.cuh>
 #include <membar/load_store.cuh>
 #include <membar/sync_domain.hpp>
 

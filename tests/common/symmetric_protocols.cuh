@@ -4,6 +4,7 @@
 /// lost or older than their signal.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/heap.hpp>

@@ -4,6 +4,7 @@
 /// signal, counters count, barriers hold, and every wait ends. On two or four GPUs, and on one GPU that is several PEs.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/recoverable.cuh>

@@ -11,6 +11,7 @@ Exit status: 0 if it starts and says what it should, 1 if not. The first line sa
 """
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,67 @@ def other_cccl(folder):
     return next(folder.glob("**/cuda/std/atomic")).parents[2]
 
 
+def linking_toolkit(nvcc, folder):
+    """An nvcc whose linker finds libnvvm: its own, or a copy in a folder of links where the package has the library elsewhere."""
+    toolkit = nvcc.resolve().parents[1]
+    if (toolkit / "nvvm" / "lib64" / "libnvvm.so").exists():
+        return nvcc
+    library = next(iter(sorted(toolkit.glob("lib*/libnvvm.so*"))), None)
+    if library is None:
+        print(f"SKIPPED: {toolkit} has no libnvvm, which nvlink loads to optimize")
+        sys.exit(0)
+    for part in toolkit.iterdir():
+        if part.name not in ("bin", "nvvm"):
+            (folder / part.name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / part.name).symlink_to(part)
+    for part in ("bin", "nvvm"):
+        (folder / part).mkdir()
+        for each in (toolkit / part).iterdir():
+            if each.name in ("nvcc", "nvcc.profile"):  # nvcc looks beside what its name resolves to
+                shutil.copy(each, folder / part / each.name)
+            else:
+                (folder / part / each.name).symlink_to(each)
+    (folder / "nvvm" / "lib64").mkdir()
+    (folder / "nvvm" / "lib64" / "libnvvm.so").symlink_to(library)
+    return folder / "bin" / "nvcc"
+
+
+def kernels(machine_code):
+    """The instructions of each kernel, of what cuobjdump -sass prints."""
+    found = {}
+    for line in machine_code.splitlines():
+        name = re.match(r"\s*Function : (\w+)", line)
+        if name:
+            instructions = found.setdefault(name[1], [])
+        elif found and (instruction := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+([^;]+?)\s*;", line)):
+            instructions.append(instruction[1])
+    return found
+
+
+# What the optimizer that sees all units must leave, in this order: of `work_`, a release before the first addition, a sequentially
+# consistent fence of the system, and the lock's acquire; of `share_`, the signal's release at system scope.
+ORDERS = {
+    "work_": [r"\bMEMBAR\.(ALL|SC)\.GPU", r"\b(REDG?|ATOMG?)\.E\.ADD\S*\.STRONG\.GPU", r"\bMEMBAR\.SC\.SYS", r"\bSTRONG\.GPU"],
+    "share_": [r"\bMEMBAR\.(ALL|SC)\.SYS", r"\bST\S*\.STRONG\.SYS"],
+}
+
+
+def after_link_time_optimization(tools, program):
+    """Refuses machine code that lacks a fence or an order: nothing runs here, so its text is the proof."""
+    if shutil.which("cuobjdump", path=tools) is None and shutil.which("cuobjdump") is None:
+        print("the machine code is not looked at: there is no cuobjdump")
+        return
+    dump = shutil.which("cuobjdump", path=tools) or shutil.which("cuobjdump")
+    found = kernels(run(dump, "-sass", program))
+    for part in "ab":
+        for kernel, orders in ORDERS.items():
+            instructions = iter(found.get(f"{kernel}{part}", []))
+            for order in orders:
+                if not any(re.search(order, instruction) for instruction in instructions):
+                    text = "\n".join(found.get(f"{kernel}{part}", []))
+                    sys.exit(f"FAILED: the linked kernel {kernel}{part} has no {order} where it should be:\n{text}")
+
+
 def main():
     way, repository, folder, nvcc, *options = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), *sys.argv[4:]
     compile_with, link_with = WAYS[way]
@@ -78,14 +140,7 @@ def main():
     elif way == "two_cccl":
         includes["b"] = [f"-I{other_cccl(folder / 'cccl')}", *includes["a"]]
     elif way == "dlto":
-        # Some packages of the toolkit lack what nvlink loads for this.
-        (folder / "empty.cu").write_text("int main() {}\n")
-        run(nvcc, *compile_with, "-c", folder / "empty.cu", "-o", folder / "empty.o")
-        done = subprocess.run([nvcc, *link_with, folder / "empty.o", "-o", folder / "empty"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, check=False)
-        if done.returncode != 0:
-            print(f"SKIPPED: this toolkit cannot optimize an empty program at link time: {done.stdout}")
-            return
+        nvcc = linking_toolkit(pathlib.Path(nvcc), folder / "toolkit")
     objects = []
     for part in "ab":
         objects.append(folder / f"{part}.o")
@@ -94,6 +149,8 @@ def main():
     linked = ["-arch=sm_90"] if way != "dlto" else []
     run(nvcc, "-std=c++20", *linked, f"-DVERSIONS={2 if way == 'two_versions' else 1}", *(["-DWITHOUT_EXCEPTIONS"] if way == "no_exceptions" else []),
         *link_with, here / "main.cpp", *objects, "-o", folder / "program")
+    if way == "dlto":
+        after_link_time_optimization(pathlib.Path(nvcc).parent, folder / "program")
     print(run(folder / "program"))
 
 
