@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import results  # noqa: E402
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 360, 70, 160, 30, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 680, 360, 70, 190, 30, 50
 THREADS = (2, 3, 4, 5, 6)
 COLOURS = {1: "#1f77b4", 2: "#d62728", 3: "#2ca02c"}
 
@@ -59,9 +59,9 @@ def picture(lines):
             if executions > 1:
                 out.append(f'<text x="{x + 5:.1f}" y="{y - 5:.1f}" font-size="9" fill="{colour}">{executions:,}</text>')
         y = TOP + 14 + 20 * number
-        out.append(f'<line x1="{WIDTH - RIGHT + 12}" y1="{y}" x2="{WIDTH - RIGHT + 36}" y2="{y}" stroke="{colour}" stroke-width="2"{dash}/>')
+        out.append(f'<line x1="{WIDTH - RIGHT + 32}" y1="{y}" x2="{WIDTH - RIGHT + 56}" y2="{y}" stroke="{colour}" stroke-width="2"{dash}/>')
         label = f"{rounds} round{'s' if rounds > 1 else ''}" + (", symmetry" if symmetry else "")
-        out.append(f'<text x="{WIDTH - RIGHT + 42}" y="{y + 4}">{label}</text>')
+        out.append(f'<text x="{WIDTH - RIGHT + 62}" y="{y + 4}">{label}</text>')
     return "\n".join(out) + "\n</svg>\n"
 
 
