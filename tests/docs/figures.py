@@ -31,10 +31,9 @@ LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants",
-             "fence_interference", "litmus_cost", "litmus_rate", "publisher", "sync_patterns", "zero_copy"),
-    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth",
-                "put_signal_latency", "put_signal_latency.second_host"),
+    "h200": ("cache_hint_stream", "conformance_mutants",
+             "fence_interference", "litmus_cost", "litmus_rate", "sync_patterns", "zero_copy"),
+    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth", "put_signal_latency"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),
     "model": ("model_throughput",),
@@ -104,7 +103,7 @@ def litmus_costs(results):
 
 
 def questions(results):
-    tests = [t for t in results.read("h200/conformance")["tests"] if t["instances"]]
+    tests = [t for part in ("conformance", "conformance_rest") for t in results.read(f"h200/{part}")["tests"] if t["instances"]]
 
     def chosen(role, place, words="", without=()):
         return [t for t in tests if t["role"] == role and t["test"].rsplit("@", 1)[1].startswith(place) and re.search(words, t["test"])
@@ -124,7 +123,7 @@ def questions(results):
         rates = {name: max((t["weak"] / t["instances"] for t in found if shape(t) == name), default=0) for name in shapes}
         return ", ".join(f"{name} {part(value)}" for name, value in rates.items())
 
-    not_order = ("Atomicity", "Atomicity.final", "Torn", "CoRR", "Proxy")
+    not_order = ("Atomicity", "Atomicity.final", "Torn", "CoRR", "Proxy", "Reuse")
     block = chosen("control", "one_block", without=not_order)
     proxy = chosen("control", "one_block", "^Proxy")
     cluster = chosen("control", "one_cluster", "relaxed.cluster")
