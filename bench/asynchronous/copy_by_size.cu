@@ -398,9 +398,7 @@ bench::description bench::describe() {
   return {.question = "What does it take to bring a tile into shared memory, by its size?",
           .add_cases =
               [](suite& cases) {
-                if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 9) {
-                  cases.waive("bulk copies need compute capability 9.0");
-                }
+                cases.need_compute_capability(9, "bulk copies");
                 std::vector<bench::comparison> all = latency_comparisons();
                 for (bench::comparison& each : bandwidth_comparisons()) {
                   all.push_back(std::move(each));

@@ -151,9 +151,7 @@ bench::description bench::describe() {
   return {.question = "What does a kernel cost in a chain, with and without programmatic dependent launch?",
           .add_cases =
               [](suite& cases) {
-                if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 9) {
-                  cases.waive("programmatic dependent launch needs compute capability 9.0");
-                }
+                cases.need_compute_capability(9, "dependent launches");
                 add(cases, comparisons(), {.launch_ns = 1e6, .pairs = 11, .most_ns = 1e8});
               },
           .repetitions = 0};

@@ -311,9 +311,7 @@ bench::description bench::describe() {
   return {.question = "What does a barrier cost, by who meets at it?",
           .add_cases =
               [](suite& cases) {
-                if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 9) {
-                  cases.waive("clusters need compute capability 9.0");
-                }
+                cases.need_compute_capability(9, "clusters");
                 add(cases, comparisons(), {.launch_ns = 3e5, .pairs = 11, .most_ns = 5e7});
               },
           .repetitions = 0};

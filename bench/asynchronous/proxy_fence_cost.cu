@@ -140,9 +140,7 @@ bench::description bench::describe() {
   return {.question = "What does a proxy fence cost, alone and beside traffic?",
           .add_cases =
               [](suite& cases) {
-                if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 9) {
-                  cases.waive("the async proxy needs compute capability 9.0");
-                }
+                cases.need_compute_capability(9, "fences of the async proxy");
                 add(cases, comparisons(), {.launch_ns = 2e5, .pairs = 11, .most_ns = 3e7});
               },
           .repetitions = 0};

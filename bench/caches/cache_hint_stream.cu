@@ -116,9 +116,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
 }
 
 void add_cases(bench::suite& cases) {
-  if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 8) {
-    cases.waive("cache policies need compute capability 8.0");
-  }
+  cases.need_compute_capability(8, "cache policies");
   const bench::made_once<fixture> shared(cases.device());
   add_arm<plain>(cases, shared, "plain");
   add_arm<hinted<membar::l1::no_allocate>>(cases, shared, "no_allocate");

@@ -155,6 +155,12 @@ void suite::waive(const std::string& reason) {
   }
 }
 
+void suite::need_compute_capability(int major, const char* what) {
+  if (!waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, device()) < major) {
+    waive(std::string(what) + " need compute capability " + std::to_string(major) + ".0");
+  }
+}
+
 void suite::add_one(const case_name& name, std::function<figures()> measure) {
   const std::string waived = name.waived.empty() ? waived_ : name.waived;
   // A repetition that failed leaves no trace in aggregates: it is said once, and every later one fails, too.

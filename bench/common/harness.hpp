@@ -101,6 +101,8 @@ class suite {
 
   /// Waives all cases that are added from now on.
   void waive(const std::string& reason);
+  /// Waives them on a device of an older compute capability than `major`.0, which `what` needs.
+  void need_compute_capability(int major, const char* what);
   [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
 

@@ -97,9 +97,7 @@ void add_pipeline(bench::suite& cases, const bench::made_once<fixture>& shared) 
 }
 
 void add_cases(bench::suite& cases) {
-  if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 9) {
-    cases.waive("bulk copies need compute capability 9.0");
-  }
+  cases.need_compute_capability(9, "bulk copies");
   const bench::made_once<fixture> shared(cases.device());
   add_pipeline<4, 2048>(cases, shared);
   add_pipeline<4, 4096>(cases, shared);
