@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
 import asynchronous_figures  # noqa: E402
 import guide_figures  # noqa: E402
+import header_figures  # noqa: E402
 import start_tables  # noqa: E402
 from results import document_of  # noqa: E402
 from start_tables import table, time_of  # noqa: E402
@@ -44,23 +45,25 @@ class Results:
     """What docs/measurements has, and which of its files a table was made of."""
 
     def __init__(self, folder):
-        self._folder, self._used = folder, []
+        self.folder, self._used, self._cases = folder, [], {}
 
     def read(self, name):
         if name not in self._used:
             self._used.append(name)
-        return document_of((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+        return document_of((self.folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def cases(self, name):
         """The counters of each case of a bench."""
-        return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
+        if name not in self._cases or name not in self._used:
+            self._cases[name] = {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
+        return self._cases[name]
 
     def sources(self, page):
         """A line for `page` that names the files of the last table, and the headers they were made with."""
         to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
 
         def headers(name):
-            told = self.read(name)["context"]["include"]
+            told = self.read(name).get("context", self.read(name))["include"]
             return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
         told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
@@ -209,9 +212,12 @@ TABLES = {README: {"one number": one_number},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
-          **guide_figures.TABLES,
           **start_tables.TABLES}
-SAYS = guide_figures.SAYS
+SAYS = {}
+for made in (guide_figures, header_figures):  # a page may have figures of both
+    for into, pages in ((TABLES, made.TABLES), (SAYS, made.SAYS)):
+        for page, of in pages.items():
+            into[page] = {**into.get(page, {}), **of}
 FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 
 
@@ -284,6 +290,8 @@ def main():
         text = path.read_text(encoding="utf-8")
         results = Results(folder)
         new = said(page, text, results, SAYS.get(page, {}))
+        if "<!-- figures.py: sources -->" not in text:
+            results = Results(folder)  # a table names the files of its own figures
         new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
