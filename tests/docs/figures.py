@@ -7,7 +7,7 @@ usage: figures.py [--check] [--root FOLDER]
 A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
 in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
-that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
+that rule are in OLDER, a list that only gets shorter. A measured figure that is in neither is an error (unbound_figures.py). docs/measurements/README.md lists them, and a page that links to one links to that
 list. The README has a sentence so. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
 """
 import argparse
@@ -22,6 +22,7 @@ import asynchronous_figures  # noqa: E402
 import guide_figures  # noqa: E402
 import header_figures  # noqa: E402
 import start_tables  # noqa: E402
+import unbound_figures  # noqa: E402
 from results import document_of  # noqa: E402
 from start_tables import table, time_of  # noqa: E402
 
@@ -235,17 +236,19 @@ def filled(page, text, results, tables):
     return text
 
 
+def pattern_of(sentence):
+    return FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in sentence.split("{}"))
+
+
 def said(page, text, results, sentences):
     """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
     for sentence, made in sentences.items():
-        parts = sentence.split("{}")
-        pattern = FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
-        found = list(re.finditer(pattern, text))
+        found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:
             raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
         figures = made(results)
-        if len(figures) != len(parts) - 1:
-            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {len(parts) - 1} places")
+        if len(figures) != sentence.count("{}"):
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {sentence.count('{}')} places")
         for place, figure in reversed(list(enumerate(figures, 1))):
             text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
@@ -297,6 +300,9 @@ def main():
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
+    pages = [options.root / README, *sorted((options.root / "docs").rglob("*.md"))]
+    named = [(page.relative_to(options.root).as_posix(), page.read_text(encoding="utf-8")) for page in pages]
+    wrong += unbound_figures.unbound([(name, text, [*map(pattern_of, SAYS.get(name, {}))]) for name, text in named])
     print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
     return 1 if wrong else 0
 

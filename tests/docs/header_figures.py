@@ -120,6 +120,17 @@ def all_reduces(results):
     return table(["bytes", "one shot", "two shots", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
 
 
+def round_trips(results):
+    return table(["message, µs", "two GPUs", "four GPUs"], [
+        [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
+            ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
+            ("packed, 1 KiB in pieces, each thread its own", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
+            ("packed, 1 KiB for all of a block", "membar_peer_packed/block:96/bytes:1024"),
+            ("packed, 1 KiB for all of a warp", "membar_peer_packed/warp:32/bytes:1024"),
+            ("by hand, 1 KiB: a word for each of 86 threads, nothing copied", "by_hand_packed_words/block:96/bytes:1024"),
+            ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
+
+
 def fences_of_mends(results):
     return table(["fence", "block", "device", "system"], [
         [words, *(fixed(fence(results, scope, order, "after_store")) for scope in ("block", "device", "system"))]
@@ -166,8 +177,8 @@ def ps(*names, file=COST):
     return at(file, *names, by=1e-3)
 
 
-def us(*names):
-    return at(ROUND, *names, by=1e3, head="put_signal_latency/")
+def us(*names, file=ROUND):
+    return at(file, *names, by=1e3, head="put_signal_latency/")
 
 
 def barrier(*names):
@@ -203,9 +214,29 @@ def litmus_share(results):
             fixed(100 * (1 - cases["cost/MP/host_reset"] / cases["cost/MP/uncounted"]), 2)]
 
 
-def seen(results, file, pattern):
-    """A figure that a recorded text has."""
-    return list(re.search(pattern, (results.folder / file).read_text(encoding="utf-8")).groups())
+def proxy_fences(results):
+    cases = results.cases("h200/proxy_fence_cost")
+
+    def cost(kinds):
+        return [fixed(each) for found in [[case["real_time"] - cases[name.replace("/membar", "/no_fence")]["real_time"] for name, case in cases.items()
+                                           if re.fullmatch(rf"proxy_fence_cost/.*/({kinds})/membar", name)]] for each in (min(found), max(found))]
+    return [*cost("async_global|async_shared_block"), *cost("async")]
+
+
+def by_turns(results):
+    """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
+    text = (results.folder / "h200/loops_by_turns.txt").read_text(encoding="utf-8")
+    found = re.findall(r"/per_block +([\d.]+) \(.*?\) +([\d.]+) \(", text)
+    return [fixed(max(float(at_once) / turns for at_once, turns in ((one, float(two)) for one, two in found)), 2)]
+
+
+def from_plain(file, pattern):
+    """The farthest from the plain access that an arm's rate is, in percent."""
+    def made(r):
+        cases = r.cases(file)
+        return [fixed(max(abs(100 * (1 - case["GB_per_s"] / cases[name.rsplit("/", 1)[0] + "/plain"]["GB_per_s"])) for name, case in cases.items()
+                          if re.fullmatch(pattern, name)), 2)]
+    return made
 
 
 MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |": us(
@@ -231,6 +262,7 @@ def some(sentences, *begins):
 
 TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": contended},
           "docs/headers/aggregated.md": {"aggregation": aggregation},
+          "docs/measurements/README.md": {"round trips": round_trips},
           "docs/symmetric_memory.md": {"all-reduces": all_reduces},
           "docs/bugs.md": {"cost of a mend": fences_of_mends},
           "docs/membar_domains.md": {"prediction": prediction}}
@@ -247,6 +279,7 @@ SAYS = {
             COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
         "| reduction, for the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
         "a 32-bit exchange takes {} ns on an `unsigned` and {} on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
+        "eight warps to an object | up to {} times as long |": by_turns,
         "| `exchange`, each thread its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
         "| `add`, each thread its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
         "| **one address**: 32-bit addition and maximum, float maximum, with or without result | {} to {} ns |": span(
@@ -263,6 +296,30 @@ SAYS = {
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
         "and one of 64 bits with acq_rel {} of the latter's": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
     },
+    "docs/measurements/README.md": {
+        "take {} cycles an iteration, and {} with a release in each.": pace(
+            *(f"{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4"))),
+        "16 bytes take {} µs. A bare relaxed signal takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "NVSHMEM's 16 bytes take {} times as long as `put_signal`'s, and {} times where NVSHMEM's is made to acquire. They take {} times as long as packed "
+        "ones, and {} times with the acquire.": over(ROUND, *((f"put_signal_latency/{theirs}/block:64/bytes:16", f"put_signal_latency/{ours}/thread:1/bytes:16")
+                                                              for ours in ("membar_peer", "membar_peer_packed")
+                                                              for theirs in ("nvshmem", "nvshmem_and_acquire"))),
+        "takes {} times as long beside communication in its own domain, and {} times with": over(
+            "h200-x2/domain_overlap", *((f"domain_overlap/{arm}", "domain_overlap/alone") for arm in ("same_domain", "remote_domain"))),
+        "* `litmus_rate`: {} to {} G instances": lambda r: litmus(r)[:2],
+        "Of 16 accesses at once each takes {} to {} cycles.": span(
+            "h200/constant_broadcast", "constant_broadcast/(01|32)_addresses/stride_1/2_KiB/constant_16_at_once", key="cycles_per_access")},
+    "docs/asynchronous_copies.md": {
+        "takes {} to {} ns, and one of everything {} to {}.": proxy_fences,
+        "takes {} times as long in another block's memory too": at(
+            "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
+        "takes {} ns, and {} by PTX by hand.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
+    "docs/memory_guide.md": {
+        "within {} % of the plain load for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
+        "hints cost it {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
+                                                               for arm in ("evict_first", "everything")))},
+    "docs/headers/read_only.md": {
+        "within {} % of it, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
     "docs/headers/aggregated.md": {
         "at such an address | plain: aggregation takes {} to {} times as long |": lambda r: [fixed(1 / each, 1) for each in (
             r.cases(CONTENTION)["fetch_max/f32/relaxed/shared/aggregated"]["membar_ratio"],
@@ -273,6 +330,8 @@ SAYS = {
         "Counting and reset take {} % of it; on the host, between launches, they would take {} %.": litmus_share,
     },
     "docs/headers/cache_hint.md": {
+        "or with all hints | {} to {} % less bandwidth": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
+                                                                    for arm in ("no_allocate", "everything"))),
         "with `l1::no_allocate` | {} instead of {} TB/s |": at("h200/read_only_load", "read_only_load/fits_l1/gather/read_only_no_allocate",
                                                               "read_only_load/fits_l1/gather/plain", key="GB_per_s", by=1e3),
     },
