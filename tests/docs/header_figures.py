@@ -223,6 +223,13 @@ def proxy_fences(results):
     return [*cost("async_global|async_shared_block"), *cost("async")]
 
 
+def largest_at_first(results, kind):
+    """The largest footprint, in KiB, that is as quick as the smallest."""
+    found = sorted((float(name.rsplit("/", 1)[1]), case["cycles"]) for name, case in results.cases("h200/memory_ladder").items()
+                   if name.startswith(f"memory_ladder/latency/{kind}/"))
+    return f"{next(size for (size, _), (_, cycles) in zip(found, found[1:]) if cycles > 1.05 * found[0][1]):g}"
+
+
 def by_turns(results):
     """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
     text = (results.folder / "h200/loops_by_turns.txt").read_text(encoding="utf-8")
@@ -315,6 +322,8 @@ SAYS = {
             "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
         "takes {} ns, and {} by PTX by hand.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
     "docs/memory_guide.md": {
+        "Plain loads leave L1 after {} KiB": lambda r: [largest_at_first(r, "global")],
+        "Constant memory leaves its first cache after {} KiB.": lambda r: [largest_at_first(r, "constant")],
         "within {} % of the plain load for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
         "hints cost it {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
                                                                for arm in ("evict_first", "everything")))},
@@ -438,6 +447,7 @@ SAYS = {
             ("five threads, one `atom.add` each", 10, "counter/threads:5/rounds:1"),
             ("three threads of private work and a counter", 30, "long_threads"), ("ticket lock, two threads", 14, "ticket_lock/threads:2"),
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
+        "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1],
         "four rounds has {} executions, of which {} are explored per second.": lambda r: [
             f"{r.cases(CHECK)['store_buffering/rounds:4_median'][key]:,.0f}" for key in ("executions", "executions_per_s")]},
     "docs/membar_domains.md": {
