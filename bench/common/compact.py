@@ -61,7 +61,7 @@ def text_of(key, objects, head, expand):
         text = lines_of(objects)
     else:
         table = results.table_of(objects)
-        text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in ("same", "columns")) + ',\n"rows": ' + lines_of(table["rows"]) + "}"
+        text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in table if name != "rows") + ',\n"rows": ' + lines_of(table["rows"]) + "}"
     return "{\n" + ",\n".join([*parts, json.dumps(key) + ": " + text]) + "\n}\n"
 
 

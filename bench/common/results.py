@@ -5,6 +5,7 @@ A case is one name. Its figures are the medians of its repetitions: those that t
 """
 import json
 import math
+import os
 import re
 import statistics
 
@@ -102,17 +103,30 @@ def name_of(entry):
 
 
 def table_of(objects):
-    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value."""
+    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value.
+
+    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between."""
     keys = list(dict.fromkeys(key for one in objects for key in one))
     same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
     columns = [key for key in keys if key not in same]
-    return {"same": same, "columns": columns, "rows": [[one.get(key) for key in columns] for one in objects]}
+    ends = {}
+    for key in columns:
+        texts = [one.get(key) for one in objects]
+        if all(isinstance(text, str) for text in texts):
+            begin = re.match(r"(.*/)?", os.path.commonprefix(texts)).group()
+            end = re.search(r"(/.*)?$", os.path.commonprefix([text[:len(begin) - 1:-1] if begin else text[::-1] for text in texts])[::-1]).group()
+            if begin or end:
+                ends[key] = [begin, end]
+    rows = [[one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])] if key in ends else one.get(key) for key in columns] for one in objects]
+    return {"same": same, **({"ends": ends} if ends else {}), "columns": columns, "rows": rows}
 
 
 def _objects_of(table):
     if any(len(row) != len(table["columns"]) for row in table["rows"]):
         raise ValueError("a row has another number of values than \"columns\" has names")
-    return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in table["rows"]]
+    ends = table.get("ends", {})
+    whole = [[ends[key][0] + value + ends[key][1] if key in ends else value for key, value in zip(table["columns"], row)] for row in table["rows"]]
+    return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
 
 
 def slope(points):
@@ -128,7 +142,7 @@ def document_of(text):
     document = json.loads(text)
     if isinstance(document, dict):
         for key, value in document.items():
-            if isinstance(value, dict) and value.keys() == {"same", "columns", "rows"}:
+            if isinstance(value, dict) and value.keys() - {"ends"} == {"same", "columns", "rows"}:
                 document[key] = _objects_of(value)
     return document
 

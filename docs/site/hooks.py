@@ -3,7 +3,8 @@
 
 * The README is a page, and the order of the site is that of docs/index.md: a section for each of its headings, a page for each link
   there that none had before. What a section's page lists comes below it: the headers of reference.md, the reports of measurements.
-* A source that a page links to is a page of its own, below source/; so is the list of a folder.
+* A source that a page links to is a page of its own, below source/; so is the list of a folder. A file of docs/ that no page links to
+  is not in the site.
 * Lists and what is in them are indented as Python-Markdown reads them.
 * A page that no list leads to, a link or an anchor that leads nowhere, and Markdown that was left as it is are errors.
 """
@@ -82,6 +83,11 @@ def prose(text):
 def links_of(page):
     text = "\n".join(CODE.sub("", line) for line, outside in prose(path_of(page).read_text(encoding="utf-8")) if outside)
     return [found.group(2) for found in LINK.finditer(text)]
+
+
+def targets_of(page):
+    """The files and folders of the repository that a page links to."""
+    return {target for link in links_of(page) if (target := target_of(page, link)[0]) and (ROOT / target).exists()}
 
 
 def relinked(page, line):
@@ -201,12 +207,10 @@ def on_files(files, config):
     for name in ("site.css", "worker.js"):
         files.append(File.generated(config, name, content=(DOCS / "site" / name).read_text(encoding="utf-8")))
     files.append(File.generated(config, "source.css", content=colours()))
-    targets = set()
-    for page in [each.src_uri for each in files.documentation_pages()]:
-        for link in links_of(page):
-            target, _ = target_of(page, link)
-            if target and (ROOT / target).exists() and place_of(target).startswith("source/"):
-                targets.add(target)
+    linked = {target for page in [each.src_uri for each in files.documentation_pages()] for target in targets_of(page)}
+    for file in [each for each in files.media_files() if f"docs/{each.src_uri}" not in linked and each.src_dir == config.docs_dir]:
+        files.remove(file)
+    targets = {target for target in linked if place_of(target).startswith("source/")}
     for folder in [target for target in targets if (ROOT / target).is_dir()]:  # what a folder that a page shows has in it
         targets.update(each.relative_to(ROOT).as_posix() for each in (ROOT / folder).iterdir()
                        if each.suffix in LANGUAGES and each.is_file())

@@ -7,7 +7,7 @@ usage: figures.py [--check] [--root FOLDER]
 A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
 in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
 result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
-that rule are in OLDER, a list that only gets shorter; docs/measurements/README.md lists them, and a page that links to one links to that
+that rule are in OLDER, a list that only gets shorter. A measured figure that is in neither is an error (unbound_figures.py). docs/measurements/README.md lists them, and a page that links to one links to that
 list. The README has a sentence so. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
 """
 import argparse
@@ -20,7 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resolve().parent)]
 import asynchronous_figures  # noqa: E402
 import guide_figures  # noqa: E402
+import header_figures  # noqa: E402
 import start_tables  # noqa: E402
+import unbound_figures  # noqa: E402
 from results import document_of  # noqa: E402
 from start_tables import table, time_of  # noqa: E402
 
@@ -44,23 +46,25 @@ class Results:
     """What docs/measurements has, and which of its files a table was made of."""
 
     def __init__(self, folder):
-        self._folder, self._used = folder, []
+        self.folder, self._used, self._cases = folder, [], {}
 
     def read(self, name):
         if name not in self._used:
             self._used.append(name)
-        return document_of((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+        return document_of((self.folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def cases(self, name):
         """The counters of each case of a bench."""
-        return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
+        if name not in self._cases or name not in self._used:
+            self._cases[name] = {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
+        return self._cases[name]
 
     def sources(self, page):
         """A line for `page` that names the files of the last table, and the headers they were made with."""
         to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
 
         def headers(name):
-            told = self.read(name)["context"]["include"]
+            told = self.read(name).get("context", self.read(name))["include"]
             return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
 
         told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
@@ -209,9 +213,12 @@ TABLES = {README: {"one number": one_number},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
-          **guide_figures.TABLES,
           **start_tables.TABLES}
-SAYS = guide_figures.SAYS
+SAYS = {}
+for made in (guide_figures, header_figures):  # a page may have figures of both
+    for into, pages in ((TABLES, made.TABLES), (SAYS, made.SAYS)):
+        for page, of in pages.items():
+            into[page] = {**into.get(page, {}), **of}
 FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 
 
@@ -229,17 +236,19 @@ def filled(page, text, results, tables):
     return text
 
 
+def pattern_of(sentence):
+    return FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in sentence.split("{}"))
+
+
 def said(page, text, results, sentences):
     """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
     for sentence, made in sentences.items():
-        parts = sentence.split("{}")
-        pattern = FIGURE.join(r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts)
-        found = list(re.finditer(pattern, text))
+        found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:
             raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
         figures = made(results)
-        if len(figures) != len(parts) - 1:
-            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {len(parts) - 1} places")
+        if len(figures) != sentence.count("{}"):
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {sentence.count('{}')} places")
         for place, figure in reversed(list(enumerate(figures, 1))):
             text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
@@ -284,11 +293,16 @@ def main():
         text = path.read_text(encoding="utf-8")
         results = Results(folder)
         new = said(page, text, results, SAYS.get(page, {}))
+        if "<!-- figures.py: sources -->" not in text:
+            results = Results(folder)  # a table names the files of its own figures
         new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
+    pages = [options.root / README, *sorted((options.root / "docs").rglob("*.md"))]
+    named = [(page.relative_to(options.root).as_posix(), page.read_text(encoding="utf-8")) for page in pages]
+    wrong += unbound_figures.unbound([(name, text, [*map(pattern_of, SAYS.get(name, {}))]) for name, text in named])
     print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
     return 1 if wrong else 0
 

@@ -2,70 +2,71 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that commands print what the documentation shows.
 
-    shown_commands.py --root folder --litmus membar-litmus page.md...
+usage: shown_commands.py [TOOL]
 
-A block fenced as ```console has commands, each after "$ " on a line of its own, with what it prints below. `cat FILE` and
-`membar-litmus ...` are run in the root folder, and must print just that. What an example prints, `build/default/examples/example_...`,
-depends on the machine: the command and the lines must stand in RECORDED, together. No other command may stand in such a block.
+A block fenced as ```console has commands, each after "$ " on a line of its own, with what it prints below, and nothing else. A line of
+dots stands for lines that are left out, and dots at the end of a line for the rest of it. With the path of a tool, the commands that
+call it are run in the root folder. Without one, `cat FILE` is run; what any other command prints depends on the machine, so its lines
+must stand in a recorded file. That is the file of docs/measurements to which the text before the block links. Without a link it is
+RECORDED, in which the command stands before its lines, and no other lines follow. Lines that no command precedes are recorded, too.
 """
-import argparse
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
 
-RECORDED = "docs/measurements/h200-x2/examples.txt"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "docs/measurements/h200-x2/examples.txt"
+TOOLS = ("membar-litmus", "membar-check")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#\s]*measurements/[^)#\s]+)\)")
 
 
 def shown(page):
-    """Yields (line number, command, lines that it prints) of every ```console block."""
-    inside, found = False, []
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        if line.strip() in ("```console", "```") and (inside or line.strip() == "```console"):
-            inside = not inside
-        elif inside and line.startswith("$ "):
-            found.append((number, line[2:], []))
-        elif inside and found:
-            found[-1][2].append(line)
-        elif inside:
-            raise SystemExit(f"{page}:{number}: a ```console block begins with a command after '$ '")
-    return found
+    """Yields (line number, command, lines that it prints, recorded file) of every ```console block."""
+    text, end = page.read_text(encoding="utf-8"), 0
+    for block in BLOCK.finditer(text):
+        links, end = LINK.findall(text[end:block.start()]), block.end()
+        if block.group(1) == "console":
+            recorded = (page.parent / links[-1]).resolve() if links else RECORDED
+            for part in re.split(r"^(?=\$ )", block.group(2), flags=re.MULTILINE):
+                if part:
+                    command, lines = part[2:].split("\n", 1) if part.startswith("$ ") else ("", part)
+                    number = text.count("\n", 0, block.start(2) + block.group(2).index(part)) + 1
+                    yield number, command, lines, recorded
 
 
-def wrong(root, litmus, command, lines):
+def pattern(lines):
+    return "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
+                   for line in lines.splitlines())
+
+
+def wrong(command, lines, recorded, tool):
     """What is wrong with a command and its lines, or nothing."""
     words = shlex.split(command)
-    if words[0].startswith("build/default/examples/example_"):
-        recorded = (root / RECORDED).read_text(encoding="utf-8")
-        block = "\n".join([f"$ {command}", *lines]) + "\n"
-        end = recorded.partition(block)[2]
-        return None if block in recorded and (not end or end[0] in "\n$") else f"{RECORDED} has not '{command}' with these lines"
-    if words[0] == "membar-litmus":
-        words[0] = litmus
-    elif words[0] != "cat":
-        return f"'{words[0]}' is none of cat, membar-litmus and an example"
-    result = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
-    if result.returncode != 0 or result.stderr:
-        return f"it exits with {result.returncode} and says: {result.stderr}"
-    return None if result.stdout.splitlines() == lines else f"it prints:\n{result.stdout}"
+    if tool or words[:1] == ["cat"]:
+        result = subprocess.run([tool or "cat", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+        if result.stderr or result.returncode > 1:  # 1: membar-check found what is wrong
+            return f"it ends with {result.returncode} and says: {result.stderr}"
+        return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"
+    text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are of a page
+    whole = rf"{re.escape('$ ' + command)}\n{pattern(lines)}(?=\n|\$ |\Z)" if recorded == RECORDED else pattern(lines)
+    return None if re.search("^" + whole, text, re.MULTILINE) else f"{recorded.relative_to(ROOT)} has not these lines"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True, help="the folder that commands run in")
-    parser.add_argument("--litmus", required=True, help="the command membar-litmus")
-    parser.add_argument("pages", type=pathlib.Path, nargs="+", metavar="page.md")
-    options = parser.parse_args()
+    tool = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
     checked = failed = 0
-    for page in options.pages:
-        for number, command, lines in shown(page):
-            checked += 1
-            if told := wrong(options.root, options.litmus, command, lines):
-                failed += 1
-                print(f"{page}:{number}: $ {command}\n  {told}")
-    if checked == 0:
-        print("no command in any ```console block")
-    print(f"{checked} commands, {failed} do not print what the page shows")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for number, command, lines, recorded in shown(page):
+            name = pathlib.Path(shlex.split(command)[0]).name if command else ""
+            if (tool.name == name) if tool else name not in TOOLS:
+                checked += 1
+                if told := wrong(command, lines, recorded, tool):
+                    failed += 1
+                    print(f"{page.relative_to(ROOT)}:{number}: $ {command}\n  {told}")
+    print(f"{checked} commands, {failed} do not print what a page shows")
     return 1 if failed or checked == 0 else 0
 
 

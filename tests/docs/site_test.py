@@ -75,6 +75,13 @@ class Site(unittest.TestCase):
                 self.assertNotEqual(0, status)
                 self.assertIn(words, said)
 
+    def test_a_file_that_no_page_links_to_is_not_in_the_site(self):
+        self.small("# Page\n\nThe [data](data.json).\n")
+        for name in ("data.json", "CMakeLists.txt"):
+            (self.folder / "small" / "docs" / name).write_text("1\n", encoding="utf-8")
+        self.assertEqual((0, ""), build(self.folder / "small", self.folder / "site"))
+        self.assertEqual((True, False), tuple((self.folder / "site" / name).exists() for name in ("data.json", "CMakeLists.txt")))
+
     def test_a_page_that_no_list_leads_to_is_an_error(self):
         self.small("# Page\n")
         (self.folder / "small" / "docs" / "lost.md").write_text("# Lost\n", encoding="utf-8")

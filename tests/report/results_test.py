@@ -86,6 +86,13 @@ class ResultFiles(unittest.TestCase):
                          [(NAME + "/iterations:1/repeats:3/manual_time_median", 2, None), ("other", 4, "waived: no GPU")])
         self.assertEqual(results.read(self.write(compact.compact(self.path)), "question"), expanded)
 
+    def test_what_all_names_begin_and_end_with_stands_once(self):
+        for names, ends in ((("b/a/x/i:1", "b/c/i:1"), ["b/", "/i:1"]), (("b/b/b", "b/b"), ["b/", ""]), (("b", "b/b"), None), (("ab/x", "ac/x"), ["", "/x"])):
+            objects = [{"name": name, "real_time": i} for i, name in enumerate(names)]
+            table = results.table_of(objects)
+            self.assertEqual(ends, table.get("ends", {}).get("name"), names)
+            self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
+
     def test_a_row_of_another_length_is_refused(self):
         with self.assertRaisesRegex(results.ResultError, 'a row has another number of values than "columns" has names'):
             results.load(self.write({"benchmarks": {"same": {}, "columns": ["name", "real_time"], "rows": [["a"]]}}), "question")

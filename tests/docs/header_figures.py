@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The figures of the reference and of the pages on tools, of results in docs/measurements, for figures.py.
+
+A row of a table that has a figure for each {} is a sentence like any other. `at` makes the figures of some cases of a file.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "common"), str(ROOT / "bench" / "domains")]
+import model  # noqa: E402
+from guide_figures import fence, short  # noqa: E402
+from results import read  # noqa: E402
+from start_tables import table  # noqa: E402
+
+COST, CONTENTION, PATTERNS = "h200/atomic_cost", "h200/atomic_contention", "h200/sync_patterns"
+ROUND, WIDE, ALL, PUBLISHER = "h200-x2/put_signal_latency", "h200-x2/put_bandwidth", "h200-x2/all_reduce_latency", "h200-x2/publisher"
+DOMAINS, CHECK, WINDOW = "h200-x2/domains/domains", "model/check_throughput", "h200/l2_window"
+
+
+def fixed(value, digits=3):
+    """So many digits, also zeros: 0.950, 1.70, 15.6, 2,225."""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}"
+
+
+def at(file, *names, by=1.0, digits=3, key="real_time", head=""):
+    return lambda r: [fixed(r.cases(file)[head + name][key] / by, digits) for name in names]
+
+
+def over(file, *pairs, digits=3, key="real_time"):
+    """The figure of one case over that of another."""
+    return lambda r: [fixed(r.cases(file)[one][key] / r.cases(file)[other][key], digits) for one, other in pairs]
+
+
+def both(*made):
+    return lambda r: [figure for each in made for figure in each(r)]
+
+
+def span(file, pattern, by=1.0, digits=3, key="real_time"):
+    """The least and the greatest figure of the cases that a pattern finds."""
+    def made(r):
+        found = [case[key] / by for name, case in r.cases(file).items() if re.fullmatch(pattern, name)]
+        return [fixed(min(found), digits), fixed(max(found), digits)]
+    return made
+
+
+def rows(words, file, cases, columns, unit="", **how):
+    """Sentences of rows: {words}, and a figure for each column, which stands for {} in the case."""
+    return {f"| {name} |" + f" {{}}{unit} |" * len(columns): at(file, *(case.replace("{}", column) for column in columns), **how)
+            for name, case in zip(words, cases)}
+
+
+def chains(results):
+    def cell(order, *cases):
+        found = [f"latency/{case}" for case in (each.replace("{}", order) for each in cases) if f"latency/{case}" in results.cases(COST)]
+        values = at(COST, *found)(results)
+        return ("; " if len({each.rsplit("/", 1)[1] for each in found}) > 1 else ", ").join(values if len(set(values)) > 1 else values[:1]) or "–"
+
+    def of(kind, *operations, arms=("membar",)):
+        return [f"{operation}/{kind}/{{}}/device/{arm}" for operation in operations for arm in arms]
+
+    two = ("membar", "cuda_atomic_ref")
+    lines = [("32-bit fetch_add, fetch_max, exchange", of("u32", "fetch_add", "fetch_max", "exchange")),
+             ("32-bit compare_exchange", of("u32", "compare_exchange")),
+             ("64-bit fetch_add, fetch_max, exchange", of("u64", "fetch_add", "fetch_max", "exchange")),
+             ("float fetch_add", of("f32", "fetch_add")), ("float fetch_max; `cuda::atomic_ref`'s", of("f32", "fetch_max", arms=two)),
+             ("double fetch_max; `cuda::atomic_ref`'s", of("f64", "fetch_max", arms=two)),
+             ("8-bit fetch_add; `cuda::atomic_ref`'s", of("u8", "fetch_add", arms=two)),
+             ("8-bit compare_exchange; `cuda::atomic_ref`'s", of("u8", "compare_exchange", arms=two)),
+             ("16-byte exchange", of("128", "exchange")), ("16-byte compare_exchange", of("128", "compare_exchange"))]
+    return table(["chain at device scope", "relaxed", "acq_rel"],
+                 [[words, cell("relaxed", *cases), cell("acq_rel", *cases)] for words, cases in lines])
+
+
+KINDS = {"fetch_add/u32/relaxed/global/used": "32-bit `fetch_add`", "add/u32/relaxed/global/unused": "32-bit `add`",
+         "fetch_add/u64/relaxed/global/used": "64-bit `fetch_add`", "fetch_add/f32/relaxed/global/used": "float `fetch_add`",
+         "fetch_add/f64/relaxed/global/used": "double `fetch_add`", "fetch_max/u32/relaxed/global/used": "32-bit `fetch_max`",
+         "fetch_max/f32/relaxed/global/used": "float `fetch_max`", "loop/f32_max/relaxed/global/used": "float maximum as a function (loop)",
+         "loop/u64_user_function/relaxed/global/used": "64-bit function of your own (loop)",
+         "loop/128_user_function/relaxed/global/unused": "16-byte function of your own (loop)",
+         "fetch_add/u8/acq_rel/global/unused": "8-bit `fetch_add`, acq_rel (loop)",
+         "fetch_add/u16/acq_rel/global/unused": "16-bit `fetch_add`, acq_rel (loop)"}
+PLACES = {"one": "one address", "skewed": "skewed, 16 addresses", "per_block": "one a block", "per_warp": "one a warp", "per_lane": "one a lane",
+          "stride_32": "32 bytes apart", "stride_128": "128 bytes apart"}
+
+
+def aggregation(results):
+    cases = results.cases(CONTENTION)
+    return table(["operation", *PLACES.values()], [
+        [words, *(fixed(cases[f"{kind}/{place}/aggregated"]["membar_ratio"], 2) for place in PLACES)] for kind, words in KINDS.items()])
+
+
+def contended(results):
+    cases = results.cases(CONTENTION)
+
+    def row(words, kinds, arm, places):
+        return [words, *(fixed(max(cases[f"{kind}/{place}/{arm}"]["membar_ratio"] for kind in kinds), 2) for place in places)]
+
+    halves = [f"fetch_add/{kind}/acq_rel/global/unused" for kind in ("f16", "bf16")]
+    places = ("one", "per_block", "per_warp", "per_lane", "stride_128")
+    return table(["beside", *("one address", "one a block", "one a warp", "neighbours", "128 bytes apart")], [
+        row("`cuda::atomic_ref`: float fetch_max", ["fetch_max_beside_loops/f32/relaxed/global/used"], "cuda_atomic_ref", places),
+        *(row(f"`cuda::atomic_ref`: {bits}-bit fetch_add, acq_rel", [f"fetch_add/u{bits}/acq_rel/global/unused"], "cuda_atomic_ref", places)
+          for bits in (8, 16)),
+        row("PTX's instruction, a loop of ptxas: `__half` and `__nv_bfloat16` fetch_add, acq_rel", halves, "ptx", places),
+        row("the relaxed one between two fences", halves, "ptx_between_fences", places)])
+
+
+def all_reduces(results):
+    ours = results.cases(ALL)
+    theirs = dict(re.findall(r"^(\S+)\s+([\d.]+)$", (results.folder / "h200-x2/all_reduce_torch.txt").read_text(encoding="utf-8"), re.MULTILINE))
+    lines = []
+    for size in (1 << shift for shift in range(10, 28, 2)):
+        names = [f"all_reduce_latency/{arm}/gpus:2/bytes:{size}" for arm in ("one_shot", "two_shots", "nccl", "torch_one_shot", "torch_two_shots")]
+        times = [ours[name]["real_time"] / 1000 if name in ours else float(theirs[name]) if name in theirs else None for name in names]
+        least = min(time for time in times if time is not None)
+        lines.append([f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB",
+                      *("" if time is None else f"**{fixed(time)}**" if time == least else fixed(time) for time in times)])
+    return table(["bytes", "one shot", "two shots", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
+
+
+def round_trips(results):
+    return table(["message, µs", "two GPUs", "four GPUs"], [
+        [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
+            ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
+            ("packed, 1 KiB in pieces, each thread its own", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
+            ("packed, 1 KiB for all of a block", "membar_peer_packed/block:96/bytes:1024"),
+            ("packed, 1 KiB for all of a warp", "membar_peer_packed/warp:32/bytes:1024"),
+            ("by hand, 1 KiB: a word for each of 86 threads, nothing copied", "by_hand_packed_words/block:96/bytes:1024"),
+            ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
+
+
+def fences_of_mends(results):
+    return table(["fence", "block", "device", "system"], [
+        [words, *(fixed(fence(results, scope, order, "after_store")) for scope in ("block", "device", "system"))]
+        for words, order in (("acquire", "acquire"), ("release", "release"), ("seq_cst: `__threadfence` and its kin", "seq_cst"))])
+
+
+def prediction(results):
+    results.read("h200-x2/fence_interference")
+    return model.text(model.Model(read(results.folder / "h200-x2/fence_interference.json", "fence_interference")), [2, 4, 8, 72])
+
+
+def of_program(program, key):
+    return lambda r: [fixed(r.read(DOMAINS)["programs"][program]["summary"][key])]
+
+
+def relief(which):
+    """What membar-domains takes for the part of a wait that comes back: it says so in docs/measurements/h200-x2/domains/*.watch.txt."""
+    def made(r):
+        text = (r.folder / "h200-x2/domains/chain.watch.txt").read_text(encoding="utf-8")
+        found = [re.findall(rf"([\d.]+) \(([\d.]+) to ([\d.]+)\) in a {each}", text)[0] for each in which]
+        return [figure for each in found for figure in each]
+    return made
+
+
+def over_copy(way):
+    """The best of a way's cases, as a part of the copy engine's rate, at 64 and 256 MiB."""
+    def made(r):
+        cases = r.cases(WIDE)
+        return [fixed(max(case["GB/s"] for name, case in cases.items() if re.fullmatch(rf"put_bandwidth/{way}/.*MiB:{size}|put_bandwidth/{way}/MiB:{size}", name))
+                      / cases[f"put_bandwidth/cudaMemcpyPeerAsync/MiB:{size}"]["GB/s"]) for size in (64, 256)]
+    return made
+
+
+def of_the_sweep(arm):
+    def made(r):
+        cases = r.cases(WINDOW)
+        parts = [min(case["real_time"] for other, case in cases.items() if other.startswith(name.rsplit("/", 1)[0] + "/sweep_")) / cases[name]["real_time"]
+                 for name in cases if name.endswith(f"/{arm}") and "region_" in name]
+        return [fixed(min(parts)), fixed(max(parts))]
+    return made
+
+
+def ps(*names, file=COST):
+    return at(file, *names, by=1e-3)
+
+
+def us(*names, file=ROUND):
+    return at(file, *names, by=1e3, head="put_signal_latency/")
+
+
+def barrier(*names):
+    return at("h200-x2/barrier_latency", *names, by=1e3, head="barrier_latency/")
+
+
+def pace(*names):
+    return at(PUBLISHER, *names, key="p50_cycles", head="pace/")
+
+
+def per_second(*names):
+    def made(r):
+        cases = r.cases(CHECK)
+        return [f"{cases[name + '_median'][key]:,.0f}" if key == "executions" else f"{round(cases[name + '_median'][key], -3):,.0f}"
+                for name in names for key in ("executions", "executions_per_s")]
+    return made
+
+
+def grown(name):
+    return lambda r: [f"{r.cases(CHECK)[f'growth/{name}/symmetry:{each}_median']['executions']:,.0f}" for each in (0, 1)]
+
+
+def litmus(results):
+    rates = [case["instances_per_second"] / 1e9 for name, case in results.cases("h200/litmus_rate").items()
+             if name.startswith("rate/") and "host" not in name and not name.endswith("tuned")]
+    host = [case["instances_per_second"] / 1e9 for name, case in results.cases("h200/litmus_rate").items() if "host" in name]
+    return [fixed(min(rates), 2), fixed(max(rates), 2), fixed(min(host), 1)]
+
+
+def litmus_share(results):
+    cases = {name: case["instances_per_second"] for name, case in results.cases("h200/litmus_cost").items()}
+    return [fixed(100 * (1 - cases["cost/MP/engine"] / cases["cost/MP/uncounted"]), 2),
+            fixed(100 * (1 - cases["cost/MP/host_reset"] / cases["cost/MP/uncounted"]), 2)]
+
+
+def proxy_fences(results):
+    cases = results.cases("h200/proxy_fence_cost")
+
+    def cost(kinds):
+        return [fixed(each) for found in [[case["real_time"] - cases[name.replace("/membar", "/no_fence")]["real_time"] for name, case in cases.items()
+                                           if re.fullmatch(rf"proxy_fence_cost/.*/({kinds})/membar", name)]] for each in (min(found), max(found))]
+    return [*cost("async_global|async_shared_block"), *cost("async")]
+
+
+def largest_at_first(results, kind):
+    """The largest footprint, in KiB, that is as quick as the smallest."""
+    found = sorted((float(name.rsplit("/", 1)[1]), case["cycles"]) for name, case in results.cases("h200/memory_ladder").items()
+                   if name.startswith(f"memory_ladder/latency/{kind}/"))
+    return f"{next(size for (size, _), (_, cycles) in zip(found, found[1:]) if cycles > 1.05 * found[0][1]):g}"
+
+
+def by_turns(results):
+    """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
+    text = (results.folder / "h200/loops_by_turns.txt").read_text(encoding="utf-8")
+    found = re.findall(r"/per_block +([\d.]+) \(.*?\) +([\d.]+) \(", text)
+    return [fixed(max(float(at_once) / turns for at_once, turns in ((one, float(two)) for one, two in found)), 2)]
+
+
+def from_plain(file, pattern):
+    """The farthest from the plain access that an arm's rate is, in percent."""
+    def made(r):
+        cases = r.cases(file)
+        return [fixed(max(abs(100 * (1 - case["GB_per_s"] / cases[name.rsplit("/", 1)[0] + "/plain"]["GB_per_s"])) for name, case in cases.items()
+                          if re.fullmatch(pattern, name)), 2)]
+    return made
+
+
+MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |": us(
+                "membar_peer/thread:1/bytes:16", "membar_peer_from_shared/thread:1/bytes:16", "nvshmem/block:64/bytes:16",
+                "nvshmem_and_acquire/block:64/bytes:16"),
+            "| 16 bytes, packed | {} |": us("membar_peer_packed/thread:1/bytes:16"),
+            "| 1 KiB, `put_signal` | {} | {} | {} |": us(*(f"{arm}/block:64/bytes:1024" for arm in ("membar_peer", "nvshmem", "nvshmem_and_acquire"))),
+            "| 1 KiB, packed: in pieces, each thread its own; all of it for all of a block | {}; {} |": us(
+                "membar_peer_packed_pieces/lanes:8/bytes:1024", "membar_peer_packed/block:96/bytes:1024"),
+            "| barrier, by 256 threads | {} | {} | {} |": barrier(*(f"{arm}_by_block{more}/threads:256" for arm, more in (
+                ("membar_peer", ""), ("nvshmem", ""), ("nvshmem", "_and_acquire")))),
+            "| fetch-add at the other PE | {} | {} |": at("h200-x2/amo_latency", *(f"amo_latency/{arm}_fetch_add/other_pe" for arm in (
+                "membar_peer", "nvshmem")), by=1e3, digits=2)}
+BIG = {f"| {words} |" + " {} |" * 2: over_copy(way) for words, way in (
+    ("`put` by a grid, in tiles", "membar_peer_tiles"), ("`put` by 132 blocks, tiles of 128 KiB", "membar_peer_tiles/KiB:128/blocks:132"),
+    ("`put` by 132 blocks, one part each", "membar_peer/blocks:132"), ("bulk copy", "bulk_copy"), ("bulk copy (TMA)", "bulk_copy"),
+    ("NVSHMEM's put", "nvshmem"))}
+
+
+def some(sentences, *begins):
+    return {sentence: made for sentence, made in sentences.items() if sentence.startswith(tuple(f"| {begin} |" for begin in begins))}
+
+
+TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": contended},
+          "docs/headers/aggregated.md": {"aggregation": aggregation},
+          "docs/measurements/README.md": {"round trips": round_trips},
+          "docs/symmetric_memory.md": {"all-reduces": all_reduces},
+          "docs/bugs.md": {"cost of a mend": fences_of_mends},
+          "docs/membar_domains.md": {"prediction": prediction}}
+SAYS = {
+    "docs/headers/atomic.md": {
+        "| 32-bit acq_rel addition at block, device, system scope | {}, {}, {} |": at(
+            COST, *(f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar" for scope in ("block", "device", "system"))),
+        "| seq_cst instead of acq_rel | 0 to {} more |": lambda r: [fixed(max(
+            r.cases(COST)[f"latency/fetch_add/u32/seq_cst_by_scope/{scope}/membar"]["real_time"] -
+            r.cases(COST)[f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar"]["real_time"] for scope in ("block", "device", "system")), 1)],
+        "| load, acquire | {} to {} |": span(COST, "latency/load/.*/membar"),
+        "| store, release | {} to {} |": span(COST, "latency/store/.*/membar"),
+        "| store of one byte, release; `cuda::atomic_ref`'s, which loops | {}; {} |": at(
+            COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
+        "| reduction, for the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
+        "a 32-bit exchange takes {} ns on an `unsigned` and {} on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
+        "eight warps to an object | up to {} times as long |": by_turns,
+        "| `exchange`, each thread its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
+        "| `add`, each thread its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
+        "| **one address**: 32-bit addition and maximum, float maximum, with or without result | {} to {} ns |": span(
+            CONTENTION, "(fetch_add/u32|add/u32|fetch_max/u32|fetch_max/f32)/relaxed/global/(un)?used/one/membar"),
+        "| **one address**: float addition | {} ns |": at(CONTENTION, "fetch_add/f32/relaxed/global/used/one/membar"),
+        "| 16-byte loop, all on one address | {} ns |": at(CONTENTION, "loop/128_user_function/relaxed/global/unused/one/membar"),
+        "| 16-byte loop, each thread its own object | {} ps |": ps("loop/128_user_function/relaxed/global/unused/per_lane/membar", file=CONTENTION),
+        "In a chain of one thread the addition takes {} to {} times as long as": span(
+            COST, "latency/fetch_add_by_hand/b?f16/.*/ptx.*", key="membar_ratio"),
+        "takes {} times as long: a generic address makes it `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
+        "The question costs time in a series of reductions: {} ns instead of {}.": at(
+            COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
+        "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of that of": at(
+            COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
+        "and one of 64 bits with acq_rel {} of the latter's": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
+    },
+    "docs/measurements/README.md": {
+        "take {} cycles an iteration, and {} with a release in each.": pace(
+            *(f"{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4"))),
+        "16 bytes take {} µs. A bare relaxed signal takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "NVSHMEM's 16 bytes take {} times as long as `put_signal`'s, and {} times where NVSHMEM's is made to acquire. They take {} times as long as packed "
+        "ones, and {} times with the acquire.": over(ROUND, *((f"put_signal_latency/{theirs}/block:64/bytes:16", f"put_signal_latency/{ours}/thread:1/bytes:16")
+                                                              for ours in ("membar_peer", "membar_peer_packed")
+                                                              for theirs in ("nvshmem", "nvshmem_and_acquire"))),
+        "takes {} times as long beside communication in its own domain, and {} times with": over(
+            "h200-x2/domain_overlap", *((f"domain_overlap/{arm}", "domain_overlap/alone") for arm in ("same_domain", "remote_domain"))),
+        "* `litmus_rate`: {} to {} G instances": lambda r: litmus(r)[:2],
+        "Of 16 accesses at once each takes {} to {} cycles.": span(
+            "h200/constant_broadcast", "constant_broadcast/(01|32)_addresses/stride_1/2_KiB/constant_16_at_once", key="cycles_per_access")},
+    "docs/asynchronous_copies.md": {
+        "takes {} to {} ns, and one of everything {} to {}.": proxy_fences,
+        "takes {} times as long in another block's memory too": at(
+            "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
+        "takes {} ns, and {} by PTX by hand.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
+    "docs/memory_guide.md": {
+        "Plain loads leave L1 after {} KiB": lambda r: [largest_at_first(r, "global")],
+        "Constant memory leaves its first cache after {} KiB.": lambda r: [largest_at_first(r, "constant")],
+        "within {} % of the plain load for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
+        "hints cost it {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
+                                                               for arm in ("evict_first", "everything")))},
+    "docs/headers/read_only.md": {
+        "within {} % of it, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
+    "docs/headers/aggregated.md": {
+        "at such an address | plain: aggregation takes {} to {} times as long |": lambda r: [fixed(1 / each, 1) for each in (
+            r.cases(CONTENTION)["fetch_max/f32/relaxed/shared/aggregated"]["membar_ratio"],
+            r.cases(CONTENTION)["add/u32/relaxed/shared/aggregated"]["membar_ratio"])],
+    },
+    "docs/headers/litmus.md": {
+        "**Cost** {} to {} G instances a second on H200 with the default parameters, every outcome checked; {} G with a host thread": litmus,
+        "Counting and reset take {} % of it; on the host, between launches, they would take {} %.": litmus_share,
+    },
+    "docs/headers/cache_hint.md": {
+        "or with all hints | {} to {} % less bandwidth": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
+                                                                    for arm in ("no_allocate", "everything"))),
+        "with `l1::no_allocate` | {} instead of {} TB/s |": at("h200/read_only_load", "read_only_load/fits_l1/gather/read_only_no_allocate",
+                                                              "read_only_load/fits_l1/gather/plain", key="GB_per_s", by=1e3),
+    },
+    "docs/headers/managed_memory.md": rows(
+        ("managed, with a prefetch", "managed, by page faults", "a copy from pinned memory, and a pass over the copy"),
+        "h200/zero_copy", [f"zero_copy/1_passes/{arm}" for arm in ("managed_prefetched", "managed_faults", "copy_from_pinned")], [""], " ms", by=1e3),
+    "docs/headers/mapped_memory.md": {
+        "write-combined or not | {} GB/s |": at("h200/zero_copy", "zero_copy/1_passes/mapped", key="GB_per_s"),
+        **rows(("one pass over 64 MiB in place", "a copy of 64 MiB from pinned memory, and a pass over the copy"), "h200/zero_copy",
+               ["zero_copy/1_passes/mapped", "zero_copy/1_passes/copy_from_pinned"], [""], " ms", by=1e3)},
+    "docs/headers/symmetric_amo.md": {
+        **rows(("`atomicAdd_system` at a computed address", "`amo_fetch_add`", "`amo_compare_exchange`", "NVSHMEM's fetch-add"), "h200-x2/amo_latency",
+               [f"amo_latency/{arm}/{{}}_pe" for arm in ("atomicAdd_system", "membar_peer_fetch_add", "membar_peer_compare_exchange", "nvshmem_fetch_add")],
+               ["other", "own"]),
+        "| `amo_add`, which returns nothing and is not waited for | {} |": at(
+            "h200-x2/amo_latency", "amo_latency/membar_peer_add_and_quiet/other_pe", digits=2)},
+    "docs/headers/symmetric_barrier.md": {
+        "| `barrier` | {} | {} | {} |": barrier("membar_peer_by_thread/threads:1", *(f"membar_peer_by_block/threads:{n}" for n in (256, 1024))),
+        "| `barrier`, `relaxed` | | {} | |": barrier("membar_peer_relaxed_by_block/threads:256"),
+        "does not acquire | | {} | {} |": barrier(*(f"nvshmem_by_block/threads:{n}" for n in (256, 1024))),
+        "| `barrier` over NVSHMEM | | {} | {} |": barrier(*(f"membar_nvshmem_by_block/threads:{n}" for n in (256, 1024)))},
+    "docs/headers/symmetric_on_stream.md": {
+        "| `barrier_on_stream`, one after the other | {} µs |": barrier("membar_peer_on_stream"),
+        "| `barrier` in a kernel | {} µs |": barrier("membar_peer_by_thread/threads:1"),
+        "| `put_on_stream` of 64 MiB, 256 MiB | {}, {} of `cudaMemcpyPeerAsync` |": over_copy("membar_peer_on_stream")},
+    "docs/headers/symmetric_operations.md": {
+        "| `notify`, `relaxed` and released | {}, {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0", "membar_peer_notify/thread:1/bytes:0"),
+        "| 16 bytes by `put_value` and `notify` | {} |": us("membar_peer_value/thread:1/bytes:16"),
+        "out of shared memory, out of global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
+        "and with that acquire | {}, {} |": us("nvshmem/block:64/bytes:16", "nvshmem_and_acquire/block:64/bytes:16"),
+        "| `put_signal` by one block: 1 KiB, 16 KiB, 256 KiB, 1 MiB | {}, {}, {}, {} |": us(
+            "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384", "membar_peer/block:256/bytes:262144",
+            "membar_peer/block:256/bytes:1048576"),
+        "One block puts {} GB/s; 132 blocks put {} GB/s, in tiles": both(
+            at(WIDE, "put_bandwidth/membar_peer/blocks:1/threads:1024/MiB:64", key="GB/s", digits=2),
+            at(WIDE, "put_bandwidth/membar_peer_tiles/KiB:128/blocks:132/threads:1024/MiB:64", key="GB/s")),
+        **some(BIG, "`put` by 132 blocks, tiles of 128 KiB", "`put` by 132 blocks, one part each", "bulk copy (TMA)", "NVSHMEM's put")},
+    "docs/headers/symmetric_packed.md": {
+        "out of registers; out of global memory | {}; {} |": us("membar_peer_packed/thread:1/bytes:16", "membar_peer_packed_in_memory/thread:1/bytes:16"),
+        "| 16 | by a warp | {} |": us("membar_peer_packed/warp:32/bytes:16"),
+        "in pieces, 8 a warp; 32 a warp | {}; {} |": us(*(f"membar_peer_packed_pieces/lanes:{n}/bytes:1024" for n in (8, 32))),
+        "for all of a block of 96 threads; of a warp | {}; {} |": us("membar_peer_packed/block:96/bytes:1024", "membar_peer_packed/warp:32/bytes:1024"),
+        "| by a block of 1024 | {} |": us("membar_peer_packed/block:1024/bytes:16384"),
+        "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
+        "whose wait does not acquire | {}; {}; {} |": us("nvshmem/block:64/bytes:16", "nvshmem/block:64/bytes:1024", "nvshmem/block:1024/bytes:16384"),
+        "| a relaxed signal alone | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "1 KiB takes {} without a barrier of the block and {} with one.": us(
+            "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
+    "docs/headers/symmetric_wait.md": {
+        "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "`put_signal`, `try_wait` | {} | {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/warp:32/bytes:16"),
+        "`put_signal`, `wait` | {} | {} |": us("membar_peer_trapping/thread:1/bytes:16", "membar_peer_trapping/warp:32/bytes:16"),
+        "with the fence for that | {}; {} |": us("nvshmem/block:64/bytes:16", "nvshmem_and_acquire/block:64/bytes:16"),
+        "`try_take_packed`; `take_packed` | | {}; {} |": us("membar_peer_packed/warp:32/bytes:16", "membar_peer_packed_trapping/warp:32/bytes:16"),
+        "takes a packed message in {} instead of {}, because": us("membar_peer_packed_trapping/block:32/bytes:16", "membar_peer_packed/block:32/bytes:16")},
+    "docs/headers/sync_barriers.md": {
+        **rows(("32 threads, 132 blocks", "256 threads, 132 blocks", "1,024 threads, 132 blocks", "256 threads, 264 blocks"), PATTERNS,
+               [f"grid_barrier/{{}}/blocks_per_sm:{blocks}/threads:{threads}" for blocks, threads in ((1, 32), (1, 256), (1, 1024), (2, 256))],
+               ["membar", "cooperative_groups", "cuda_barrier"]),
+        "With relaxed on both sides, 132 blocks of 256 threads take {} ns.": at(PATTERNS, "grid_barrier/membar_relaxed/blocks_per_sm:1/threads:256")},
+    "docs/headers/sync_bulk_pipeline.md": {
+        "four stages of 4 KiB {} TB/s, eight of 4 KiB {}, four of 8 KiB {}, four of 2 KiB {}, loads and stores of 16 bytes {}, `cudaMemcpyAsync` {}.": at(
+            "h200/bulk_pipeline", *(f"bulk_pipeline/copy/{arm}" for arm in (
+                "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
+            key="GB_per_s", by=1e3),
+        "the best pipeline has {} of the copy engine's rate.": over(
+            "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=2)},
+    "docs/headers/sync_channels.md": rows(
+        ("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
+         "a flag with fences by hand, one message at a time"), PATTERNS,
+        [f"channel/{arm}/pairs:{{}}" for arm in ("packed", "spsc", "spsc_system", "by_hand")], ["1", "32"]),
+    "docs/headers/sync_locks.md": rows(
+        ("`ticket_lock`", "`queue_lock`", "a lock by hand: compare-and-swap and fences", "`cuda::binary_semaphore`, which is not fair"), PATTERNS,
+        [f"lock/{arm}/blocks:{{}}" for arm in ("membar_ticket", "membar_queue", "by_hand", "cuda_binary_semaphore")], ["1", "8", "64"]),
+    "docs/headers/sync_publisher.md": {
+        **rows(("`warp_source`", "a release store at system scope in each warp"), PUBLISHER,
+               ["pace/publisher/warps:4/lag:16/{}", "pace/release/warps:4/{}"], ["none", "nvlink.saturating"], key="p50_cycles"),
+        "takes {} cycles with a lag of 16 and {} with 64. With a release store in each warp it takes {}.": pace(
+            *(f"{arm}/host.saturating" for arm in ("publisher/warps:4/lag:16", "publisher/warps:4/lag:64", "release/warps:4"))),
+        "a value is stored {} cycles after `publish`; a release store takes {}.": at(
+            PUBLISHER, *(f"latency/{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4")), key="p50_cycles"),
+        "the iteration takes {} cycles: the two parts": pace("by_lane/warps:4/lag:16/none")},
+    "docs/headers/window_planning.md": {
+        "a hundred runs of the kernel or more | {} to {}, never": of_the_sweep("tuned"), "| `l2_plan`, no runs | {} to {} |": of_the_sweep("plan")},
+    "docs/patterns/which_pattern.md": {
+        "| `grid_barrier`, 132 blocks | {} ns |": at(PATTERNS, "grid_barrier/membar/blocks_per_sm:1/threads:256"),
+        "| lock, eight blocks or more | {} to {} ns |": span(PATTERNS, "lock/membar.*/blocks:(8|64)"),
+        "| message, packed | {} ns |": at(PATTERNS, "channel/packed/pairs:1"),
+        "| message, `spsc_channel` at device scope | {} ns |": at(PATTERNS, "channel/spsc/pairs:1"),
+        "| `cross_barrier` of two GPUs | {} ns |": at("h200-x2/barrier_latency", "barrier_latency/cross_barrier/threads:1"),
+        "`publisher` | {} cycles |": pace("publisher/warps:4/lag:16/nvlink.saturating"),
+        "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
+    "docs/symmetric_memory.md": {
+        **MESSAGES, **some(BIG, "`put` by a grid, in tiles", "NVSHMEM's put", "bulk copy"),
+        "| NCCL | {} | {} | {} |": at(ROUND, *(f"put_signal_latency/nccl_send_recv/host/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
+        "| `put_signal` by one block | {} | {} | {} |": at(
+            ROUND, *(f"put_signal_latency/membar_peer/block:256/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
+        "took {} µs a kernel alone, {} beside communication in its own domain, and {} beside communication in the remote one.": at(
+            "h200-x2/domain_overlap", *(f"domain_overlap/{arm}" for arm in ("alone", "same_domain", "remote_domain")), by=1e3)},
+    "docs/membar_check.md": {
+        **{f"| {words} | {{}} | {{}} |": grown(name) for words, name in (
+            ("ticket lock, 3 threads", "threads:3/rounds:1"), ("ticket lock, 4 threads, 2 rounds", "threads:4/rounds:2"))},
+        **{f"| {words} | {events} | {{}} | {{}} |": per_second(name) for words, events, name in (
+            ("five threads, one `atom.add` each", 10, "counter/threads:5/rounds:1"),
+            ("three threads of private work and a counter", 30, "long_threads"), ("ticket lock, two threads", 14, "ticket_lock/threads:2"),
+            ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
+        "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1],
+        "four rounds has {} executions, of which {} are explored per second.": lambda r: [
+            f"{r.cases(CHECK)['store_buffering/rounds:4_median'][key]:,.0f}" for key in ("executions", "executions_per_s")]},
+    "docs/membar_domains.md": {
+        "although whole runs differ by {}.": of_program("training_symm", "gain"),
+        "a decode step alone took {} and {} of its time without, and small kernels took {} and {}.": both(*(
+            of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
+        "that time multiplied by {} ({} to {}) in a stream and {} ({} to {}) in a graph.": relief(("stream", "graph"))},
+}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds the measured figures of the pages that no result is behind; see figures.py.
+
+A measured figure is a number with a unit of a measurement, a decimal fraction that is no version, and a number in a cell of a table that
+tells of such units in its head or in the line before it. Code is none, nor are the tables that scripts write, nor are WHOLE pages, which
+a test compares with their results. What is no measurement here, or one of others, is in NO_RESULT, below the reason; what a page no
+longer has must go from there.
+"""
+import re
+
+UNIT = r"(?:ns|µs|us|ms|ps|s|seconds?|minutes?|hours?|cycles?|nanoseconds?|microseconds?|milliseconds?|instances|executions|[kMGT]B/s|MHz|GHz|TB|GB|MB|percent|%|times as)"
+NUMBER = r"(?<![\w.,/^#-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
+FIGURES = (re.compile(rf"{NUMBER}(?:\s*(?:to|and|or|instead of|,|;)\s*{NUMBER})*\s*{UNIT}(?![\w/])"),
+           re.compile(r"(?<![\w.,/-])\d[\d,]*\.\d+(?:e-?\d+)?(?!\w|\.\d)"))
+CELL = re.compile(r"[*~ ]*\d[\d,.]*(?:e-?\d+)?[* ]*(?:(?:[;,]|to) *\d[\d,.]*)*")
+BLOCKS = (re.compile(r"^( *)```.*?^\1```[^\n]*$", re.DOTALL | re.MULTILINE),
+          re.compile(r"<!-- (?:figures|table|compilers)\.py.*?<!-- (?:end|compilers\.py ends)[^>]*-->", re.DOTALL),
+          re.compile(r"<!-- what bench/domains/page\.py writes -->.*?<!-- its end -->", re.DOTALL), re.compile(r"<!--.*?-->", re.DOTALL))
+# Of the toolkit, PTX, compute capabilities, drivers, this library and others.
+VERSIONS = set("0.1 0.2 2.11 2.16 2.28 3.0 3.25 3.3 3.9 5.0 7.0 7.5 8.0 8.9 9.0 9.1 10.0 12.0 12.1 12.3 12.4 12.8 12.9 13.0 13.5 14.2 580.159".split())
+WHOLE = re.compile(r"docs/(gallery|measurements/.*/.*|changelog|from_0.1_to_0.2)\.md")
+
+NO_RESULT = {
+    "a level of statistics": {
+        "docs/conformance.md": ["With 95 % confidence"], "docs/headers/litmus.md": ["with 95 % confidence"], "docs/litmus_on_gpu.md": ["with 95 % confidence"],
+        "docs/fences_and_scopes.md": ["(95 %) is wider than 5 %"], "docs/membar_domains.md": ["interval of 95 %"],
+        "docs/reading_the_report.md": ["the 95 % interval", "at most 5 % together", "within 10 % of 1"]},
+    "a limit of a report, which its controls keep": {"docs/reading_the_report.md": ["spin interference ≤ 1.1", "relief below 0.9"]},
+    "what others report, with the place": {
+        "docs/bugs.md": ["6 to 7 µs for each all-reduce in two stages on H100", "in about 40 % of runs", "at 100 % utilisation", "cost 2.7 % of a kernel"],
+        "docs/older_notes.md": ["gains 50 %", "gains 50 percent"]},
+    "a setting of a program or a test": {
+        "docs/conformance.md": ["| `--seconds=S` | 1 |", "| `--seed=N` | 1 |", "| `--draws=N` | 4 |", "| `--tune=S` | 0 |", "every 30 seconds", "for 0.02 s",
+                                "changes every 64 instances, and", "It changes every 64 instances"],
+        "docs/contributing.md": ["| 10 s | 10 minutes |", "(10 s)"],
+        "docs/headers/atomic.md": ["sleeps of up to 256 ns", "up to 256 ns. Its"],
+        "docs/headers/symmetric_on_stream.md": ["within some 10 µs", "every 10 µs"],
+        "docs/headers/sync_publisher.md": ["2,000 cycles"], "docs/patterns/which_pattern.md": ["2,000 cycles"],
+        "docs/membar_domains.md": ["longer than 20 µs", "Gaps over 50 µs"]},
+    "an example, or what follows from a definition": {
+        "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "at a ratio of 0.5 each"], "docs/litmus_on_gpu.md": ["If 42 instances"],
+        "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |"]},
+}
+
+
+def masked(text, sentences):
+    """The text without what results are behind, line by line as it was."""
+    def blank(found):
+        return re.sub(r"[^\n]", " ", found.group())
+
+    for pattern in (*BLOCKS, *sentences, re.compile(r"``.+?``|`[^`\n]*`"), re.compile(r"(?<=\])\([^)\s]*\)")):
+        text = re.sub(pattern, blank, text)
+    return text
+
+
+def figures_of(text):
+    """Yields the number of a line and a figure in it."""
+    for pattern in FIGURES:
+        yield from ((text.count("\n", 0, found.start()) + 1, " ".join(found.group().split())) for found in pattern.finditer(text) if found.group() not in VERSIONS)
+    before, head = "", ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("|"):
+            head = head or before + line
+            if re.search(rf"\b{UNIT}(?!\w)", head) and line not in head:
+                yield from ((number, cell.strip()) for cell in line.strip().strip("|").split("|")[1:] if CELL.fullmatch(cell.strip()))
+        elif line.strip():
+            before, head = line, ""
+
+
+def unbound(pages):
+    """What is wrong with pages, each a (name, text, patterns of the sentences whose figures are read from results)."""
+    for page, text, sentences in pages:
+        kept = [phrase for of in NO_RESULT.values() for phrase in of.get(page, ())]
+        patterns = []
+        for phrase in kept:
+            pattern = re.compile(r"\s+".join(map(re.escape, phrase.split())))
+            if not pattern.search(text):
+                yield f"{page} has not \"{phrase}\": take it out of NO_RESULT in unbound_figures.py"
+            patterns.append(pattern)
+        if not WHOLE.fullmatch(page):
+            for line, figure in figures_of(masked(text, [*patterns, *sentences])):
+                yield (f"{page}:{line}: no result is behind \"{figure}\": write it by a table or a sentence of figures.py; "
+                       "if nothing was measured here, name the reason in unbound_figures.py")
