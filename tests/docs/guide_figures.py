@@ -57,7 +57,7 @@ def fences_of_header(results):
     return table(["scope", "", *(f"`{order}`" for order in orders)], [
         [scope, words, *(short(fence(results, scope, order, stores)) for order in orders)]
         for scope in ("block", "cluster", "device", "system")
-        for words, stores in (("idle", "idle"), ("each after a store, which alone takes 33", "after_store"))])
+        for words, stores in (("idle", "idle"), ("each after a store", "after_store"))])
 
 
 def fences_beside(results):
@@ -71,11 +71,12 @@ def fences_beside(results):
     for scope in ("block", "cluster", "device", "system"):
         lines.append([f"`{scope}`", cell(scope, "shared_sm", "none", "alone"), cell(scope, "shared_sm", "nvlink.paced"),
                       cell(scope, "shared_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nvlink.saturating", "separate"),
-                      cell(scope, "own_sm", "nvlink.saturating"), cell(scope, "shared_sm", "nccl.saturating"),
-                      cell(scope, "own_sm", "nccl.saturating"), cell(scope, "shared_sm", "host.saturating")])
-    return table(["scope", "alone", "paced NVLink stores on its SM", "saturating NVLink stores on its SM", "those in another domain",
-                  "saturating NVLink stores on other SMs", "NCCL's all-reduce on its SM", "NCCL's all-reduce on other SMs",
-                  "saturating stores to the host on its SM"], lines)
+                      cell(scope, "shared_sm", "nccl.saturating"), cell(scope, "shared_sm", "host.saturating"),
+                      cell(scope, "own_sm", "none", "alone"), cell(scope, "own_sm", "nvlink.saturating"),
+                      cell(scope, "own_sm", "nccl.saturating")])
+    return table(["scope", "alone, for traffic on its SM", "paced NVLink stores on its SM", "saturating NVLink stores on its SM",
+                  "those in another domain", "NCCL's all-reduce on its SM", "saturating stores to the host on its SM",
+                  "alone, for traffic on other SMs", "saturating NVLink stores on other SMs", "NCCL's all-reduce on other SMs"], lines)
 
 
 def boundaries(results):
@@ -312,7 +313,7 @@ TABLES = {"docs/fences_and_scopes.md": {"fences alone": fences_idle, "fences bes
 
 
 def table_lookup(results):
-    return [short(cycles(results, "shared", 16)), short(constant(results, 1, 1, 32, "constant")), short(cycles(results, "global", 16))]
+    return [short(cycles(results, "global", 16)), short(cycles(results, "shared", 16)), short(constant(results, 1, 1, 32, "constant"))]
 
 
 def terabytes(value):
@@ -366,16 +367,19 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
+        "At block scope a store and an acquire take {} ns too, so that is the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
         "Beside saturating ones it takes {} µs instead of {}.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
-        "For saturating stores to the host it took {} µs on another machine.": lambda r: [
+        "For saturating stores to the host it took {} µs, on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
     },
     "docs/memory_guide.md": {
+        "Cycles are of its multiprocessors at {} MHz: a hundred take {} ns.": lambda r: [
+            f"{float(r.read(LADDER)['context']['clock_MHz']):,.0f}", short(100_000 / float(r.read(LADDER)["context"]["clock_MHz"]))],
         "A warp's array of 2 KiB per thread took {} cycles an access, one of 16 KiB took {}": lambda r: [
             short(cycles(r, "local", "2.000")), short(cycles(r, "local", "16.000"))],
         "A load takes {} cycles, against {} in the block's own and {} in L2.": lambda r: [
@@ -386,10 +390,11 @@ SAYS = {
         "Each further address costs {} cycles. The shift that makes an index an address costs {} more.": lambda r: [
             short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31),
             short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
-        "it loads into a register of the warp: {} cycles, at every size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
+        "it may load into a register of the warp. Such a load takes {} cycles, at every size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
         "Then an access takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
-        "if the lanes' indices differ: {} cycles. In constant memory only if a warp has one index: {} cycles at this size. Else leave it in "
-        "global memory, where L1 keeps it: {} cycles.": table_lookup,
+        "L1 keeps it, and a look-up takes {} cycles. If each block looks up often enough to pay for the copy, put it into shared memory: {} cycles "
+        "without [bank conflicts](#shared-memory), a few more where two or four lanes meet in a bank. Constant memory is the slowest at this size: "
+        "{} cycles, and only if a warp has one index.": table_lookup,
         "As a plain load it is slower: {} cycles where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
         "a region of up to 48 MiB: {} TB/s with it, {} without. One that is full of other lines does: {}.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],

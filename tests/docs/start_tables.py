@@ -34,9 +34,9 @@ def counter(results):
 
 
 def flag(results):
-    return table(["order", "time"], times(results, "h200-x2/fence_interference", [
+    return table(["fence, on an idle GPU", "time"], times(results, "h200-x2/fence_interference", [
         ("a fence of block scope, `acq_rel`", "fence.block.acq_rel.own_sm/none/alone"),
-        ("a fence of device scope", "fence.device.acq_rel.own_sm/none/alone")]))
+        ("a fence of device scope, `acq_rel`", "fence.device.acq_rel.own_sm/none/alone")]))
 
 
 def two_blocks(results):
@@ -53,7 +53,7 @@ def host_and_kernel(results):
         ("a release store of device scope", "release_store.device.own_sm/none/alone"),
         ("a release store of system scope", "release_store.system.own_sm/none/alone"),
         ("a fence of system scope", "fence.system.acq_rel.own_sm/none/alone"),
-        ("that fence, while other kernels store to a peer without a pause", "fence.system.acq_rel.own_sm/nvlink.saturating/same")]))
+        ("that fence, while kernels on other multiprocessors store to a peer without a pause", "fence.system.acq_rel.own_sm/nvlink.saturating/same")]))
 
 
 def two_gpus(results):
@@ -64,12 +64,12 @@ def two_gpus(results):
 
 
 def beside(results):
-    cases = results.cases("h200-x2/domain_overlap")
-    alone = cases["domain_overlap/alone"]["real_time"]
+    cases = results.cases("h200-x2/fence_interference")
+    times_of = {case: cases[f"kernel_boundary.stream/{case}"]["real_time"] for case in ("none/alone", "nvlink.saturating/same", "nvlink.saturating/separate")}
     return table(["a small kernel", "time for each", "times as long"], [
-        [words, time_of(cases[f"domain_overlap/{case}"]["real_time"]), f"{cases[f'domain_overlap/{case}']['real_time'] / alone:.1f}"]
-        for words, case in (("alone", "alone"), ("beside communication, in one domain", "same_domain"),
-                            ("beside communication that is in the remote domain", "remote_domain"))])
+        [words, time_of(times_of[case]), f"{times_of[case] / times_of['none/alone']:.1f}"]
+        for words, case in (("alone", "none/alone"), ("beside stores to a second GPU, in one domain", "nvlink.saturating/same"),
+                            ("beside stores in the remote domain", "nvlink.saturating/separate"))])
 
 
 def fences_beside_stores(results):
