@@ -434,7 +434,7 @@ SAYS = {
         "leaves {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
         "A copy runs at {} TB/s with nothing or a quarter of that set aside, at {} with half, and at {} with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
-        "a window over a hot region still changed the time of a kernel from {} to {} µs.": lambda r: [
+        "a window over a hot region of a quarter of the largest set-aside still changed the time of a kernel from {} to {} µs.": lambda r: [
             short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
         "that ratio was {} times as fast as no window, and a ratio of 1 was {} times as fast.": lambda r: [
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
