@@ -204,7 +204,10 @@ class host_group {
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == ECONNRESET) {  // it left letters unread; what it said before is still here, after this one error
+      got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       return answer::nothing;
     }
