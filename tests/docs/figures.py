@@ -219,7 +219,7 @@ for made in (guide_figures, header_figures):  # a page may have figures of both
     for into, pages in ((TABLES, made.TABLES), (SAYS, made.SAYS)):
         for page, of in pages.items():
             into[page] = {**into.get(page, {}), **of}
-FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
+FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e\d+)?)"
 
 
 def filled(page, text, results, tables):

@@ -201,6 +201,16 @@ def grown(name):
     return lambda r: [f"{r.cases(CHECK)[f'growth/{name}/symmetry:{each}_median']['executions']:,.0f}" for each in (0, 1)]
 
 
+def guarantees(*files):
+    """How many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
+    def made(r):
+        ran = [test for file in files for test in r.read(file)["tests"] if test["role"] == "guarantee" and test["instances"]]
+        if any(test["forbidden"] for test in ran):
+            raise SystemExit(f"{', '.join(files)}: a guarantee was broken, and docs/measurements/README.md says that none was")
+        return [str(len({test["test"] for test in ran})), f"{sum(test['instances'] for test in ran):.1e}".replace("e+", "e")]
+    return made
+
+
 def litmus(results):
     rates = [case["instances_per_second"] / 1e9 for name, case in results.cases("h200/litmus_rate").items()
              if name.startswith("rate/") and "host" not in name and not name.endswith("tuned")]
@@ -313,6 +323,11 @@ SAYS = {
                                                               for theirs in ("nvshmem", "nvshmem_and_acquire"))),
         "takes {} times as long beside communication in its own domain, and {} times with": over(
             "h200-x2/domain_overlap", *((f"domain_overlap/{arm}", "domain_overlap/alone") for arm in ("same_domain", "remote_domain"))),
+        "the places on two GPUs: {} guarantees ran, none was broken in {} instances of theirs": guarantees(
+            "h200/conformance", "h200/conformance_rest", "h200-x2/conformance_two_devices"),
+        "{} of them ran with the headers that the campaign names, in {} instances": guarantees("h200/conformance"),
+        "all {} guarantees ran, none was broken in {} instances of theirs, and": guarantees("h200/conformance_asynchronous", "h200/conformance_reuse"),
+        "has {} guarantees; none was broken in {} instances": guarantees("h200-x2/conformance_two_devices"),
         "* `litmus_rate`: {} to {} G instances": lambda r: litmus(r)[:2],
         "Of 16 accesses at once each takes {} to {} cycles.": span(
             "h200/constant_broadcast", "constant_broadcast/(01|32)_addresses/stride_1/2_KiB/constant_16_at_once", key="cycles_per_access")},

@@ -3,11 +3,15 @@
 """The reports in docs/measurements are what their scripts make of the results beside them."""
 import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
 
 from written_report import report_page, written_report
 
-MEASUREMENTS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "measurements"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+MEASUREMENTS = DOCS / "measurements"
 
 
 def lines(text):
@@ -23,6 +27,15 @@ class RecordedPages(unittest.TestCase):
                 ran, written = written_report(f"{script}/report/report.py", *(file.read_text(encoding="utf-8") for file in results))
                 self.assertEqual("", ran.stderr)
                 self.assertEqual(lines(written), lines(text))
+
+    def test_the_page_of_membar_domains_is_what_its_script_makes_of_the_programs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page, picture = pathlib.Path(folder, "page.md"), pathlib.Path(folder, "picture.svg")
+            page.write_text((DOCS / "membar_domains.md").read_text(encoding="utf-8"), encoding="utf-8")
+            subprocess.run([sys.executable, DOCS.parent / "bench/domains/page.py", "--page", page, "--picture", picture,
+                            MEASUREMENTS / "h200-x2/domains/domains.json"], check=True, capture_output=True)
+            for made, kept in ((page, "membar_domains.md"), (picture, "pictures/h200-x2.domains.svg")):
+                self.assertEqual(made.read_text(encoding="utf-8"), (DOCS / kept).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
