@@ -392,7 +392,8 @@ TEST_F(bugs, skipped_tiles) {
                    visited.get());
     unsigned long long wrong = 0;
     for (const unsigned count : copied(visited)) {
-      wrong += count == tiles / 2 ? 0 : 1;
+      if (count != tiles / 2)
+        ++wrong;
     }
     return seen{tiles, wrong, 0};
   });
