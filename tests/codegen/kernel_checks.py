@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests that no check in a test's kernel was decided by the compiler.
+"""Tests that the compiler has decided no check in a test's kernel.
 
   kernel_checks.py [--compile NAME]... [--jobs N] SOURCE.cu... -- NVCC OPTION...
 
-A compiler may know what a plain variable holds, from what the thread has stored there. Then it removes a check of it, and the test cannot
-fail. So kernels of tests have their checks in `checked` of tests/common/checked.cuh, which leaves an instruction in the PTX. The sources
-whose kernels have checks are compiled to PTX, or those of them that are named. In each kernel what a check got must not be always the
-constant 0, and must come from memory, from inline PTX or from another thread. Every check of a source that was compiled must be in a
-kernel; of a header, if all were. In all sources, and the headers of tests/ that they read, what counts without `checked` is reported.
+A compiler may know what a plain variable holds: what the thread has stored there, or the only value that any thread stores. Then it
+removes a load and what depends on it, and the test cannot fail. The sources are compiled to PTX, or those that are named. Reported are
+
+* a check whose result is always 0, or is made of nothing from memory, inline PTX or another thread. Kernels of tests have their checks in
+  `checked` of tests/common/checked.cuh, which leaves an instruction;
+* a check of a source that is in no kernel, and one of a header if all sources are compiled;
+* a store of a constant by a line that stores what a pointer, an array or a shared variable holds, as results for the host are;
+* in all sources, and the headers of tests/ that they read: what counts without `checked`. Not in the kernels that membar-check reads,
+  which stand alone.
 """
 import argparse
 import concurrent.futures
+import functools
+import itertools
 import os
 import pathlib
 import re
@@ -20,18 +26,23 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
 MARK = "// checked"
 HELPER = "checked.cuh"
 CALL = re.compile(r"\bchecked\(")
 # Counts what it finds: adds 0 or 1, or the result of a comparison.
 UNMARKED = re.compile(r"(?:\+=|\|=)(?!.*\bchecked\().*(?:\? *[01]U? *: *[01]U?\b| (?:==|!=|<=|>=|<|>) )")
+SHARED = re.compile(r"__shared__[^;=(]*?(\w+)(?:\[[^\]]*\])*;")
+ASSIGNED = re.compile(r"[^=!<>]=(?!=)([^;]*);")
 INCLUDE = re.compile(r'^#include (?:<(tests/[^>]+)>|"([^"]+)")', re.M)
 
 FUNCTION = re.compile(r"^(?:\.visible |\.weak )*\.(?:entry|func)\b.*?(\w+)\($")
 LOCATION = re.compile(r"\.loc\s+(\d+) (\d+) \d+(?:, function_name \S+, inlined_at (\d+) (\d+) \d+)?")
 INSTRUCTION = re.compile(r"(?:@!?%p\d+ +)?([a-z][\w.:]*)\s+(.*?);")
+STORE = re.compile(r"(?:@!?%p\d+ +)?st\.\S+\s+\[[^\]]*\],\s*(.*);")
 RESULT = re.compile(r"\{[^}]*\}|[^,|]+(?:\|[^,]+)?")
 REGISTER = re.compile(r"%[a-z]+\d+")
+VALUE = re.compile(r"%[a-z]+\d+|-?\b\d+")
 WITHOUT_RESULT = ("st.", "red.", "bra", "ret", "bar.", "barrier.")
 # What these return the compiler does not know.
 UNKNOWN = re.compile(r"ld\.(?!param)|ldu|atom|shfl|vote|match|activemask|bar(rier)?\.\S*red")
@@ -110,27 +121,46 @@ def from_outside(register, written):
     return False
 
 
-def marks(ptx):
-    """Of each kernel and each check in it: file, line, whether it can find something, and whether that comes from outside."""
+@functools.cache
+def reads_variable(place):
+    """Whether the line stores what a pointer, an array or a shared variable holds."""
+    file, number = place
+    if not file.is_relative_to(ROOT) or file.is_relative_to(ROOT / "include") or number == 0:
+        return False
+    text = file.read_text()
+    value = ASSIGNED.search(text.splitlines()[number - 1].split("//")[0])
+    names = "|".join(SHARED.findall(text)) or "(?!)"
+    return value is not None and re.search(rf"\w\[|(?<![\w)] )\*\w|->|\b(?:{names})\b", value[1]) is not None
+
+
+def findings(ptx):
+    """Of each kernel: its name, the places of its checks, and its faults, each with a place and words."""
     files = {number: pathlib.Path(file).resolve() for number, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', ptx, re.M)}
     for name, lines in functions(ptx):
-        written = definitions(lines)
-        copies, place = {}, None
+        written, got, faults = definitions(lines), {}, set()
+        inner = outer = (pathlib.Path(), 0)
         for line in lines:
-            location = LOCATION.match(line)
+            location, store = LOCATION.match(line), STORE.match(line)
             if location:
-                place = (files[location[3] or location[1]], int(location[4] or location[2]))
+                inner = (files[location[1]], int(location[2]))
+                outer = (files[location[3]], int(location[4])) if location[3] else inner
             elif MARK in line:
-                copies.setdefault(place, []).append(REGISTER.findall(line)[1])
-        for place, got in copies.items():
-            yield name, place, any(constant(each, written) != 0 for each in got), any(from_outside(each, written) for each in got)
+                got.setdefault(outer, []).append(REGISTER.findall(line)[1])
+            elif store and all(constant(each, written) is not None for each in VALUE.findall(store[1])) and reads_variable(inner):
+                faults.add((inner, "a constant is stored, although the line stores what a variable holds"))
+        for place, registers in got.items():
+            if all(constant(each, written) == 0 for each in registers):
+                faults.add((place, "the compiler has decided this check, which finds nothing"))
+            elif not any(from_outside(each, written) for each in registers):
+                faults.add((place, "what this checks is from no memory and no other thread"))
+        yield name, set(got), faults
 
 
 def compiled(source, nvcc):
     with tempfile.TemporaryDirectory() as folder:
         ptx = pathlib.Path(folder, "kernels.ptx")
         subprocess.run([*nvcc, "-lineinfo", "-ptx", "-arch=sm_90", "-o", ptx, source], check=True)
-        return list(marks(ptx.read_text()))
+        return list(findings(ptx.read_text()))
 
 
 def main():
@@ -140,32 +170,28 @@ def main():
     parser.add_argument("sources", nargs="+", type=lambda name: pathlib.Path(name).resolve())
     own = sys.argv.index("--")
     arguments, nvcc = parser.parse_args(sys.argv[1:own]), sys.argv[own + 1:]
+    sources = [source for source in arguments.sources if not arguments.compile or source.name in arguments.compile]
+    if arguments.compile and len(sources) != len(arguments.compile):
+        parser.error(f"of {', '.join(arguments.compile)} only {len(sources)} are among the sources")
 
-    read = {source: read_by(source) for source in arguments.sources}
-    calls = {(file, number): line.split("//")[0] for file in set().union(*read.values())
-             for number, line in enumerate(file.read_text().splitlines(), 1)}
-    marked = {place for place, code in calls.items() if CALL.search(code)}
-    sources = [source for source in read if any(place[0] in read[source] for place in marked)]
-    if arguments.compile:
-        sources = [source for source in sources if source.name in arguments.compile]
-        if len(sources) != len(arguments.compile):
-            parser.error(f"of {', '.join(arguments.compile)} only {len(sources)} are sources with checks")
-
-    faults = {(place, "counts what it finds without `checked`") for place, code in calls.items() if UNMARKED.search(code)}
-    present, of_kernels, checks = set(), {}, 0
+    code = {(file, number): line.split("//")[0] for file in set().union(*map(read_by, arguments.sources))
+            for number, line in enumerate(file.read_text().splitlines(), 1)}
+    marked = {place for place, line in code.items() if CALL.search(line)}
+    faults = [(place, "counts what it finds without `checked`") for place, line in code.items()
+              if UNMARKED.search(line) and place[0].is_relative_to(TESTS) and not place[0].is_relative_to(TESTS / "check")]
+    present, in_kernels, kernels, checks = set(), {}, 0, 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for name, place, finds, outside in [mark for each in pool.map(lambda source: compiled(source, nvcc), sources) for mark in each]:
-            present.add(place)
-            checks += 1
-            if not finds:
-                of_kernels.setdefault((place, "the compiler has decided this check, so that it finds nothing"), []).append(name)
-            elif not outside:
-                of_kernels.setdefault((place, "what this checks is from no memory and no other thread"), []).append(name)
-    faults |= {(place, "this check is in no kernel") for place in marked - present if place[0] in sources or not arguments.compile}
-    faults |= {(place, f"{words}, in {len(names)} kernels, such as {names[0]}") for (place, words), names in of_kernels.items()}
+        for name, places, wrong in itertools.chain.from_iterable(pool.map(lambda source: compiled(source, nvcc), sources)):
+            kernels += 1
+            checks += len(places)
+            present |= places
+            for fault in wrong:
+                in_kernels.setdefault(fault, []).append(name)
+    faults += [(place, f"{words}, in {len(names)} kernels, such as {names[0]}") for (place, words), names in in_kernels.items()]
+    faults += [(place, "this check is in no kernel") for place in marked - present if place[0] in sources or not arguments.compile]
     for (file, number), words in sorted(faults):
         print(f"{file.relative_to(ROOT)}:{number}: {words}")
-    print(f"{len(faults)} faults; {checks} checks in kernels of {len(sources)} sources, from {len(present)} places of {len(marked)}")
+    print(f"{len(faults)} faults; {checks} checks in {kernels} kernels of {len(sources)} sources, from {len(present)} places of {len(marked)}")
     return 1 if faults else 0
 
 

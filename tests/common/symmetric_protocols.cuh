@@ -255,7 +255,7 @@ template <class Group>
 __device__ void add_to(pe_report& report, Group, unsigned long long stale, bool late, unsigned long long messages) {
   add_to(report.stale, stale);
   if (Group::rank() == 0) {
-    add_to(report.late, checked(late));
+    add_to(report.late, late ? 1 : 0);
     add_to(report.messages, late ? 0 : messages);
   }
 }
