@@ -3,6 +3,7 @@
 """Tests that the compiler has decided no check in a test's kernel.
 
   kernel_checks.py [--compile NAME]... [--jobs N] SOURCE.cu... -- NVCC OPTION...
+  kernel_checks.py --expected SOURCE.cu -- NVCC OPTION...
 
 A compiler may know what a plain variable holds: what the thread has stored there, or the only value that any thread stores. Then it
 removes a load and what depends on it, and the test cannot fail. The sources are compiled to PTX, or those that are named. Reported are
@@ -13,6 +14,8 @@ removes a load and what depends on it, and the test cannot fail. The sources are
 * a store of a constant by a line that stores what a pointer, an array or a shared variable holds, as results for the host are;
 * in all sources, and the headers of tests/ that they read: what counts without `checked`. Not in the kernels that membar-check reads,
   which stand alone.
+
+With --expected exactly those lines must have a fault that say so: `// expect: WORDS`.
 """
 import argparse
 import concurrent.futures
@@ -32,11 +35,12 @@ HELPER = "checked.cuh"
 CALL = re.compile(r"\bchecked\(")
 # Counts what it finds: adds 0 or 1, or the result of a comparison.
 UNMARKED = re.compile(r"(?:\+=|\|=)(?!.*\bchecked\().*(?:\? *[01]U? *: *[01]U?\b| (?:==|!=|<=|>=|<|>) )")
+EXPECTED = re.compile(r"// expect: (.+)")
 SHARED = re.compile(r"__shared__[^;=(]*?(\w+)(?:\[[^\]]*\])*;")
 ASSIGNED = re.compile(r"[^=!<>]=(?!=)([^;]*);")
 INCLUDE = re.compile(r'^#include (?:<(tests/[^>]+)>|"([^"]+)")', re.M)
 
-FUNCTION = re.compile(r"^(?:\.visible |\.weak )*\.(?:entry|func)\b.*?(\w+)\($")
+FUNCTION = re.compile(r"^(?:\.visible |\.weak )*\.(?:entry|func)\b.*?(\w+)\(\)?$")
 LOCATION = re.compile(r"\.loc\s+(\d+) (\d+) \d+(?:, function_name \S+, inlined_at (\d+) (\d+) \d+)?")
 INSTRUCTION = re.compile(r"(?:@!?%p\d+ +)?([a-z][\w.:]*)\s+(.*?);")
 STORE = re.compile(r"(?:@!?%p\d+ +)?st\.\S+\s+\[[^\]]*\],\s*(.*);")
@@ -166,6 +170,7 @@ def compiled(source, nvcc):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compile", action="append", metavar="NAME", help="compile the sources of these names only")
+    parser.add_argument("--expected", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("sources", nargs="+", type=lambda name: pathlib.Path(name).resolve())
     own = sys.argv.index("--")
@@ -174,8 +179,9 @@ def main():
     if arguments.compile and len(sources) != len(arguments.compile):
         parser.error(f"of {', '.join(arguments.compile)} only {len(sources)} are among the sources")
 
-    code = {(file, number): line.split("//")[0] for file in set().union(*map(read_by, arguments.sources))
-            for number, line in enumerate(file.read_text().splitlines(), 1)}
+    lines = {(file, number): line for file in set().union(*map(read_by, arguments.sources))
+             for number, line in enumerate(file.read_text().splitlines(), 1)}
+    code = {place: line.split("//")[0] for place, line in lines.items()}
     marked = {place for place, line in code.items() if CALL.search(line)}
     faults = [(place, "counts what it finds without `checked`") for place, line in code.items()
               if UNMARKED.search(line) and place[0].is_relative_to(TESTS) and not place[0].is_relative_to(TESTS / "check")]
@@ -189,6 +195,14 @@ def main():
                 in_kernels.setdefault(fault, []).append(name)
     faults += [(place, f"{words}, in {len(names)} kernels, such as {names[0]}") for (place, words), names in in_kernels.items()]
     faults += [(place, "this check is in no kernel") for place in marked - present if place[0] in sources or not arguments.compile]
+    if arguments.expected:
+        expected = {place: EXPECTED.search(line)[1] for place, line in lines.items() if EXPECTED.search(line)}
+        found = dict(faults)
+        wrong = [place for place in expected.keys() | found.keys() if expected.get(place, "(none)") not in found.get(place, "")]
+        for file, number in sorted(wrong):
+            print(f"{file.relative_to(ROOT)}:{number}: found is {found.get((file, number))}, expected {expected.get((file, number))}")
+        print(f"{len(expected)} faults expected, {len(faults)} found")
+        return 1 if wrong or len(faults) != len(expected) else 0
     for (file, number), words in sorted(faults):
         print(f"{file.relative_to(ROOT)}:{number}: {words}")
     print(f"{len(faults)} faults; {checks} checks in {kernels} kernels of {len(sources)} sources, from {len(present)} places of {len(marked)}")
