@@ -13,7 +13,7 @@ __device__ void fence_of_block() {
 
 /// Thread 0 publishes a value to the last thread of the block.
 template <bool Mended>
-__global__ void publish_in_block(unsigned* result, unsigned* late) {
+__global__ void publish_in_block(unsigned number, unsigned* result, unsigned* late) {
   __shared__ unsigned value;
   __shared__ unsigned ready;
   volatile unsigned* const flag = &ready;
@@ -22,7 +22,7 @@ __global__ void publish_in_block(unsigned* result, unsigned* late) {
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    value = 7;
+    value = number;
     fence_of_block<Mended>();
     *flag = 1;
   } else if (threadIdx.x == blockDim.x - 1) {
@@ -31,5 +31,5 @@ __global__ void publish_in_block(unsigned* result, unsigned* late) {
     *result = value;
   }
 }
-template __global__ void publish_in_block<false>(unsigned*, unsigned*);
-template __global__ void publish_in_block<true>(unsigned*, unsigned*);
+template __global__ void publish_in_block<false>(unsigned, unsigned*, unsigned*);
+template __global__ void publish_in_block<true>(unsigned, unsigned*, unsigned*);

@@ -8,6 +8,7 @@
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/kernels.cuh>
 #include <tests/common/sync.cuh>
 
@@ -96,7 +97,7 @@ MEMBAR_HOST_DEVICE void read_messages(mailbox& box, int rounds, passing_outcome&
       seen = flag.load(membar::relaxed);
       membar::thread_fence<Scope>(membar::memory_order_constant<fence_of_reader[static_cast<int>(How)]>());
     }
-    stale += data.load(membar::relaxed) < seen ? 1 : 0;
+    stale += checked(data.load(membar::relaxed) < seen);
     return seen != before;
   };
   while (before != rounds && wait_for(generous, sees_another)) {

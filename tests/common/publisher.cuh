@@ -5,6 +5,7 @@
 
 #include <membar/sync/publisher.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -45,13 +46,15 @@ __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to,
   unsigned failures = 0;
   for (unsigned i = 1; i <= count && failures == 0; ++i) {
     membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
-    failures += source.publish(to.first, i, generous) == wait_result::done ? 0 : 1;
+    failures += checked(source.publish(to.first, i, generous) != wait_result::done);
   }
-  failures += source.flush(generous) == wait_result::done ? 0 : 1;
+  failures += checked(source.flush(generous) != wait_result::done);
   // Every lane finds the signal, not only the one that heard of it.
-  failures += membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) == count ? 0 : 1;
+  failures += checked(membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) != count);
   source.close();
-  failures += source.publish(to.first, 0, generous) == wait_result::closed ? 0 : 1;
+  if (source.publish(to.first, 0, generous) != wait_result::closed) {  // which the compiler knows: the source has closed itself
+    ++failures;
+  }
   if (__any_sync(0xffffffffU, failures != 0) != 0 && threadIdx.x % 32 == 0) {
     ++seen.failures;
   }
@@ -67,16 +70,18 @@ __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned 
     if (threadIdx.x % 32 == 0) {
       const bool done = source.publish(to.first, i, generous) == wait_result::done &&
                         source.publish(to.second, i, generous) == wait_result::done;
-      seen.failures += done ? 0 : 1;
+      seen.failures += checked(!done);
     }
     __syncwarp();
   }
   if (threadIdx.x % 32 == 0) {
-    seen.failures += source.flush(generous) == wait_result::done ? 0 : 1;
+    seen.failures += checked(source.flush(generous) != wait_result::done);
     const membar::atomic_ref<unsigned long long, thread_scope::system> first(to.first);
-    seen.failures += first.load(membar::relaxed) == count ? 0 : 1;
+    seen.failures += checked(first.load(membar::relaxed) != count);
     source.close();
-    seen.failures += source.publish(to.first, 0, generous) == wait_result::closed ? 0 : 1;
+    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // which the compiler knows here too
+      ++seen.failures;
+    }
   }
 }
 
@@ -90,11 +95,11 @@ MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_
   while (value != count && !poll.over()) {
     value = alternate ? second.load(membar::acquire) : first.load(membar::acquire);
     if (alternate) {
-      mine.out_of_order += first.load(membar::relaxed) < value ? 1 : 0;
+      mine.out_of_order += checked(first.load(membar::relaxed) < value);
     }
     for (unsigned w = 0; w != words; ++w) {
       // Later rounds may be under way: what is read is as new or newer.
-      mine.stale += membar::atomic_ref<unsigned, thread_scope::system>(from.data[w]).load(membar::relaxed) < value ? 1 : 0;
+      mine.stale += checked(membar::atomic_ref<unsigned, thread_scope::system>(from.data[w]).load(membar::relaxed) < value);
     }
     ++mine.looks;
   }

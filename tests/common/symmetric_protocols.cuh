@@ -11,6 +11,7 @@
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
 
@@ -143,7 +144,7 @@ template <class Group>
 [[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
   unsigned wrong = 0;
   for (unsigned i = Group::rank(); i < size; i += Group::size()) {
-    wrong += from[i] == word_of(channel, round, i) ? 0 : 1;
+    wrong += checked(from[i] != word_of(channel, round, i));
   }
   return wrong;
 }
@@ -350,9 +351,9 @@ __global__ void pass_barriers(span<int, Backend> slots, span<symmetric::barrier_
     }
     late = try_barrier(group, words, generous) != wait_result::done;
     for (int i = rank; i < count * 32; i += threads) {
-      stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
+      stale += checked(slots.local()[i] != static_cast<int>(round));
     }
-    late |= try_barrier(group, words, generous) != wait_result::done;
+    late |= checked(try_barrier(group, words, generous) != wait_result::done);
   }
   add_to(*report, group, stale, late, 0);
 }

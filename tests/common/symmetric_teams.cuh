@@ -6,6 +6,7 @@
 
 #include <membar/symmetric/team_barrier.hpp>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/refusal.hpp>
 #include <tests/common/symmetric_tests.cuh>
 
@@ -33,9 +34,9 @@ __global__ void pass_split_barriers(span<int> slots, team_words<> words, unsigne
     own_work += round;
     late = try_wait(group, words, own, generous) != wait_result::done;
     for (int i = rank; i < members.size() * 32; i += threads) {
-      stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
+      stale += checked(slots.local()[i] != static_cast<int>(round));
     }
-    late |= try_barrier(group, words, generous) != wait_result::done;
+    late |= checked(try_barrier(group, words, generous) != wait_result::done);
   }
   add_to(*report, group, stale + (own_work == 0 ? 1 : 0), late, rounds);
 }

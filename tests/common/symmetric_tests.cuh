@@ -10,6 +10,7 @@
 #include <membar/symmetric/recoverable.cuh>
 
 #include <tests/common/captured_graph.hpp>
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
 
@@ -377,11 +378,11 @@ __global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<
       // PE 1 takes no part: only the third is notified.
       put_value(word, static_cast<int>(round), pe(1));
       notify_transitively(by_thread, notified[channel], round, pe(2));
-      late += try_wait(by_thread, answered[channel], equals(round), generous) != wait_result::done;
+      late += checked(try_wait(by_thread, answered[channel], equals(round), generous) != wait_result::done);
     } else if (self == 2) {
-      late += try_wait(by_thread, notified[channel], equals(round), generous) != wait_result::done;
-      stale += fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
-      messages += late == 0 ? 1 : 0;
+      late += checked(try_wait(by_thread, notified[channel], equals(round), generous) != wait_result::done);
+      stale += checked(fetch(word, pe(1)) != static_cast<int>(round));
+      messages += checked(late == 0);
       notify(by_thread, answered[channel], round, pe(0));
     }
   }
@@ -644,7 +645,7 @@ __global__ void count_wrong(const int* from, unsigned size, int value, unsigned 
   unsigned long long wrong = 0;
   for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
     ++looked_at;
-    wrong += from[i] == value ? 0 : 1;
+    wrong += checked(from[i] != value);
   }
   add_to(counts[0], looked_at);
   add_to(counts[1], wrong);
@@ -756,8 +757,8 @@ __global__ void read_words(span<word_of_16> words, pe home, unsigned reads, unsi
   for (unsigned i = 0; i != reads; ++i) {
     const word_of_16 seen =
         membar::load<membar::thread_scope::system>(there + (mine + i / at_one_word) % words.size(), membar::relaxed);
-    wrong += seen.complement == ~seen.value || (seen.value == 0 && seen.complement == 0) ? 0 : 1;
-    changed += i % at_one_word != 0 && seen.value != before ? 1 : 0;
+    wrong += checked(seen.complement != ~seen.value && (seen.value != 0 || seen.complement != 0));
+    changed += checked(i % at_one_word != 0 && seen.value != before);
     before = seen.value;
   }
   const auto add = [](unsigned long long& to, unsigned long long value) {

@@ -7,6 +7,7 @@
 #include <membar/co_residency.hpp>
 #include <membar/wait_budget.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 
 #include <cstddef>
@@ -106,11 +107,11 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   while (seen.messages != count && (result = end.pop(got, generous)) == wait_result::done) {
     ++seen.messages;
     const unsigned p = got.producer - first;
-    if (p >= Producers || got.check != check_of(got.producer, got.number)) {
+    if (checked(p >= Producers || got.check != check_of(got.producer, got.number))) {
       ++seen.torn;
       continue;
     }
-    seen.out_of_order += got.number == next[p] ? 0 : 1;
+    seen.out_of_order += checked(got.number != next[p]);
     next[p] = got.number + 1;
   }
   seen.ended = static_cast<unsigned>(result);
@@ -130,11 +131,11 @@ MEMBAR_HOST_DEVICE void run_phases(Barrier& barrier, barrier_side* const (&sides
   barrier_side& mine = *sides[own];
   for (int phase = 1; phase <= phases && mine.late == 0; ++phase) {
     mine.written = phase;
-    mine.late |= barrier.sync(generous) == wait_result::done ? 0U : 1U;
+    mine.late |= checked(barrier.sync(generous) != wait_result::done);
     for (const barrier_side* side : sides) {
-      mine.stale += side->written == phase ? 0U : 1U;
+      mine.stale += checked(side->written != phase);
     }
-    mine.late |= barrier.sync(generous) == wait_result::done ? 0U : 1U;
+    mine.late |= checked(barrier.sync(generous) != wait_result::done);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <membar/mbarrier.cuh>
 #include <membar/tensor_copy.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -69,7 +70,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
         full.arrive_expect(sizeof(there), release);
       }
       late = late || full.wait_parity(round % 2, acquire, generous) != wait_result::done;
-      stale += there[threadIdx.x] == round + threadIdx.x ? 0 : 1;
+      stale += checked(there[threadIdx.x] != round + threadIdx.x);
       membar::proxy_fence<proxy::async_shared_block>();  // these loads, then copies that read or overwrite the memory
       __syncthreads();
       if (threadIdx.x == 0) {
@@ -103,7 +104,7 @@ __global__ void read_neighbour(outcome* seen, unsigned rounds) {
       membar::cluster_wait(membar::cluster_arrive(membar::relaxed));
     }
     const unsigned other = (rank + 1) % blocks;
-    stale += *membar::shared_of_block(&value, other) == round * 16 + other ? 0 : 1;
+    stale += checked(*membar::shared_of_block(&value, other) != round * 16 + other);
     membar::cluster_sync();
   }
   count(seen, rounds, stale, false);
@@ -148,7 +149,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     if (at < words) {
       to[at] = value;
     } else {
-      stale += value.x == 0 && value.w == 0 ? 0 : 1;  // past the end: zeros
+      stale += checked(value.x != 0 || value.w != 0);  // past the end: zeros
     }
     late = __syncthreads_or(late);  // all have taken theirs
   }
@@ -175,7 +176,7 @@ __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned roun
     const auto phase = full.arrive(release);
     late = full.wait(phase, acquire, generous) != wait_result::done;
     const unsigned taken = (threadIdx.x + 1) % blockDim.x;
-    stale += stage[taken] == from[round + taken] ? 0 : 1;
+    stale += checked(stage[taken] != from[round + taken]);
     late = __syncthreads_or(late);
   }
   count(seen, rounds, stale, late);
@@ -203,8 +204,8 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
                        membar::async_reduce<membar::async_operation::add>(&sum, right, 3ULL * round + rank, arrived);
     late = bytes != sizeof(from_left) + sizeof(sum) || arrived.wait_parity(round % 2, acquire, generous) != wait_result::done;
     expected += 3ULL * round + left;
-    stale += from_left.x == round && from_left.y == left && from_left.z == ~round && from_left.w == ~left ? 0 : 1;
-    stale += sum == expected ? 0 : 1;
+    stale += checked(from_left.x != round || from_left.y != left || from_left.z != ~round || from_left.w != ~left);
+    stale += checked(sum != expected);
   }
   membar::cluster_sync();
   count(seen, rounds, stale, late);
@@ -316,7 +317,7 @@ __global__ void load_after_flag(outcome* seen, mailbox* boxes, unsigned rounds) 
         full.arrive_expect(membar::bulk_load(stage, box.data, sizeof(stage), full), release);
       }
       late = late || full.wait_parity((round - 1) % 2, acquire, generous) != wait_result::done;
-      stale += stage[threadIdx.x] == round ? 0 : 1;
+      stale += checked(stage[threadIdx.x] != round);
       membar::proxy_fence<proxy::async_shared_block>();
       __syncthreads();
       if (threadIdx.x == 0) {
@@ -349,7 +350,7 @@ __global__ void reuse_stage(outcome* seen, const uint4* from, uint4* to, unsigne
   membar::bulk_wait();
   unsigned long long stale = 0;
   for (unsigned i = 0; i < tiles * tile; ++i) {
-    stale += target[i].x == source[i].x ? 0 : 1;
+    stale += checked(target[i].x != source[i].x);
   }
   count(seen, tiles, stale, late);
 }
@@ -373,7 +374,7 @@ __global__ void store_after_barrier(outcome* seen, unsigned* to, unsigned rounds
       membar::bulk_wait();
     }
     __syncthreads();
-    stale += membar::load_weak(target + threadIdx.x) == round ? 0 : 1;
+    stale += checked(membar::load_weak(target + threadIdx.x) != round);
     membar::proxy_fence<proxy::async>();  // these loads, then the next copy
     __syncthreads();
   }
@@ -405,7 +406,7 @@ __global__ void read_value(const unsigned* value, unsigned round, outcome* seen)
     membar::wait_for_prerequisites();
   }
   const unsigned found = membar::load<thread_scope::device>(value, membar::relaxed);
-  count(seen, 1, found == round ? 0 : 1, false);
+  count(seen, 1, checked(found != round), false);
 }
 
 __global__ void write_table_late(const unsigned** table, const unsigned* entry) {
@@ -424,7 +425,7 @@ __global__ void follow_table(const unsigned* const* table, const unsigned* entry
     found = membar::load<thread_scope::device>(table, membar::relaxed);
     membar::wait_for_prerequisites();
   }
-  count(seen, 1, found == entry ? 0 : 1, false);
+  count(seen, 1, checked(found != entry), false);
 }
 
 class asynchronous : public gpu_test {

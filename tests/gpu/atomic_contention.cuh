@@ -5,6 +5,7 @@
 
 #include <membar/atomic.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/kernels.cuh>
 
 #include <cstdint>
@@ -250,7 +251,7 @@ struct fetch_extreme : operation {
       }
       const T value = static_cast<T>(scattered(id));
       const T old = Maximum ? cell.fetch_max(value, order) : cell.fetch_min(value, order);
-      if (beyond(before, old)) {
+      if (checked(beyond(before, old))) {
         c.saw(object, torn);
       }
       before = beyond(old, value) ? old : value;
@@ -275,7 +276,7 @@ struct load_store : operation {
     for (unsigned turn = 0; turn != c.turns; ++turn) {
       cell.store(encoded<T>(c.rank * c.turns + turn + 1), store);
       const unsigned id = decoded(cell.load(load));
-      if (id >= c.counts_per_object - 1) {
+      if (checked(id >= c.counts_per_object - 1)) {
         c.saw(object, torn);
       }
     }

@@ -4,6 +4,7 @@
 // the label `concurrent`.
 #include <membar/cache_hint.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include "atomic_types.cuh"
 
@@ -226,7 +227,7 @@ __global__ void store_and_load_halves(two_halves* object, unsigned* torn, unsign
       }
       whole = whole && old.first == ~old.second && expected.first == ~expected.second;
     }
-    if (!whole) {
+    if (checked(!whole)) {
       atomicAdd(torn, 1U);
     }
   }
@@ -552,7 +553,7 @@ __global__ void compare_and_exchange_by_standard_names(unsigned* objects, unsign
   right = n.compare_exchange_weak(expected, 3, membar::acquire, membar::relaxed) && right && n.is_lock_free();
   const membar::atomic_ref<const unsigned, thread_scope::device> reader = n;
   reader.wait(2, membar::acquire);
-  if (!right || reader.load(membar::seq_cst) != 3) {
+  if (checked(!right || reader.load(membar::seq_cst) != 3)) {
     atomicAdd(wrong, 1U);
   }
 }
@@ -589,7 +590,7 @@ __global__ void exchange_vectors(membar::vector<T, 4>* object, unsigned* torn) {
   const T rank = number<T>(static_cast<int>(threadIdx.x));
   if constexpr (has_hopper || sizeof(T) == 2) {
     const auto old = n.exchange({{rank, rank, rank, rank}}, membar::acq_rel);
-    if (!(old[0] == old[1] && old[1] == old[2] && old[2] == old[3])) {
+    if (checked(!(old[0] == old[1] && old[1] == old[2] && old[2] == old[3]))) {
       atomicAdd(torn, 1U);
     }
   }

@@ -3,6 +3,7 @@
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -43,7 +44,7 @@ __global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsign
       return;
     }
     const unsigned other = (blockIdx.x + phase) % gridDim.x * blockDim.x + threadIdx.x;
-    stale += cells[other] == phase ? 0 : 1;
+    stale += checked(cells[other] != phase);
     if (barrier->sync(generous) != wait_result::done) {
       seen->late = 1;
       return;
@@ -103,10 +104,10 @@ __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* togethe
   unsigned wrong = 0;
   for (unsigned n = 0; n != count; ++n) {
     if (blockIdx.x == 0) {
-      wrong += alone[n].sync(short_one) == wait_result::timed_out ? 0 : 1;
+      wrong += checked(alone[n].sync(short_one) != wait_result::timed_out);
     }
     const wait_result met = together->sync(generous);
-    wrong += met == wait_result::done ? 0 : 1;
+    wrong += checked(met != wait_result::done);
     if (met == wait_result::timed_out) {
       break;  // it is broken
     }

@@ -392,7 +392,8 @@ TEST_F(bugs, skipped_tiles) {
                    visited.get());
     unsigned long long wrong = 0;
     for (const unsigned count : copied(visited)) {
-      wrong += count == tiles / 2 ? 0 : 1;
+      if (count != tiles / 2)
+        ++wrong;
     }
     return seen{tiles, wrong, 0};
   });
@@ -412,7 +413,7 @@ TEST_F(bugs, barrier_in_a_branch) {
   witness([&](auto mended) {
     return repeatedly([&] {
       const words result(1), late(1);
-      membar::launch({1, 64}, publish_in_block<decltype(mended)::value>, result.get(), late.get());
+      membar::launch({1, 64}, publish_in_block<decltype(mended)::value>, 7U, result.get(), late.get());
       const unsigned waited = copied(late)[0];
       return seen{1, waited == 0 && copied(result)[0] != 7 ? 1U : 0U, waited};
     });

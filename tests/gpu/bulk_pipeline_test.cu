@@ -2,6 +2,7 @@
 // The pipeline of bulk copies: no tile is lost, torn or overwritten while it is read, and its waits end.
 #include <membar/sync/bulk_pipeline.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
@@ -50,7 +51,7 @@ __global__ void check_tiles(outcome* seen, const unsigned* from, unsigned tiles,
       }
       auto* const words = static_cast<unsigned*>(tile.memory);
       for (unsigned word = threadIdx.x; word < tile_words; word += 32) {
-        wrong += words[word] == word_of(static_cast<unsigned>((done + blockIdx.x) % tiles), word) ? 0 : 1;
+        wrong += checked(words[word] != word_of(static_cast<unsigned>((done + blockIdx.x) % tiles), word));
         words[word] = ~0U;  // must not come after the next tile
       }
       takes.give_back();

@@ -5,6 +5,7 @@
 // `concurrent`: two kernels and the host run at once, which tools that run one kernel after another would turn into a timeout.
 #include <membar/atomic.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -85,7 +86,7 @@ MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
     return round != before;
   };
   while (before != last_round && wait_for(generous, comes)) {
-    result.stale += everywhere(x).load(membar::relaxed) < round ? 1 : 0;
+    result.stale += checked(everywhere(x).load(membar::relaxed) < round);
     pass_on(round);
     ++result.seen;
     before = round;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launches: streams, attributes, shared memory, refusals, and handles bound to a synchronization domain. No test here carries
 // the label `concurrent`.
+#include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/refusal.hpp>
 
@@ -28,17 +30,15 @@ __global__ void take(int* out, pair values, const float* null, long long wide) {
   *out = values.first == 3 && values.second == 0.5 && null == nullptr && wide == -1 ? 1 : 2;
 }
 
-__global__ void last_shared_byte(int* out, unsigned bytes) {
+/// Writes 7 to the last byte of the block's dynamic shared memory, and 1 to `out` if it is there.
+__device__ void use_last_shared_byte(int* out, unsigned bytes) {
   extern __shared__ unsigned char memory[];
-  memory[bytes - 1] = 7;
-  *out = memory[bytes - 1];
+  const membar::atomic_ref<unsigned char, membar::thread_scope::block> last(memory[bytes - 1]);
+  last.store(7, membar::relaxed);
+  *out = checked(last.load(membar::relaxed) == 7) ? 1 : 2;
 }
-
-__global__ void last_shared_byte_of_much(int* out, unsigned bytes) {
-  extern __shared__ unsigned char memory[];
-  memory[bytes - 1] = 7;
-  *out = memory[bytes - 1];
-}
+__global__ void last_shared_byte(int* out, unsigned bytes) { use_last_shared_byte(out, bytes); }
+__global__ void last_shared_byte_of_much(int* out, unsigned bytes) { use_last_shared_byte(out, bytes); }
 
 __global__ void count_block(int* out) { atomicAdd(out, 1); }
 
@@ -122,7 +122,7 @@ TEST_F(launch, converts_arguments_to_parameters) {
 TEST_F(launch, runs_with_dynamic_shared_memory) {
   constexpr unsigned bytes = 48 * 1024;
   membar::launch(launch_config{1, 1, stream->get(), bytes}, last_shared_byte, out->get(), bytes);
-  EXPECT_EQ(value(), 7);
+  EXPECT_EQ(value(), 1);
 }
 
 TEST_F(launch, runs_with_all_the_dynamic_shared_memory_that_it_opts_in_for) {
@@ -131,7 +131,7 @@ TEST_F(launch, runs_with_all_the_dynamic_shared_memory_that_it_opts_in_for) {
   const auto bytes = static_cast<unsigned>(most);
   membar::launch(launch_config{1, 1, stream->get(), bytes}.with(membar::shared_memory_opt_in{}), last_shared_byte_of_much,
                  out->get(), bytes);
-  EXPECT_EQ(value(), 7);
+  EXPECT_EQ(value(), 1);
   EXPECT_THROW(membar::launch(launch_config{1, 1, stream->get(), bytes + 1}.with(membar::shared_memory_opt_in{}),
                               last_shared_byte_of_much, out->get(), bytes),
                membar::error);
@@ -163,7 +163,7 @@ TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error
 
   check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   membar::launch(large, last_shared_byte, out->get(), bytes);
-  EXPECT_EQ(value(), 7);
+  EXPECT_EQ(value(), 1);
   check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
 }
 

@@ -5,6 +5,7 @@
 #include <membar/managed_memory.hpp>
 #include <membar/read_only.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -143,7 +144,7 @@ __global__ void write_and_read_pairs(ulonglong2* pair, int rounds, unsigned* tor
       membar::store<thread_scope::device>(pair, make_ulonglong2(value, value), membar::relaxed);
     } else {
       const ulonglong2 seen = membar::load<thread_scope::device>(pair, membar::relaxed);
-      if (seen.x != seen.y) {
+      if (checked(seen.x != seen.y)) {
         atomicAdd(torn, 1U);
       }
     }
@@ -217,7 +218,7 @@ __global__ void write_under_watch(int* data, std::size_t size, int written, int*
       await_stage(stage, 2);
     }
     __syncthreads();
-    if (!watch.unchanged()) {
+    if (checked(!watch.unchanged())) {
       atomicAdd(changed, 1);
     }
   } else if (threadIdx.x == 0) {

@@ -4,6 +4,7 @@
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
@@ -29,17 +30,18 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// Guarded by the lock, and never accessed atomically. The holder is volatile: a compiler may take a plain value that nobody else
-/// may write for what this thread has stored, and would then remove what finds a second holder.
+/// Guarded by the lock. The holder is accessed by relaxed operations, which order nothing: a compiler may take a plain value that
+/// nobody else may write for what this thread has stored, and would then remove what finds a second holder.
 struct guarded {
   unsigned long long count;
-  volatile unsigned holder;
+  unsigned holder;
   unsigned long long violations;
   unsigned failures;
 };
 
 template <class Lock>
 __global__ void contend(Lock* lock, guarded* data, unsigned long long rounds) {
+  const membar::atomic_ref<unsigned, thread_scope::system> holder(data->holder);
   for (unsigned long long i = 0; i != rounds; ++i) {
     wait_result taken = i % 16 == 0 ? lock->try_lock() : wait_result::would_wait;
     if (taken != wait_result::done) {
@@ -49,11 +51,11 @@ __global__ void contend(Lock* lock, guarded* data, unsigned long long rounds) {
       membar::atomic_ref<unsigned, thread_scope::system>(data->failures).add(1U, membar::relaxed);
       return;
     }
-    data->violations += data->holder == 0 ? 0 : 1;
-    data->holder = blockIdx.x + 1;
+    data->violations += checked(holder.load(membar::relaxed) != 0);
+    holder.store(blockIdx.x + 1, membar::relaxed);
     ++data->count;
-    data->violations += data->holder == blockIdx.x + 1 ? 0 : 1;
-    data->holder = 0;
+    data->violations += checked(holder.load(membar::relaxed) != blockIdx.x + 1);
+    holder.store(0, membar::relaxed);
     lock->unlock();
   }
 }
@@ -186,9 +188,9 @@ __global__ void write_and_read(membar::sequence_lock<record, Scope>* lock, readi
       break;
     }
     for (unsigned long long w = 0; w != 5; ++w) {
-      mine.torn += got.words[w] == (w + 1) * got.words[0] ? 0 : 1;
+      mine.torn += checked(got.words[w] != (w + 1) * got.words[0]);
     }
-    mine.backwards += got.words[0] < last ? 1 : 0;
+    mine.backwards += checked(got.words[0] < last);
     last = got.words[0];
     ++mine.done;
   }

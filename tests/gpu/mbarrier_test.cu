@@ -3,6 +3,7 @@
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
@@ -52,7 +53,7 @@ __global__ void meet(outcome* seen, unsigned phases) {
       return;
     }
     if (phase % 2 == 0) {
-      stale += cells[(threadIdx.x + phase / 2) % blockDim.x] == phase ? 0 : 1;
+      stale += checked(cells[(threadIdx.x + phase / 2) % blockDim.x] != phase);
     }
   }
   if (stale != 0) {
@@ -82,7 +83,7 @@ __global__ void pass_between_blocks(outcome* seen, unsigned* cell, unsigned phas
         break;
       }
       if (rank == 0) {
-        stale += *cell == phase + 1 ? 0 : 1;
+        stale += checked(*cell != phase + 1);
         other.arrive(membar::release);
       }
     }
@@ -157,7 +158,7 @@ __global__ void share_with_libcu(outcome* seen, unsigned phases) {
     } else {
       theirs->arrive_and_wait();
     }
-    stale += phase % 2 == 0 && cells[(threadIdx.x + 1) % blockDim.x] != phase ? 1 : 0;
+    stale += checked(phase % 2 == 0 && cells[(threadIdx.x + 1) % blockDim.x] != phase);
   }
   if (stale != 0) {
     atomicAdd(&seen->stale, stale);

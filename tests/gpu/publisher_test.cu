@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The publisher: who acquires a signal finds the data and the source's earlier signals; lag is bounded; every wait ends.
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/publisher.cuh>
 #include <tests/common/stress.hpp>
@@ -125,7 +126,7 @@ __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen)
     const bool disagree = __any_sync(0xffffffffU, static_cast<int>(result) != of_first) != 0;
     if (threadIdx.x == 0) {
       to = result;
-      seen->disagreements += disagree ? 1 : 0;
+      seen->disagreements += checked(disagree);
     }
     __syncwarp();
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host and kernel use one object in pinned host memory at once, at system scope.
 // Every test here carries the label `concurrent`: the host acts while the kernel runs.
+#include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 #include "atomic_contention.cuh"
@@ -94,8 +95,8 @@ MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
   unsigned now = 0;
   const auto finds_another = [&] {
     now = Number::read(cell);
-    seen.strange += now > Number::last ? 1 : 0;
-    seen.backwards += now < before ? 1 : 0;
+    seen.strange += checked(now > Number::last);
+    seen.backwards += checked(now < before);
     return now != before && now <= Number::last;
   };
   while (before != Number::last && wait_for(generous, finds_another)) {

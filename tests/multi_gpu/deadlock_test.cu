@@ -145,7 +145,8 @@ class gpus {
     unsigned in_vain = 0;
     for (std::size_t i = 0; i != used_; ++i) {
       EXPECT_NE(results_[i], not_run) << "wait " << i << " did not run";
-      in_vain += results_[i] == static_cast<unsigned>(wait_result::done) ? 0 : 1;
+      if (results_[i] != static_cast<unsigned>(wait_result::done))
+        ++in_vain;
     }
     return in_vain;
   }
