@@ -11,12 +11,13 @@
 #include <membar/detail/atomic_rules.hpp>
 #include <membar/detail/compilation.hpp>
 #include <membar/detail/config.hpp>
+#include <membar/detail/cuda_atomic_ref.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
 #if defined(__CUDACC__)
-#include <membar/detail/atomic_cuda.cuh>
+#include <membar/detail/atomic_device.cuh>
 #include <membar/detail/atomic_policy.cuh>
 #endif
 
@@ -27,9 +28,9 @@ namespace detail {
 
 // What the device does, by name only.
 template <class T, thread_scope Scope, memory_order Order>
-T load_on_device(const T* object) noexcept;
+T device_load(const T* object) noexcept;
 template <class T, thread_scope Scope, memory_order Order>
-void store_on_device(T* object, const T& value) noexcept;
+void device_store(T* object, const T& value) noexcept;
 template <class T, thread_scope Scope, memory_order Order>
 bool device_compare_exchange(T* object, T& expected, const T& desired) noexcept;
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
@@ -77,8 +78,7 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     compiler does not know the state space, isspacep instructions find it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
 ///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
-/// docs/headers/atomic.md has the table of types, operations and architectures. Loads and stores of 32 and 64 bits at block,
-/// device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory
+/// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of the host's memory
 /// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
 ///
 /// `atomic_ref<const T, Scope>` loads and waits. Its other operations do not compile.
@@ -112,15 +112,12 @@ class atomic_ref {
     requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
   MEMBAR_HOST_DEVICE atomic_ref(const atomic_ref<U, Scope>& other) noexcept : object_(other.object_) {}
 
-#if defined(__CUDACC__)
-  /// Converts to the `cuda::atomic_ref` of the same object and scope. There is none for const objects, cluster scope and packed
-  /// pairs, and none where a plain C++ compiler reads this header.
-  [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<value_type, detail::cuda_scope<Scope>>() const noexcept
-    requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T> && !std::is_const_v<T>)
-  {
-    return cuda::atomic_ref<value_type, detail::cuda_scope<Scope>>(*object_);
+  /// Converts to the `cuda::atomic_ref` of the same object and scope, in a file that includes <cuda/atomic>. There is none for
+  /// const objects, cluster scope and packed pairs.
+  template <detail::cuda_atomic_ref_of<T, Scope> Ref>
+  [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() const noexcept {
+    return Ref(*object_);
   }
-#endif
 
   /// Whether the operations on this object need no lock. On the device none needs one.
   [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept {
@@ -138,7 +135,7 @@ class atomic_ref {
     static_assert(load_order<Order> || !memory_order_tag<Order>,
                   "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
     if constexpr (detail::compiling_for_device) {
-      return detail::load_on_device<value_type, Scope, detail::order_of<Order>>(object_);
+      return detail::device_load<value_type, Scope, detail::order_of<Order>>(object_);
     } else {
       return detail::host_load<detail::order_of<Order>>(object_);
     }
@@ -154,7 +151,7 @@ class atomic_ref {
     if constexpr (std::is_const_v<T>) {
       // It is refused above.
     } else if constexpr (detail::compiling_for_device) {
-      detail::store_on_device<T, Scope, detail::order_of<Order>>(object_, value);
+      detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
       detail::host_store<detail::order_of<Order>>(object_, value);
     }
@@ -472,14 +469,12 @@ class atomic {
     return atomic_ref<const T, Scope>(value_);
   }
 
-#if defined(__CUDACC__)
-  /// Converts to the `cuda::atomic_ref` of the object. There is none for cluster scope and for packed pairs.
-  [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<T, detail::cuda_scope<Scope>>() noexcept
-    requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T>)
-  {
-    return ref();
+  /// Converts to the `cuda::atomic_ref` of the object, in a file that includes <cuda/atomic>. There is none for cluster scope and
+  /// for packed pairs.
+  template <detail::cuda_atomic_ref_of<T, Scope> Ref>
+  [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() noexcept {
+    return Ref(value_);
   }
-#endif
 
   // The operations of `atomic_ref`, by the same names.
 

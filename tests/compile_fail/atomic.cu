@@ -4,6 +4,8 @@
 #include <membar/atomic.cuh>
 #include <membar/cache_hint.cuh>
 
+#include <cuda/atomic>
+
 using namespace membar;
 
 __global__ void orders(int* object, int* result) {

@@ -6,7 +6,8 @@ usage: include_arrows.py <include folder>
        include_arrows.py --made-violations    shows that each kind of violation is found
 
 Vocabulary <- core and detail <- sync, symmetric, litmus, interop; the model depends on the vocabulary alone, the
-checker on the model. Vocabulary, model and checker include nothing of the CUDA toolkit. Exit status: 0 if there is no violation, 1 if there is one.
+checker on the model. Vocabulary, model and checker include nothing of the CUDA toolkit. Headers of libcu++ that are slow to compile are
+for interop. Exit status: 0 if there is no violation, 1 if there is one.
 """
 
 import pathlib
@@ -30,6 +31,8 @@ MAY_INCLUDE = {
     "litmus": {"vocabulary", "core", "detail", "model", "litmus"},
 }
 LONGEST = 600
+# What takes longer to compile than what it would be included for. interop/ has the bridges that need one.
+HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
 def wing_of(header):
@@ -65,6 +68,8 @@ def violations(files):
                     found.append(f"{name} ({wing}) includes {other} ({wing_of(other)})")
             elif wing in ("vocabulary", "model", "check") and TOOLKIT.match(included):
                 found.append(f"{name} ({wing}) includes {included} of the CUDA toolkit")
+            elif wing != "interop" and included in HEAVY:
+                found.append(f"{name} ({wing}) includes {included}, which is slow to compile")
     done = set()
     found += [f"a cycle: {' -> '.join(cycle)}" for name in sorted(files) if (cycle := cycle_from(name, includes, [], done))][:1]
     return found
@@ -80,6 +85,7 @@ MADE = {
     "includes litmus/test.hpp": {"model/test.hpp": "#include <membar/litmus/test.hpp>"},
     "includes symmetric/deadlock/check.hpp": {"symmetric/pe.hpp": "#include <membar/symmetric/deadlock/check.hpp>"},
     "a cycle": {"a.hpp": "#include <membar/b.hpp>", "b.hpp": "#include <membar/detail/c.hpp>", "detail/c.hpp": "#include <membar/a.hpp>"},
+    "includes cuda/atomic, which": {"atomic.hpp": "#include <cuda/atomic>"},
     "601 lines": {"a.hpp": "\n" * 601},
 }
 

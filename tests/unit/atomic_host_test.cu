@@ -10,6 +10,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda/atomic>
 
 #include <cmath>
 #include <initializer_list>

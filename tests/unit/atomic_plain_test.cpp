@@ -268,6 +268,46 @@ TEST(plain_host, loses_no_increment) {
   EXPECT_EQ(tries, 4U * count);
 }
 
+/// With the names of <cuda/atomic>, which a plain C++ compiler reads too, and whose header atomic.hpp does not include.
+enum cuda_scope { thread_scope_system, thread_scope_device, thread_scope_block };
+template <class T, cuda_scope Scope>
+struct cuda_ref {
+  explicit cuda_ref(T& to) : object(&to) {}
+  T* object;
+};
+template <class T, cuda_scope Scope>
+struct cuda_value {
+  cuda_value(T) {}
+};
+enum class other_scope { device };
+template <class T, other_scope Scope>
+struct other_ref {
+  explicit other_ref(T& to) : object(&to) {}
+  T* object;
+};
+
+template <thread_scope Scope, class To>
+constexpr bool converts =
+    std::is_convertible_v<membar::atomic_ref<int, Scope>, To> || std::is_convertible_v<membar::atomic<int, Scope>&, To>;
+static_assert(converts<thread_scope::device, cuda_ref<int, thread_scope_device>>);
+static_assert(!converts<thread_scope::device, cuda_ref<int, thread_scope_system>>);
+static_assert(!converts<thread_scope::device, cuda_ref<long, thread_scope_device>>);
+static_assert(!converts<thread_scope::device, cuda_value<int, thread_scope_device>>);
+static_assert(!converts<thread_scope::device, other_ref<int, other_scope::device>>);
+static_assert(!converts<thread_scope::device, membar::atomic_ref<int, thread_scope::system>>);
+static_assert(!converts<thread_scope::device, bool>);
+
+TEST(plain_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
+  int object = 0;
+  membar::atomic<int, thread_scope::block> owned(0);
+  const cuda_ref<int, thread_scope_system> same = membar::atomic_ref<int, thread_scope::system>(object);
+  const cuda_ref<int, thread_scope_block> of_owned = owned;
+  *same.object = 1;
+  *of_owned.object = 2;
+  EXPECT_EQ(object, 1);
+  EXPECT_EQ(owned.load(membar::relaxed), 2);
+}
+
 TEST(plain_host, has_budgets_and_results_of_waits) {
   EXPECT_EQ(membar::wait_budget::microseconds(3).in_nanoseconds(), 3000U);
   EXPECT_STREQ(name(membar::wait_result::timed_out), "timed_out");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The code of atomic operations on the device that do not go through `cuda::atomic_ref`: one instruction, the integer form of
-/// a floating-point minimum or maximum, or a loop of compare-and-swap.
+/// The code of atomic operations on the device: one instruction, the integer form of a floating-point minimum or maximum, or a
+/// loop of compare-and-swap.
 #pragma once
 
 #include <membar/detail/atomic_arithmetic.hpp>

@@ -8,103 +8,104 @@
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/object.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <vector>
 
 namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
-/// Counts the heaps of the process from 1.
+/// Counts the heaps of the process from 1. <atomic> would be a third of what this header includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
-  static std::atomic<unsigned long long> made{0};
-  return ++made;
+  static unsigned long long made = 0;
+  return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are taken. First fit; free neighbours are joined. It depends on its calls alone, so that every
-/// PE has the same offsets.
+/// Tracks which bytes of a heap are taken. First fit. It depends on its calls alone, so that every PE has the same offsets.
+///
+/// What is taken stands in a vector, by offset: a heap has few allocations, and a std::map takes longer to compile.
 class offset_allocator {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  explicit offset_allocator(std::size_t bytes) : bytes_(bytes) {
-    if (bytes != 0) {
-      free_.emplace(0, bytes);
-    }
-  }
+  struct allocation {
+    std::size_t offset;
+    std::size_t bytes;
+    std::uint64_t id = 0;    ///< the heap's, from 1; 0 until it is zeroed at every PE
+    bool abandoned = false;  ///< its scope has ended, and not all PEs have freed it
+  };
+
+  explicit offset_allocator(std::size_t bytes) : bytes_(bytes) {}
 
   /// The offset of `bytes` (not 0), aligned to a power of two; `none` if they do not fit.
   [[nodiscard]] std::size_t take(std::size_t bytes, std::size_t alignment) {
-    for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
-      const auto [begin, size] = *hole;
+    std::size_t begin = 0;
+    for (std::size_t next = 0; next <= taken_.size(); ++next) {
       const std::size_t from = (begin + alignment - 1) / alignment * alignment;
-      if (from - begin > size || bytes > size - (from - begin)) {
-        continue;
+      const std::size_t end = next != taken_.size() ? taken_[next].offset : bytes_;
+      if (from <= end && bytes <= end - from) {
+        taken_.insert(taken_.begin() + static_cast<std::ptrdiff_t>(next), {from, bytes});
+        return from;
       }
-      free_.erase(hole);
-      if (from != begin) {
-        free_.emplace(begin, from - begin);
-      }
-      if (from + bytes != begin + size) {
-        free_.emplace(from + bytes, begin + size - from - bytes);
-      }
-      taken_.emplace(from, bytes);
-      return from;
+      begin = next != taken_.size() ? end + taken_[next].bytes : end;
     }
     return none;
   }
 
+  /// What is taken at `offset`; null if nothing is. Valid until the next `take` or `give_back`.
+  [[nodiscard]] allocation* at(std::size_t offset) noexcept {
+    for (allocation& each : taken_) {
+      if (each.offset == offset) {
+        return &each;
+      }
+    }
+    return nullptr;
+  }
+  [[nodiscard]] const allocation* at(std::size_t offset) const noexcept {
+    return const_cast<offset_allocator*>(this)->at(offset);
+  }
+
   /// The size of what is taken at `offset`; 0 if nothing is.
-  [[nodiscard]] std::size_t size_at(std::size_t offset) const {
-    const auto found = taken_.find(offset);
-    return found == taken_.end() ? 0 : found->second;
+  [[nodiscard]] std::size_t size_at(std::size_t offset) const noexcept {
+    const allocation* const found = at(offset);
+    return found != nullptr ? found->bytes : 0;
   }
 
   /// Gives back what was taken at `offset`.
-  void give_back(std::size_t offset) {
-    const auto taken = taken_.find(offset);
-    auto [begin, size] = *taken;
-    taken_.erase(taken);
-    auto after = free_.lower_bound(begin);
-    if (after != free_.end() && after->first == begin + size) {
-      size += after->second;
-      after = free_.erase(after);
+  void give_back(std::size_t offset) noexcept {
+    if (const allocation* const found = at(offset); found != nullptr) {
+      taken_.erase(taken_.begin() + (found - taken_.data()));
     }
-    if (after != free_.begin()) {
-      const auto before = std::prev(after);
-      if (before->first + before->second == begin) {
-        before->second += size;
-        return;
-      }
-    }
-    free_.emplace(begin, size);
   }
+
+  /// All that is taken, by offset.
+  [[nodiscard]] const std::vector<allocation>& taken() const noexcept { return taken_; }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t allocations() const noexcept { return taken_.size(); }
   [[nodiscard]] std::size_t bytes_taken() const noexcept {
     std::size_t sum = 0;
-    for (const auto& [offset, size] : taken_) {
-      sum += size;
+    for (const allocation& each : taken_) {
+      sum += each.bytes;
     }
     return sum;
   }
   [[nodiscard]] std::size_t largest_hole() const noexcept {
     std::size_t largest = 0;
-    for (const auto& [offset, size] : free_) {
-      largest = size > largest ? size : largest;
+    std::size_t begin = 0;
+    for (const allocation& each : taken_) {
+      largest = each.offset - begin > largest ? each.offset - begin : largest;
+      begin = each.offset + each.bytes;
     }
-    return largest;
+    return bytes_ - begin > largest ? bytes_ - begin : largest;
   }
 
  private:
   std::size_t bytes_;
-  std::map<std::size_t, std::size_t> free_;
-  std::map<std::size_t, std::size_t> taken_;
+  std::vector<allocation> taken_;
 };
 
 /// Calls `function` with each atomic operation that an element type needs between every two PEs. Aligned loads and stores are
@@ -223,7 +224,7 @@ class heap {
                   "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
-    return array<T, Backend>(this, offset, size, allocations_.at(offset).id);
+    return array<T, Backend>(this, offset, size, bytes_of_.at(offset)->id);
   }
 
   /// The words of one barrier of all PEs. Collective.
@@ -243,7 +244,6 @@ class heap {
     }
     require_allocated(allocated.offset_, id);
     complete_puts();
-    allocations_.erase(allocated.offset_);
     bytes_of_.give_back(allocated.offset_);
   }
   /// The `scoped_array` frees it.
@@ -396,7 +396,7 @@ class heap {
       bytes_of_.give_back(offset);
       throw;
     }
-    allocations_[offset] = {next_id_++, false};
+    bytes_of_.at(offset)->id = next_id_++;
     return offset;
   }
 
@@ -411,7 +411,7 @@ class heap {
   /// Frees what the ends of scopes have left, if it is the same on every PE. Collective.
   void free_abandoned() {
     unsigned long long mine = 0;  // a hash; 0 for nothing
-    for (const auto& [offset, each] : allocations_) {
+    for (const auto& each : bytes_of_.taken()) {
       if (each.abandoned) {
         mine = (mine ^ (mine >> 29) ^ each.id) * 0x9e3779b97f4a7c15ULL + 1;
       }
@@ -426,12 +426,11 @@ class heap {
     give_back_abandoned();
   }
   void give_back_abandoned() {
-    std::erase_if(allocations_, [&](const auto& each) {
-      if (each.second.abandoned) {
-        bytes_of_.give_back(each.first);
+    for (std::size_t i = bytes_of_.taken().size(); i != 0; --i) {
+      if (const auto& each = bytes_of_.taken()[i - 1]; each.abandoned) {
+        bytes_of_.give_back(each.offset);
       }
-      return each.second.abandoned;
-    });
+    }
   }
 
   /// An object must be at one place of every PE: if it is not, a put would write to another object. Collective.
@@ -498,8 +497,8 @@ class heap {
   }
 
   [[nodiscard]] bool is_allocated(std::size_t offset, std::uint64_t id) const {
-    const auto found = allocations_.find(offset);
-    return found != allocations_.end() && found->second.id == id;
+    const auto* const found = bytes_of_.at(offset);
+    return found != nullptr && found->id == id;
   }
   void require_allocated(std::size_t offset, std::uint64_t id) const {
     if (!is_allocated(offset, id)) {
@@ -541,19 +540,13 @@ class heap {
   /// Leaves an allocation that nobody can free any more to `free_abandoned`.
   void abandon(std::size_t offset, std::uint64_t id) noexcept {
     if (is_allocated(offset, id)) {
-      allocations_.find(offset)->second.abandoned = true;
+      bytes_of_.at(offset)->abandoned = true;
     }
   }
-
-  struct allocation {
-    std::uint64_t id = 0;
-    bool abandoned = false;  ///< its scope has ended, and not all PEs have freed it
-  };
 
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
-  std::map<std::size_t, allocation> allocations_;  ///< by offset
   std::uint64_t next_id_ = 1;
   unsigned long long number_ = detail::next_heap_number();
 };

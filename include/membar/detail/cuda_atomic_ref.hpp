@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a `cuda::atomic_ref` is, without <cuda/atomic>, which takes longer to compile than all of atomic.cuh.
+#pragma once
+
+#include <membar/detail/standard.hpp>
+#include <membar/thread_scope.hpp>
+
+namespace membar::inline v0_2::detail {
+
+/// Whether `Value` is libcu++'s name of the scope. Its enumeration is known by its enumerators.
+template <thread_scope Scope, class CudaScope, CudaScope Value>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_cuda_scope() noexcept {
+  if constexpr (!requires {
+                  CudaScope::thread_scope_block;
+                  CudaScope::thread_scope_device;
+                  CudaScope::thread_scope_system;
+                }) {
+    return false;
+  } else if constexpr (Scope == thread_scope::block) {
+    return Value == CudaScope::thread_scope_block;
+  } else if constexpr (Scope == thread_scope::device) {
+    return Value == CudaScope::thread_scope_device;
+  } else {
+    return Scope == thread_scope::system && Value == CudaScope::thread_scope_system;
+  }
+}
+
+/// Whether `Ref` refers to an object of type `T`. `cuda::atomic` takes the value of one that is no lvalue, too.
+template <class Ref, class T>
+inline constexpr bool refers_to = std::is_constructible_v<Ref, T&> && !std::is_constructible_v<Ref, T>;
+
+template <class Ref, class T, thread_scope Scope>
+struct is_cuda_atomic_ref {
+  static constexpr bool value = false;
+};
+template <class CudaScope, template <class, CudaScope> class Ref, CudaScope Value, class T, thread_scope Scope>
+  requires(is_cuda_scope<Scope, CudaScope, Value>() && std::is_trivially_copyable_v<T> && !std::is_const_v<T>)
+struct is_cuda_atomic_ref<Ref<T, Value>, T, Scope> {
+  static constexpr bool value = refers_to<Ref<T, Value>, T>;
+};
+
+/// `cuda::atomic_ref<T, ...>` of the scope.
+template <class Ref, class T, thread_scope Scope>
+concept cuda_atomic_ref_of = is_cuda_atomic_ref<Ref, T, Scope>::value;
+
+}  // namespace membar::inline v0_2::detail
