@@ -181,6 +181,13 @@ def bugs(results):
     return table(["wrong kernel", "seen", "in runs", "mended, nothing in runs"], lines)
 
 
+def mends(results):
+    cases = results.cases("h200/fence_cost")
+    rows = [[words, *(f"{cases[f'fence/{scope}/{order}/after_store/1/membar']['ns']:.4g}" for scope in ("block", "device", "system"))]
+            for order, words in (("acquire", "acquire"), ("release", "release"), ("seq_cst", "seq_cst: `__threadfence` and its kin"))]
+    return table(["fence", "block", "device", "system"], rows)
+
+
 def older_results(results):
     lines = []
     for machine, names in OLDER.items():
@@ -208,7 +215,7 @@ TABLES = {README: {"one number": one_number},
           "docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
-          "docs/bugs.md": {"bugs on a GPU": bugs},
+          "docs/bugs.md": {"fences after a store": mends, "bugs on a GPU": bugs},
           **guide_figures.TABLES,
           **start_tables.TABLES}
 SAYS = guide_figures.SAYS
