@@ -483,7 +483,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   }
   if (name == "bar" || name == "barrier") {
     static_cast<void>(words.take("cta"));
-    static_cast<void>(words.take("aligned"));
+    i.aligned = words.take("aligned") || name == "bar";  // bar is barrier.cta.aligned
     if (words.take("warp")) {
       i.code = op::warp_barrier;
       static_cast<void>(words.take("sync"));
