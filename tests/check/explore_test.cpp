@@ -378,6 +378,21 @@ TEST(check_finds, nothing_where_a_warp_barrier_orders_its_lanes) {
   EXPECT_EQ(ptx_program({exchange + "bar.warp.sync 3;" + take}, 2).explore().status, check_status::verified);
 }
 
+TEST(check_finds, that_threads_met_at_different_barriers) {
+  const auto met = [](const std::string& barrier, std::uint32_t threads) {
+    const std::string apart = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 bra E; setp.ge.u32 %p1, %r1, 1; @%p1 bra E;";
+    return ptx_program({apart + barrier + "; bra D; E: " + barrier + "; D:"}, threads).explore();
+  };
+  const check::check_result warp = met("bar.sync 0", 2);
+  ASSERT_NE(warp.mixed.at, nullptr);
+  EXPECT_EQ(warp.status, check_status::verified);
+  EXPECT_NE(warp.mixed.at, warp.mixed.other_at);
+  EXPECT_TRUE(warp.mixed.one_warp);
+  EXPECT_NE(met("barrier.sync.aligned 0", 2).mixed.at, nullptr);
+  EXPECT_EQ(met("barrier.sync 0", 2).mixed.at, nullptr) << "not aligned";
+  EXPECT_EQ(met("bar.sync 0", 1).mixed.at, nullptr);
+}
+
 TEST(check_finds, a_hang_at_a_barrier_that_a_thread_never_reaches) {
   const std::string some =
       "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bra W; bar.sync 0; ret;" + wait_for("acquire.gpu", "y");

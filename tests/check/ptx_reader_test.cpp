@@ -95,6 +95,35 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
 }
 
+TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_many) {
+  EXPECT_EQ(error_in("add.u32 %r1, %r1;"), "8:1: 'add.u32' has no form with 1 destinations and 1 sources");
+  for (const char* wrong : {"add.u32 %r1, %r1, 1, 2;",
+                            "neg.s32 %r1;",
+                            "fma.rn.f32 %r1, %r1, %r1;",
+                            "bfi.b32 %r1, %r1, %r1, 0;",
+                            "cvt.u64.u32 %rd1;",
+                            "setp.eq.u32 %p1, %r1;",
+                            "setp.eq.u32 %p1, %r1, 0, %p2;",
+                            "setp.eq.and.u32 %p1, %r1, 0;",
+                            "mov.u32 %r1;",
+                            "mov.b64 %rd1, {%r1, %r2, %r3};",
+                            "mov.b64 {%r1, %r2, %r3}, %rd1;",
+                            "add.u32 {%r1, %r2}, %r1, 1;",
+                            "bar.sync;",
+                            "bar.sync 0, 32, 1;",
+                            "barrier.cta.red.or.pred %p1;",
+                            "bar.red.or.pred %p1, 0;",
+                            "bar.red.pred %p1, 0, %p2;",
+                            "bar.warp.sync;",
+                            "shfl.sync.b32 %r1, %r1, 0, 31, -1;",
+                            "shfl.sync.idx.b32 %r1, %r1, 0, 31;",
+                            "vote.sync.pred %p1, %p1, -1;",
+                            "vote.sync.all.pred %p1, %p1;",
+                            "activemask.b32 %r1, 1;"}) {
+    EXPECT_EQ(error_in(wrong).substr(0, 4), "8:1:") << wrong;
+  }
+}
+
 TEST(ptx_reader, refuses_recursion) {
   const std::string text = ".func f() { call.uni f, (); ret; }\n" + kernel_text("k", "call.uni f, ();");
   EXPECT_NE(error_of(text).find("recursion is not supported"), std::string::npos);

@@ -38,8 +38,10 @@ def shown(page):
 
 
 def pattern(lines):
-    return "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
-                   for line in lines.splitlines())
+    """Of what a command prints: any number of seconds will do."""
+    parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
+             for line in lines.splitlines()]
+    return re.sub(r"\b\d+\\\.\d\d\\ s\b", r"\\d+\\.\\d\\d s", "".join(parts))
 
 
 def wrong(command, lines, recorded, tool):

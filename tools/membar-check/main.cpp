@@ -11,6 +11,7 @@
 #include <membar/model/litmus_file.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -46,9 +47,7 @@ constexpr std::string_view usage =
     "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
     "  --without-load-buffering\n"
     "                 do not explore it where it is not ruled out; the line then says so\n"
-    "  --symmetry     leave out executions that differ by an exchange of equal threads from others, as far as that is known; "
-    "the\n"
-    "                 line then says so\n"
+    "  --no-symmetry  explore those executions too that differ from others by an exchange of equal threads alone\n"
     "  --random=N     N random executions, not all: for what is too large. What they show has a seed\n"
     "  --seed=S       the seed of the first of them (default 1); --random=1 with the seed of a finding shows it again\n"
     "  --repair[=N]   of a file that is not verified: the smallest changes of orders, scopes and fences, at most N (default 3, "
@@ -121,6 +120,32 @@ std::string shown(const check::program& p, int thread, const check::instruction&
             lines.line(caller, i.caller_line) + "]";
   }
   return text;
+}
+
+/// What is said of barriers in the source at which threads met although they are different ones.
+std::string shown(const check::program& p, const check::mixed_barriers& m) {
+  const auto& files = p.threads[static_cast<std::size_t>(m.thread)].kernel->files;
+  const auto line = [&](const check::instruction& i) {
+    const bool called = i.caller_line > 0;
+    const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
+    const int number = called ? i.caller_line : i.source_line;
+    return number > 0 && file < files.size()
+               ? std::filesystem::path(files[file]).filename().string() + ":" + std::to_string(number)
+               : std::string();
+  };
+  const auto place = [](const check::instruction& i) {
+    return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
+                              i.file, i.source_line, i.line};
+  };
+  const bool in_order = place(*m.at) < place(*m.other_at);
+  const std::string first = line(in_order ? *m.at : *m.other_at);
+  const std::string second = line(in_order ? *m.other_at : *m.at);
+  const std::string places = first.empty() || second.empty() || first == second
+                                 ? "PTX lines " + std::to_string(std::min(m.at->line, m.other_at->line)) + " and " +
+                                       std::to_string(std::max(m.at->line, m.other_at->line))
+                                 : "lines " + first + " and " + second;
+  return "; threads met at different barriers, " + places + ", which CUDA " + (m.one_warp ? "and PTX leave" : "leaves") +
+         " undefined";
 }
 
 void show(const check::program& p, const check::finding& f, const request& how) {
@@ -274,7 +299,10 @@ int run(const std::string& path, const request& how) {
               << " blocked, " << time << " s";
     if (r.status == check::check_status::verified) {
       std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
-                << (how.options.symmetry ? ", equal threads exchanged" : "");
+                << (r.symmetric ? ", equal threads exchanged" : "");
+    }
+    if (r.mixed.at != nullptr) {
+      std::cout << shown(prepared.checked, r.mixed);
     }
     if (how.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       std::cout << "; seed " << r.seed;
@@ -322,6 +350,7 @@ int refuse(const std::string& message) {
 
 int main(int count, char** arguments) {
   request how;
+  how.options.symmetry = true;  // final conditions ask for memory alone, which does not say which of equal threads wrote it
   std::vector<std::string> files;
   for (int i = 1; i < count; ++i) {
     const std::string word = arguments[i];
@@ -359,8 +388,8 @@ int main(int count, char** arguments) {
       how.dot = word.substr(6);
     } else if (word == "--without-load-buffering") {
       how.options.load_buffering = false;
-    } else if (word == "--symmetry") {
-      how.options.symmetry = true;
+    } else if (word == "--no-symmetry") {
+      how.options.symmetry = false;
     } else if (word == "--ptx") {
       how.ptx = true;
     } else if (word == "--quiet") {
@@ -376,9 +405,6 @@ int main(int count, char** arguments) {
   }
   if (files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
     return refuse("--litmus and --dot write what is found in one file, and " + std::to_string(files.size()) + " are given");
-  }
-  if (how.options.symmetry && how.options.random_executions != 0) {
-    return refuse("--symmetry leaves out executions of all, and --random does not take all: give one of them");
   }
   if (how.repair != 0 && how.options.random_executions != 0) {
     return refuse("--repair explores all executions, and --random does not: give one of them");

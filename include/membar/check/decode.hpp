@@ -373,6 +373,14 @@ class kernel_decoder {
         source(f, s, i, s.operands[1]);
         break;
     }
+    if (shape == operand_shape::registers || shape == operand_shape::sources) {
+      const operand_count expected = operands_of(i);
+      const bool three = i.code == op::move && (i.sources == 3 || i.destinations == 3);
+      if (i.sources < expected.least || i.sources > expected.most || i.destinations > expected.results || three) {
+        refuse(s, "'" + s.opcode + "' has no form with " + std::to_string(i.destinations) + " destinations and " +
+                      std::to_string(i.sources) + " sources");
+      }
+    }
     if (i.code == op::move && i.sources > 1) {
       i.code = op::pack;
     } else if (i.code == op::move && i.destinations > 1) {

@@ -370,6 +370,26 @@ class event_builder {
     return true;
   }
 
+  /// Whether `e`, which goes on from a barrier, and arrival `a` at it are at different barriers in the source.
+  void look_for_mixed_barriers(const graph_event& e, const graph_event& a) {
+    if (result_.mixed.at != nullptr || e.pc == a.pc) {
+      return;
+    }
+    const instruction& mine = instruction_of(program_, e);
+    const instruction& other = instruction_of(program_, a);
+    if (mine.code == op::block_barrier && mine.aligned && other.aligned && !same_place(mine, other)) {
+      const auto& x = model::at(program_.threads, e.thread).where;
+      const auto& y = model::at(program_.threads, a.thread).where;
+      result_.mixed = {e.thread, a.thread, &mine, &other, x.warp == y.warp};
+    }
+  }
+
+  /// Whether one barrier in the source became both: the compiler unrolls loops.
+  [[nodiscard]] static bool same_place(const instruction& x, const instruction& y) noexcept {
+    return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
+           x.caller_line == y.caller_line;
+  }
+
   // ---- waiting
 
   /// Whether the thread, if it read the latest values, would go around a loop that only waits.

@@ -44,6 +44,10 @@ class explorer final : private buffering_check {
       : buffering_check(checked), property_(property), options_(options) {
     if (options.symmetry && !at_random()) {
       equal_ = equals_before(checked);
+      if (std::all_of(equal_.begin(), equal_.end(), [](int t) { return t < 0; })) {
+        equal_.clear();
+      }
+      result_.symmetric = !equal_.empty();
     }
   }
 
@@ -514,6 +518,7 @@ class explorer final : private buffering_check {
       const std::vector<const graph_event*> arrivals = meetings_.group(g, t, left);
       for (const graph_event* a : arrivals) {
         follow(e, *a);
+        look_for_mixed_barriers(e, *a);
         if (meetings::orders(model::at(machines_, t).at(s).code)) {
           rules_.join(base_of(e), a->base);
         }

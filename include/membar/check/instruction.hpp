@@ -145,6 +145,7 @@ struct instruction {
   bool guard_negated = false;
   bool strong = false;
   bool non_coherent = false;  ///< a load through the proxy of read-only data
+  bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
   bool head = false;          ///< a jump backward leads here
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;

@@ -166,6 +166,59 @@ inline void drop_hints(opcode_words& words) {
   }
 }
 
+/// How many operands an instruction has, each register of a list counted.
+struct operand_count {
+  unsigned least = 0;
+  unsigned most = 0;
+  unsigned results = 1;  ///< at most
+};
+
+/// The sources of an instruction that puts results into registers, or of a barrier. Source: PTX ISA, the syntax of each.
+[[nodiscard]] constexpr operand_count operands_of(const instruction& i) noexcept {
+  switch (i.code) {
+    case op::active_mask:
+      return {0, 0};
+    case op::negate:
+    case op::absolute:
+    case op::bit_not:
+    case op::logical_not:
+    case op::count_ones:
+    case op::count_leading_zeros:
+    case op::reverse_bits:
+    case op::find_leading_one:
+    case op::square_root:
+    case op::convert:
+    case op::to_generic:
+    case op::from_generic:
+    case op::is_space:
+    case op::warp_barrier:
+      return {1, 1};
+    case op::move:
+      return i.destinations > 1 ? operand_count{1, 1, 4} : operand_count{1, 4};
+    case op::set_predicate:
+      return i.combines ? operand_count{3, 3, 2} : operand_count{2, 2, 2};
+    case op::block_barrier:
+      return i.destinations == 0 ? operand_count{1, 2} : operand_count{2, 3};
+    case op::multiply_add_low:
+    case op::multiply_add_high:
+    case op::multiply_add_wide:
+    case op::fused_multiply_add:
+    case op::field_extract:
+    case op::permute:
+    case op::select:
+    case op::funnel_left:
+    case op::funnel_right:
+      return {3, 3};
+    case op::three_inputs:
+    case op::field_insert:
+      return {4, 4};
+    case op::shuffle:
+      return {4, 4, 2};
+    default:
+      return {2, 2};
+  }
+}
+
 /// A row of the table of instructions that compute.
 struct arithmetic_row {
   std::string_view name;
@@ -187,6 +240,11 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     i.type = words.take_type();
     if (i.type == ptx_type::none) {
       refuse("'" + i.text + "' has no type that is supported");
+    }
+  };
+  const auto with_mode = [&] {
+    if (i.mode == 0) {
+      refuse("'" + i.text + "' does not say what it does with the values of the threads");
     }
   };
   const auto memory = [&] {
@@ -425,7 +483,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   }
   if (name == "bar" || name == "barrier") {
     static_cast<void>(words.take("cta"));
-    static_cast<void>(words.take("aligned"));
+    i.aligned = words.take("aligned") || name == "bar";  // bar is barrier.cta.aligned
     if (words.take("warp")) {
       i.code = op::warp_barrier;
       static_cast<void>(words.take("sync"));
@@ -438,6 +496,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     if (words.take("red")) {
       i.mode = words.take("popc") ? 1 : words.take("and") ? 2 : words.take("or") ? 3 : 0;
       typed();
+      with_mode();
       return finish(operand_shape::registers);
     }
     refuse("'" + i.text + "' is not supported: of the barriers, bar.sync, bar.red and bar.warp.sync are");
@@ -447,6 +506,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     static_cast<void>(words.take("sync"));
     i.mode = words.take("up") ? 1 : words.take("down") ? 2 : words.take("bfly") ? 3 : words.take("idx") ? 4 : 0;
     typed();
+    with_mode();
     return finish(operand_shape::registers);
   }
   if (name == "vote") {
@@ -454,6 +514,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     static_cast<void>(words.take("sync"));
     i.mode = words.take("all") ? 1 : words.take("any") ? 2 : words.take("uni") ? 3 : words.take("ballot") ? 4 : 0;
     typed();
+    with_mode();
     return finish(operand_shape::registers);
   }
   if (name == "activemask") {

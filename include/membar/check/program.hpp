@@ -68,12 +68,26 @@ struct check_statistics {
   int longest = 0;               ///< the most events of one execution
 };
 
+/// Two threads of a block that met at barriers which are different ones in the source. PTX counts those that arrive at a barrier's
+/// number, whichever instruction they come by, so that the exploration goes on. But CUDA defines `__syncthreads()` in a branch only where all threads
+/// of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
+/// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
+struct mixed_barriers {
+  int thread = 0;
+  int other = 0;
+  const instruction* at = nullptr;  ///< null: none was seen
+  const instruction* other_at = nullptr;
+  bool one_warp = false;
+};
+
 /// The result of `explore`.
 struct check_result {
   check_status status = check_status::verified;
   finding found{};
   check_statistics counts{};
   bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
+  bool symmetric = false;               ///< executions that equal threads in other places show were left out
+  mixed_barriers mixed{};               ///< the first that were seen
   std::uint64_t seed = 0;               ///< of the random execution that showed what was found
 };
 
@@ -95,7 +109,9 @@ struct check_options {
   int most_events_of_one = 2'000;                 ///< in one execution
   bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
   std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
-  bool symmetry = false;  ///< of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be
+  /// Of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be. Only for a property that asks for memory
+  /// alone, as the final conditions of a scenario do: one that looks at the execution may tell equal threads apart.
+  bool symmetry = false;
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
   std::uint64_t most_memory = std::uint64_t{900} << 20U;

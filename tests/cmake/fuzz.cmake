@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the fuzzer with ASan and UBSan, replays the corpus and the catalogue, and fuzzes for a few seconds.
+# Builds the fuzzer of a test with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS.
 if(NOT COMPILER)
-  message("SKIPPED: model.fuzz_reader needs clang++ with libFuzzer, and no clang++ was found")
+  message("SKIPPED: ${TEST} needs clang++ with libFuzzer, and no clang++ was found")
   return()
 endif()
 execute_process(
@@ -9,17 +9,18 @@ execute_process(
           ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
 if(NOT built EQUAL 0)
   if(messages MATCHES "libclang_rt.fuzzer")
-    message("SKIPPED: model.fuzz_reader needs libFuzzer, and ${COMPILER} comes without it")
+    message("SKIPPED: ${TEST} needs libFuzzer, and ${COMPILER} comes without it")
     return()
   endif()
   message(FATAL_ERROR "the fuzzer does not build:\n${messages}")
 endif()
+string(REPLACE "," ";" CORPUS "${CORPUS}")
 set(scratch ${FUZZER}.corpus)
 file(REMOVE_RECURSE ${scratch})
 file(MAKE_DIRECTORY ${scratch})
 execute_process(
   COMMAND ${FUZZER} -seed=1 -max_total_time=${SECONDS} -timeout=20 -rss_limit_mb=1024 -max_len=2000 -print_final_stats=1
-          -artifact_prefix=${scratch}/ ${scratch} ${CORPUS} ${CATALOGUE}/allowed ${CATALOGUE}/forbidden
+          -artifact_prefix=${scratch}/ ${scratch} ${CORPUS}
   RESULT_VARIABLE fuzzed ERROR_VARIABLE messages)
 string(REGEX MATCH "stat::number_of_executed_units: *[0-9]+" count "${messages}")
 message("${count}")
