@@ -170,7 +170,7 @@ template <class... Wait>
 constexpr auto sent_in_bulk(Wait... wait) {
   constexpr model::variable own = model::shared(5);
   return litmus(
-             thread(in_cluster(block(0), 0), store(own, 1), model::async_proxy_fence(), model::bulk_load(there, own, barrier)),
+             thread(in_cluster(block(0), 0), store(own, 1), model::async_proxy_fence(), model::bulk_send(there, own, barrier)),
              thread(in_cluster(block(1), 0), model::arrive_expect(barrier, 16), wait..., load(r0, stage)))
       .with_mbarrier(barrier, 1)
       .when(in(1, r0) == 0);

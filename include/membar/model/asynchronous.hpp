@@ -61,13 +61,18 @@ namespace detail {
 
 /// @name Copies
 /// @{
-/// `cp.async.bulk.shared::cta.global`: 16 bytes of global memory into shared memory, which completes on an mbarrier. With `remote` as
-/// its destination it is `cp.async.bulk.shared::cluster.global`, and with two shared variables `cp.async.bulk.shared::cluster.shared::cta`.
+/// `cp.async.bulk.shared::cta.global`: 16 bytes of global memory into shared memory, which completes on an mbarrier.
+/// With `remote` as its destination it is `cp.async.bulk.shared::cluster.global`.
 [[nodiscard]] constexpr instruction bulk_load(variable to, variable from, variable barrier) noexcept {
   instruction i = detail::copy_of(to, from, proxy::async, completion::mbarrier);
   i.barrier_at = barrier.index;
   i.completed_bytes = 16;
   return i;
+}
+/// `cp.async.bulk.shared::cluster.shared::cta`: 16 bytes of shared memory into that of another block, `remote`, which completes on an
+/// mbarrier there.
+[[nodiscard]] constexpr instruction bulk_send(variable to, variable from, variable barrier) noexcept {
+  return bulk_load(to, from, barrier);
 }
 /// `cp.async.bulk.global.shared::cta`: 16 bytes of shared memory into global memory, in a group of the thread.
 [[nodiscard]] constexpr instruction bulk_store(variable to, variable from) noexcept {
