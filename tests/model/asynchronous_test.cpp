@@ -2,11 +2,14 @@
 // The asynchronous side, rule by rule. Each test is one program in two forms that differ in one place, written [[one=>other]]: the
 // model allows the end in the one and forbids it in the other. The test names the section of the PTX ISA that says so, and a rule of
 // the model without which the two forms do not differ so.
+#include <membar/model/asynchronous.hpp>
 #include <membar/model/decide.hpp>
+#include <membar/model/explain.hpp>
 #include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <ostream>
 #include <set>
@@ -1601,6 +1604,37 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "fence.proxy.alias; "));
 }
 
+// Fences order: one more, anywhere, never allows what was forbidden.
+TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
+  const std::vector<instruction> fences = {
+      mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),
+      tensor_map_fence<membar::thread_scope::device>(membar::release), async_proxy_fence()};
+  const auto jumps = [](const litmus_test& test) {
+    return std::any_of(test.threads.begin(), test.threads.end(), [](const litmus_test::thread& t) {
+      return std::any_of(t.code.begin(), t.code.end(),
+                         [](const instruction& i) { return i.code == opcode::branch || i.code == opcode::jump; });
+    });
+  };
+  int decided = 0;
+  for (const verdict& v : verdicts()) {
+    const litmus_test forbidden = program(v, true);
+    for (std::size_t t = 0; t < forbidden.threads.size() && !jumps(forbidden); ++t) {
+      for (std::size_t n = 0; n <= forbidden.threads[t].code.size(); ++n) {
+        if (n < forbidden.threads[t].code.size() && forbidden.threads[t].code[n].element != 0) {
+          continue;  // within a copy of several elements
+        }
+        for (const instruction& fence : fences) {
+          litmus_test more = forbidden;
+          more.threads[t].code.insert(more.threads[t].code.begin() + static_cast<std::ptrdiff_t>(n), fence);
+          EXPECT_FALSE(decide(more).reachable) << v.name << ": thread " << t << ", before instruction " << n;
+          ++decided;
+        }
+      }
+    }
+  }
+  EXPECT_GT(decided, 1000);
+}
+
 /// The sentence of the error that a program ends with.
 std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
   try {
@@ -1617,6 +1651,28 @@ TEST(asynchronous_rules, an_mbarrier_is_initialized_once_in_the_block_that_waits
   EXPECT_EQ(error_of(b1, cluster, {init, "mbarrier.arrive.release.cluster b"}), "");
   EXPECT_NE(error_of(b1, one, {"mbarrier.init b, 2"}).find("declared as an mbarrier that expects 1 arrivals"),
             std::string::npos);
+}
+
+/// What `explain` says of the form of a test that is allowed.
+std::string explained(const std::string& name) {
+  for (const verdict& v : verdicts()) {
+    if (v.name == name) {
+      return explain(program(v, false));
+    }
+  }
+  return "";
+}
+
+TEST(asynchronous_rules, an_explanation_names_the_use_before_the_initialization_and_the_missing_fence) {
+  const std::string early = explained("an_initialization_is_seen_in_another_block_after_its_fence");
+  EXPECT_NE(early.find("Undefined: b may be used before its initialization, by P1 'mbarrier.arrive.release.cluster b'"),
+            std::string::npos)
+      << early;
+  EXPECT_NE(early.find("forbids it: 'fence.mbarrier_init.release.cluster' in P0 after 'mbarrier.init b, 1'"), std::string::npos)
+      << early;
+  const std::string stale = explained("a_map_that_is_released_and_not_acquired_may_be_the_old_one");
+  EXPECT_NE(stale.find("forbids it: 'fence.proxy.tensormap::generic.acquire.gpu [m], 128' in P0"), std::string::npos) << stale;
+  EXPECT_EQ(stale.find("Undefined"), std::string::npos) << stale;
 }
 
 TEST(asynchronous_rules, a_tensor_map_holds_an_address_in_global_memory) {
