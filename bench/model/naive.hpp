@@ -105,9 +105,10 @@ class naive_model {
       for (const model::instruction& i : t.code) {
         const bool asynchronous = i.code == model::opcode::async_copy || i.code == model::opcode::async_arrive ||
                                   i.code == model::opcode::async_commit || i.code == model::opcode::async_wait ||
-                                  i.code == model::opcode::grid_wait || i.code == model::opcode::grid_launch;
+                                  i.code == model::opcode::grid_wait || i.code == model::opcode::grid_launch ||
+                                  i.code == model::opcode::mbarrier_init;
         const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
-        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
+        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous || i.restricted ||
             transaction) {
           return std::nullopt;  // it knows no predicates, shuffles, asynchronous copies, and no read-only path
         }

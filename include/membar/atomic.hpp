@@ -73,9 +73,10 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
 ///                     the acquire of the instruction itself.
 ///   where the object is: a reduction in global memory, and a relaxed fetch_*, name .global; a reduction in the block's own
-///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. In the shared memory of another
-///                     block of the cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the
-///                     compiler does not know the state space, isspacep instructions find it.
+///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. A relaxed fetch_* of 32-bit
+///                     integers at block scope names .shared there. In the shared memory of another block of the
+///                     cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the compiler does not
+///                     know the state space, isspacep instructions find it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
 ///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
 /// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of the host's memory

@@ -125,6 +125,10 @@ template <class T>
   T* there = nullptr;
   // mapa.u64 there, here, rank;  PTX ISA 7.8, sm_90
   asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(own), "r"(rank) : "memory");
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // An atomic then need not ask the address for its state space.
+  __builtin_assume(__isGlobal(there) == 0 && __isClusterShared(there) != 0);
+#endif
   return there;
 }
 

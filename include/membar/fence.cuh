@@ -130,8 +130,9 @@ __device__ inline void shared_fence(Order) noexcept {
 
 /// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
 ///
-/// A release orders the block's ordinary accesses before it. An acquire orders the calling thread's asynchronous copies after
-/// it.
+/// It has one direction, and needs its partner: ordinary accesses before a release come before asynchronous copies after an
+/// acquire, which a thread of the copies' block does. The release is for shared memory of the calling thread's block, the acquire
+/// for that of the cluster. The two synchronize through a relaxed flag or arrival of cluster scope between them.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".

@@ -11,6 +11,7 @@ CLUSTER_SCOPES = {"block": "cta", "cluster": "cluster"}
 PREAMBLE = """\
 // Written by tests/codegen/matrix.py.
 #include <membar/async_copy.cuh>
+#include <membar/atomic.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
@@ -290,6 +291,14 @@ def add_cluster_barrier(part):
                     f"unsigned r; {asm(f'mov.b32 %0, %%{register}', chr(34) + '=r' + chr(34) + '(r)')} *result = r;")
     part.kernel("shared_of_block", "unsigned rank, unsigned long long** result", "*result = membar::shared_of_block(memory, rank);", ["mapa.u64"],
                 "unsigned long long* there; " + asm("mapa.u64 %0, %1, %2", '"=l"(there)', '"l"(memory), "r"(rank)') + " *result = there;")
+    # The state space is known, so that an atomic does not ask for it.
+    for call, form in (("fetch_add(value, membar::relaxed)", "add.u32"), ("exchange(value, membar::relaxed)", "exch.b32")):
+        instruction = f"atom.relaxed.cluster.{form}"
+        part.kernel(f"shared_of_block_{form.replace('.', '_')}", "unsigned rank, unsigned value, unsigned* result",
+                    "auto* there = reinterpret_cast<unsigned*>(membar::shared_of_block(memory, rank)); "
+                    f"*result = membar::atomic_ref<unsigned, membar::thread_scope::cluster>(*there).{call};", ["mapa.u64", instruction],
+                    "unsigned long long* there; " + asm("mapa.u64 %0, %1, %2", '"=l"(there)', '"l"(memory), "r"(rank)') + " unsigned old; " +
+                    asm(f"{instruction} %0, [%1], %2", '"=r"(old)', '"l"(there), "r"(value)') + " *result = old;")
 
 
 def add_dependent_launch(part):

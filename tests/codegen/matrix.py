@@ -509,10 +509,12 @@ def add_places(part, scope, every_order=False):
                         fences, own, space, after = fetch(order, s, *form)
                         in_global = fences + instructions(head, own, space, *form) + after
                         elsewhere = fences + instructions(head, own, "", *form) + after
-                        in_shared = elsewhere
+                        # ptxas makes no loop of these, and at wider scopes the object may be in another block's
+                        of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
+                        in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
                         if space:
-                            either = ["isspacep.global", *in_global, *either]
+                            either = ["isspacep.global", *in_global, *([IN_OWN_BLOCK, *in_shared] if of_shared else []), *either]
                     else:
                         in_global = instructions(head, order, ".global", *form)
                         in_shared = around_loop(order, s, instructions(head, "relaxed", ".shared", *form))

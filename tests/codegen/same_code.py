@@ -30,6 +30,8 @@ def case_of(name):
     """The case of a bench that a kernel is of, as far as its name tells."""
     operation, kind = OPERATION.search(name).groups()
     measured = [case for kernel, case in KERNELS.items() if kernel in name]
+    if "shared" in measured and re.search(r"Lb1ELb\dE", name):  # the kernel's flags: in another block of the cluster, rising
+        measured = ["distributed_shared"]
     order = [ORDERS[int(found.group(1))] for found in [ORDER.search(name)] if found]
     return "/".join([*measured, operation, TYPES[kind], *order])
 

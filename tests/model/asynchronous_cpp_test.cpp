@@ -106,6 +106,113 @@ constexpr auto launched(Before... before) {
 static_assert(model::allowed(launched()));
 static_assert(model::forbidden(launched(model::grid_wait())));
 
+/// An mbarrier that the waiting thread initializes, for an arrival from another block of the cluster.
+template <class Order, class... Between>
+constexpr auto initialized(Order arrival, Between... between) {
+  return litmus(thread(in_cluster(block(0), 0), model::init(barrier, 1), between..., model::arrive_cluster(arrival),
+                       model::wait_cluster(), model::wait_phase<thread_scope::cluster>(barrier, 0), load(r0, x)),
+                thread(in_cluster(block(1), 0), model::arrive_cluster(membar::relaxed), model::wait_cluster(), store(x, 1),
+                       model::arrive<thread_scope::cluster>(barrier)))
+      .when(in(0, r0) == 0);
+}
+static_assert(model::allowed(initialized(membar::relaxed)));
+static_assert(model::forbidden(initialized(membar::relaxed, model::mbarrier_init_fence())));
+static_assert(model::forbidden(initialized(membar::release)));
+
+/// A bulk copy of what the thread stored, with proxy fences of one direction.
+static_assert(model::allowed(copied_out(model::shared_proxy_fence(membar::release))));
+static_assert(model::allowed(copied_out(model::shared_proxy_fence(membar::acquire))));
+static_assert(model::forbidden(copied_out(model::shared_proxy_fence(membar::release),
+                                          model::shared_proxy_fence(membar::acquire))));
+static_assert(model::forbidden(copied_out(model::async_proxy_fence(model::state_space::shared))));
+static_assert(model::allowed(copied_out(model::async_proxy_fence(model::state_space::global))));
+
+/// A tensor map that the thread writes before a copy uses it.
+constexpr model::variable y{3};
+constexpr model::variable map{4};
+template <class... Between>
+constexpr auto mapped(Between... between) {
+  return litmus(thread(block(0), model::sized(store(map, model::address_of(y)), 8), between...,
+                       model::tensor_load(stage, map, barrier), model::arrive_expect(barrier, 16),
+                       model::wait_phase(barrier, 0), load(r0, stage)))
+      .with_mbarrier(barrier, 1)
+      .with_initial(map, model::address_of(x))
+      .with_initial(x, 1)
+      .with_initial(y, 2)
+      .when(in(0, r0) == 1);
+}
+constexpr auto map_released = model::tensor_map_fence<thread_scope::device>(membar::release);
+constexpr auto map_acquired = model::tensor_map_fence<thread_scope::device>(membar::acquire, map);
+static_assert(model::allowed(mapped()));
+static_assert(model::allowed(mapped(map_released)));
+static_assert(model::allowed(mapped(map_acquired)));
+static_assert(model::forbidden(mapped(map_released, map_acquired)));
+
+/// Shared memory of another block: loads and stores, `st.async`, `red.async`, and a bulk copy from shared memory to shared memory.
+template <class Send, class... Wait>
+constexpr auto sent(Send send, Wait... wait) {
+  return litmus(thread(in_cluster(block(0), 0), send), thread(in_cluster(block(1), 0), wait..., load(r0, stage)))
+      .with_mbarrier(barrier, 1)
+      .when(in(1, r0) == 0);
+}
+constexpr auto there = model::remote(stage, 1);
+constexpr auto wait_4 = [](auto send) { return sent(send, model::arrive_expect(barrier, 4), model::wait_phase(barrier, 0)); };
+static_assert(model::allowed(sent(model::async_store(there, 1, barrier), model::arrive_expect(barrier, 4))));
+static_assert(model::forbidden(wait_4(model::async_store(there, 1, barrier))));
+static_assert(model::allowed(sent(model::async_add(there, 1, barrier), model::arrive_expect(barrier, 4))));
+static_assert(model::forbidden(wait_4(model::async_add(there, 1, barrier))));
+// the bytes are more than the copy brings: the phase is never complete, and no execution ends
+static_assert(model::forbidden(sent(model::async_store(there, 1, barrier), model::arrive_expect(barrier, 8),
+                                    model::wait_phase(barrier, 0))));
+
+/// A bulk copy from shared memory of one block into that of another.
+template <class... Wait>
+constexpr auto sent_in_bulk(Wait... wait) {
+  constexpr model::variable own = model::shared(5);
+  return litmus(
+             thread(in_cluster(block(0), 0), store(own, 1), model::async_proxy_fence(), model::bulk_send(there, own, barrier)),
+             thread(in_cluster(block(1), 0), model::arrive_expect(barrier, 16), wait..., load(r0, stage)))
+      .with_mbarrier(barrier, 1)
+      .when(in(1, r0) == 0);
+}
+static_assert(model::allowed(sent_in_bulk()));
+static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
+
+/// Message passing through the reader's shared memory: the flag is there, and data is what the last argument names.
+template <thread_scope Scope>
+constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
+  return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),
+                thread(in_cluster(block(1), 0), load<Scope>(model::reg{1}, flag_of_reader, membar::acquire), load(r0, x)))
+      .when(in(1, model::reg{1}) == 1 && in(1, r0) == 0);
+}
+static_assert(model::forbidden(passed_there<thread_scope::cluster>(model::remote(stage, 1), stage)));
+static_assert(model::allowed(passed_there<thread_scope::block>(model::remote(stage, 1), stage)));
+static_assert(model::forbidden(passed_there<thread_scope::cluster>(stage, model::remote(stage, 0))));
+// each has its own: the flag is never seen
+static_assert(model::forbidden(passed_there<thread_scope::system>(stage, stage)));
+
+/// Memory of another device is reached as any other global memory: the scope of the flag includes both.
+template <thread_scope Scope>
+constexpr auto passed_to_peer() {
+  return litmus(thread(block(0, 0), store(x, 1), store<Scope>(y, 1, membar::release)),
+                thread(block(0, 1), load<Scope>(model::reg{1}, y, membar::acquire), load(r0, x)))
+      .when(in(1, model::reg{1}) == 1 && in(1, r0) == 0);
+}
+static_assert(model::forbidden(passed_to_peer<thread_scope::system>()));
+static_assert(model::allowed(passed_to_peer<thread_scope::device>()));
+
+/// Several arrivals at once, and transactions by hand.
+template <class... Arrivals>
+constexpr auto arrived(int expected, Arrivals... arrivals) {
+  return litmus(thread(block(0), store(x, 1), arrivals...), thread(block(0), model::wait_phase(barrier, 0), load(r0, x)))
+      .with_mbarrier(barrier, expected)
+      .when(in(1, r0) == 1);
+}
+static_assert(model::allowed(arrived(2, model::arrive_times(barrier, 2))));
+static_assert(model::forbidden(arrived(2, model::arrive_times(barrier, 1))));
+static_assert(model::forbidden(arrived(1, model::expect(barrier, 16), model::arrive(barrier))));
+static_assert(model::allowed(arrived(1, model::expect(barrier, 16), model::arrive(barrier), model::complete(barrier, 16))));
+
 template <class Test>
 void expect_same(const Test& test, bool reachable) {
   const membar::model::litmus_test named = model::named_test(test, "test");
@@ -129,6 +236,26 @@ TEST(asynchronous_cpp, a_program_has_the_verdict_of_its_litmus_file) {
   expect_same(small_in_group(model::async_commit(), model::async_wait()), false);
   expect_same(passed<thread_scope::cluster>(membar::release, membar::acquire), false);
   expect_same(passed<thread_scope::cluster>(membar::relaxed, membar::acquire), true);
+  expect_same(initialized(membar::relaxed), true);
+  expect_same(initialized(membar::relaxed, model::mbarrier_init_fence()), false);
+  expect_same(copied_out(model::async_proxy_fence(model::state_space::global)), true);
+  expect_same(copied_out(model::shared_proxy_fence(membar::release)), true);
+  expect_same(copied_out(model::shared_proxy_fence(membar::release), model::shared_proxy_fence(membar::acquire)), false);
+  expect_same(mapped(map_released), true);
+  expect_same(mapped(map_released, map_acquired), false);
+  expect_same(sent(model::async_store(there, 1, barrier), model::arrive_expect(barrier, 4)), true);
+  expect_same(wait_4(model::async_store(there, 1, barrier)), false);
+  expect_same(wait_4(model::async_add(there, 1, barrier)), false);
+  expect_same(sent_in_bulk(), true);
+  expect_same(sent_in_bulk(model::wait_phase(barrier, 0)), false);
+  expect_same(passed_there<thread_scope::cluster>(model::remote(stage, 1), stage), false);
+  expect_same(passed_there<thread_scope::block>(model::remote(stage, 1), stage), true);
+  expect_same(passed_there<thread_scope::cluster>(stage, model::remote(stage, 0)), false);
+  expect_same(passed_there<thread_scope::system>(stage, stage), false);
+  expect_same(passed_to_peer<thread_scope::system>(), false);
+  expect_same(passed_to_peer<thread_scope::device>(), true);
+  expect_same(arrived(2, model::arrive_times(barrier, 2)), true);
+  expect_same(arrived(1, model::expect(barrier, 16), model::arrive(barrier), model::complete(barrier, 16)), true);
   expect_same(launched(), true);
   expect_same(launched(model::grid_wait()), false);
 }
@@ -139,6 +266,29 @@ TEST(asynchronous_cpp, an_mbarrier_is_a_variable_of_the_test_that_expects_arriva
   EXPECT_THROW(static_cast<void>(test.with_mbarrier(barrier, 0)), model::error);
   EXPECT_THROW(static_cast<void>(test.with_mbarrier(model::variable{7}, 1)), model::error);
   EXPECT_THROW(static_cast<void>(test.with_mbarrier(model::shared(2), 1)), model::error);
+}
+
+TEST(asynchronous_cpp, an_mbarrier_has_one_expected_count) {
+  const auto test = litmus(thread(block(0), model::init(barrier, 2)));
+  EXPECT_NO_THROW(static_cast<void>(test.with_mbarrier(barrier, 2)));
+  EXPECT_THROW(static_cast<void>(test.with_mbarrier(barrier, 1)), model::error);
+}
+
+TEST(asynchronous_cpp, shared_memory_of_another_block_is_in_the_cluster) {
+  const auto reach = [](const model::place& where) {
+    return litmus(thread(where, store(model::remote(stage, 1), 1)), thread(in_cluster(block(1), 0), load(r0, stage)));
+  };
+  EXPECT_NO_THROW(static_cast<void>(reach(in_cluster(block(0), 0))));
+  EXPECT_THROW(static_cast<void>(reach(block(0))), model::error);
+  EXPECT_THROW(static_cast<void>(litmus(thread(block(0), store(model::remote(stage, 1), 1)))), model::error);
+}
+
+TEST(asynchronous_cpp, a_first_value_is_of_a_variable_of_the_test) {
+  const auto test = litmus(thread(block(0), load(r0, x)));
+  EXPECT_TRUE(model::allowed(test.with_initial(x, 7).when(in(0, r0) == 7)));
+  EXPECT_THROW(static_cast<void>(test.with_initial(model::variable{4}, 7)), model::error);
+  EXPECT_THROW(static_cast<void>(test.with_initial(x, r0)), model::error);
+  EXPECT_THROW(static_cast<void>(test.with_initial(x, model::address_of(model::variable{4}))), model::error);
 }
 
 TEST(asynchronous_cpp, a_dependent_launch_names_threads_of_the_test) {

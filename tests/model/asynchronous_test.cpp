@@ -2,11 +2,14 @@
 // The asynchronous side, rule by rule. Each test is one program in two forms that differ in one place, written [[one=>other]]: the
 // model allows the end in the one and forbids it in the other. The test names the section of the PTX ISA that says so, and a rule of
 // the model without which the two forms do not differ so.
+#include <membar/model/asynchronous.hpp>
 #include <membar/model/decide.hpp>
+#include <membar/model/explain.hpp>
 #include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <ostream>
 #include <set>
@@ -66,6 +69,20 @@ const std::string wait_for_cluster = "barrier.cluster.wait.acquire; ";
 const std::string b1 = "b @ mbarrier 1; ";
 const std::string s = "s @ shared; ";
 const std::string grid_wait = "griddepcontrol.wait; ";
+const std::string init = "mbarrier.init b, 1; ";
+const std::string init_fence = "fence.mbarrier_init.release.cluster; ";
+const std::string arrive_relaxed = "barrier.cluster.arrive.relaxed; ";
+const std::string one_way_release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster; ";
+const std::string one_way_acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; ";
+const std::string map_release = "fence.proxy.tensormap::generic.release.gpu; ";
+const std::string map_acquire = "fence.proxy.tensormap::generic.acquire.gpu [m], 128; ";
+const std::string tensor_load =
+    "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [m, {0}], [b]; ";
+const std::string tensors = "x=1; y=2; m=&x; s @ shared; b @ mbarrier 1; ";
+const std::string to_y = "st.weak.b64 m, r9; ";  // r9 is the address of y
+// one thread waits on the mbarrier and reads x, another stores x and arrives
+const std::string wait_and_read = "mbarrier.try_wait.acquire.cluster b, 0; ld.weak r0, x";
+const std::string store_and_arrive = "st.weak x, 1; mbarrier.arrive.release.cluster b";
 
 /// Either form of a text: `[[one=>other]]` becomes `one` or `other`.
 std::string form(std::string text, bool other) {
@@ -1283,6 +1300,236 @@ const std::vector<verdict>& verdicts() {
        two_blocks,
        {"st.weak x, 1; st.[[relaxed=>release]].gpu y, 1", "ld.acquire.gpu r1, y; ld.weak r0, x"},
        "P1:r1 == 1 /\\ P1:r0 == 0"},
+      // ---- the initialization of an mbarrier
+      {"an_initialization_is_seen_in_another_block_after_its_fence",
+       "membar/fence",
+       rule::initialization_fence_releases,
+       "x=0; " + b1,
+       cluster,
+       {init + "[[=>" + init_fence + "]]" + arrive_relaxed + wait_for_cluster + wait_and_read,
+        arrive_relaxed + wait_for_cluster + store_and_arrive},
+       "P0:r0 == 0"},
+      {"an_initialization_is_seen_after_a_released_arrival_at_the_cluster_barrier",
+       "barrier.cluster",
+       rule::use_before_initialization_is_undefined,
+       "x=0; " + b1,
+       cluster,
+       {init + "barrier.cluster.arrive.[[relaxed=>release]]; " + wait_for_cluster + wait_and_read,
+        arrive_relaxed + wait_for_cluster + store_and_arrive},
+       "P0:r0 == 0"},
+      {"an_initialization_is_seen_in_its_block_after_a_barrier",
+       "mbarrier.init",
+       rule::use_before_initialization_is_undefined,
+       "x=0; " + b1,
+       same_block,
+       {init + "[[=>bar.cta.sync 0; ]]" + wait_and_read, "[[=>bar.cta.sync 0; ]]" + store_and_arrive},
+       "P0:r0 == 0"},
+      {"a_wait_before_the_initialization_holds_nobody_back",
+       "mbarrier.init",
+       rule::use_before_initialization_is_undefined,
+       "x=0; " + b1,
+       same_block,
+       {init + "bar.cta.sync 0; " + store_and_arrive,
+        "[[mbarrier.try_wait b, 0; bar.cta.sync 0; =>bar.cta.sync 0; mbarrier.try_wait b, 0; ]]ld.weak r0, x"},
+       "P1:r0 == 0"},
+      {"an_initialization_fence_releases_nothing_else",
+       "membar/fence",
+       rule::initialization_fence_is_for_initializations_only,
+       "x=0; " + b1,
+       cluster,
+       {"st.weak x, 1; " + init + "fence.[[mbarrier_init.=>]]release.cluster; " + arrive_relaxed,
+        arrive_relaxed + wait_for_cluster + "ld.weak r0, x"},
+       "P1:r0 == 0"},
+      {"an_initialization_fence_is_for_initializations_before_it",
+       "membar/fence",
+       rule::initialization_fence_releases,
+       "x=0; " + b1,
+       cluster,
+       {"[[" + init_fence + init + "=>" + init + init_fence + "]]" + arrive_relaxed + wait_for_cluster + wait_and_read,
+        arrive_relaxed + wait_for_cluster + store_and_arrive},
+       "P0:r0 == 0"},
+      {"an_initialization_fence_is_for_initializations_of_its_thread",
+       "membar/fence",
+       rule::initialization_fence_releases,
+       "x=0; " + b1,
+       cluster + " | P2@cta 0,cluster 0,gpu 0",
+       {init + "[[=>" + init_fence + "]]bar.cta.sync 0; " + arrive_relaxed + wait_for_cluster + wait_and_read,
+        arrive_relaxed + wait_for_cluster + store_and_arrive, "bar.cta.sync 0; [[" + init_fence + "=>]]" + arrive_relaxed},
+       "P0:r0 == 0"},
+      {"an_initialization_fence_releases_through_a_flag",
+       "membar/fence",
+       rule::initialization_fence_releases,
+       "x=0; y=0; " + b1,
+       cluster,
+       {init + "[[=>" + init_fence + "]]st.relaxed.cluster y, 1; " + wait_and_read,
+        "ld.acquire.cluster r1, y; " + store_and_arrive},
+       "P1:r1 == 1 /\\ P0:r0 == 0"},
+      {"the_scope_of_what_acquires_an_initialization_includes_the_fence",
+       "Scope",
+       rule::initialization_fence_releases,
+       "x=0; y=0; " + b1,
+       cluster,
+       {init + init_fence + "st.relaxed.cluster y, 1; " + wait_and_read,
+        "ld.acquire.[[cta=>cluster]] r1, y; " + store_and_arrive},
+       "P1:r1 == 1 /\\ P0:r0 == 0"},
+      {"an_initialization_fence_releases_through_an_arrival_on_another_mbarrier",
+       "membar/fence",
+       rule::initialization_fence_releases,
+       "x=0; c @ mbarrier 1; d @ mbarrier 1; " + b1,
+       same_block,
+       {init + "[[=>" + init_fence + "]]mbarrier.arrive.relaxed.cluster c; " + wait_and_read,
+        "mbarrier.try_wait.acquire.cluster c, 0; " + store_and_arrive},
+       "P0:r0 == 0"},
+      {"a_completion_on_an_mbarrier_comes_after_its_initialization",
+       "mbarrier.init",
+       rule::completion_needs_no_proxy_fence_after_initialization,
+       "x=1; " + s + b1,
+       same_block,
+       {init + "[[=>bar.cta.sync 0; ]]" + wait + read_s, "[[=>bar.cta.sync 0; ]]" + expect + load},
+       "P0:r0 == 0"},
+
+      // ---- proxy fences of one direction
+      {"a_bulk_store_after_proxy_fences_of_one_direction_reads_what_was_stored",
+       "membar/fence",
+       rule::one_way_proxy_fences_order,
+       "x=0; " + s,
+       one,
+       {"st.weak.shared s, 1; [[=>" + one_way_release + one_way_acquire + "]]" + store + bulk_commit + bulk_wait +
+        "ld.weak r0, x"},
+       "P0:r0 == 0"},
+      {"a_one_way_release_needs_an_acquire",
+       "membar/fence",
+       rule::one_way_proxy_fences_come_in_pairs,
+       "x=0; " + s,
+       one,
+       {"st.weak.shared s, 1; " + one_way_release + "[[=>" + one_way_acquire + "]]" + store + bulk_commit + bulk_wait +
+        "ld.weak r0, x"},
+       "P0:r0 == 0"},
+      {"a_one_way_acquire_needs_a_release",
+       "membar/fence",
+       rule::one_way_proxy_fences_come_in_pairs,
+       "x=0; " + s,
+       one,
+       {"st.weak.shared s, 1; [[=>" + one_way_release + "]]" + one_way_acquire + store + bulk_commit + bulk_wait +
+        "ld.weak r0, x"},
+       "P0:r0 == 0"},
+      {"a_one_way_release_comes_before_its_acquire",
+       "membar/fence",
+       rule::one_way_proxy_fences_order,
+       "x=0; " + s,
+       one,
+       {"st.weak.shared s, 1; [[" + one_way_acquire + one_way_release + "=>" + one_way_release + one_way_acquire + "]]" +
+        store + bulk_commit + bulk_wait + "ld.weak r0, x"},
+       "P0:r0 == 0"},
+      {"one_way_fences_of_shared_memory_are_not_for_global_memory",
+       "membar/fence",
+       rule::proxy_fence_is_of_its_state_space,
+       "x=0; " + s + b1,
+       one,
+       {"st.weak x, 1; [[" + one_way_release + one_way_acquire + "=>" + proxy_fence + "]]" + expect + load + wait + read_s},
+       "P0:r0 == 0"},
+      {"a_one_way_release_is_for_shared_memory_of_its_own_block",
+       "membar/fence",
+       rule::proxy_fence_is_of_its_state_space,
+       "x=0; " + s + "P1:r9=&P0:s; ",
+       cluster,
+       {arrive_cluster + wait_for_cluster + one_way_acquire + "[[=>" + proxy_fence + "]]" + store + bulk_commit + bulk_wait +
+            "ld.weak r0, x",
+        "st.weak.shared::cluster [r9], 1; " + one_way_release + arrive_cluster},
+       "P0:r0 == 0"},
+      {"one_way_fences_synchronize_through_a_flag",
+       "membar/fence",
+       rule::one_way_proxy_fences_synchronize,
+       "x=0; y=0; " + s,
+       same_block,
+       {"st.weak.shared s, 1; [[=>" + one_way_release + "]]st.relaxed.cluster y, 1",
+        "ld.relaxed.cluster r1, y; " + one_way_acquire + store + bulk_commit + bulk_wait + "ld.weak r0, x"},
+       "P1:r1 == 1 /\\ P1:r0 == 0"},
+      {"one_way_fences_synchronize_through_a_barrier",
+       "membar/fence",
+       rule::one_way_proxy_fences_synchronize,
+       "P1:r9=&P0:s; s @ shared; t @ shared = 1; " + b1,
+       cluster,
+       {read_s + "; [[=>" + one_way_release + "]]" + arrive_relaxed,
+        arrive_relaxed + wait_for_cluster + one_way_acquire +
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r9], [t], 16, [b]"},
+       "P0:r0 == 1"},
+      {"one_way_fences_synchronize_no_ordinary_accesses",
+       "membar/fence",
+       rule::release_fence,
+       "y=0; " + s,
+       same_block,
+       {"st.weak.shared s, 1; [[" + one_way_release + "=>fence.release.cluster; ]]st.relaxed.cluster y, 1",
+        "ld.relaxed.cluster r1, y; [[" + one_way_acquire + "=>fence.acquire.cluster; ]]" + read_s},
+       "P1:r1 == 1 /\\ P1:r0 == 0"},
+
+      // ---- tensor maps
+      {"a_tensor_copy_reads_a_map_that_is_released_and_acquired",
+       "membar/fence",
+       rule::one_way_proxy_fences_order,
+       tensors + "P0:r9=&y; ",
+       one,
+       {to_y + "[[=>" + map_release + map_acquire + "]]" + expect + tensor_load + wait + read_s},
+       "P0:r0 == 1"},
+      {"a_map_that_is_released_and_not_acquired_may_be_the_old_one",
+       "membar/fence",
+       rule::one_way_proxy_fences_come_in_pairs,
+       tensors + "P0:r9=&y; ",
+       one,
+       {to_y + map_release + "[[=>" + map_acquire + "]]" + expect + tensor_load + wait + read_s},
+       "P0:r0 == 1"},
+      {"an_acquire_of_a_map_is_for_that_map",
+       "membar/fence",
+       rule::tensor_map_acquire_is_of_its_address,
+       tensors + "n=&x; P0:r9=&y; ",
+       one,
+       {to_y + map_release + "fence.proxy.tensormap::generic.acquire.gpu [[n=>m]], 128; " + expect + tensor_load + wait +
+        read_s},
+       "P0:r0 == 1"},
+      {"a_fence_of_the_async_proxy_is_none_of_tensor_maps",
+       "Proxies",
+       rule::proxies_are_apart,
+       tensors + "P0:r9=&y; ",
+       one,
+       {to_y + "[[" + proxy_fence + "=>" + map_release + map_acquire + "]]" + expect + tensor_load + wait + read_s},
+       "P0:r0 == 1"},
+      {"a_map_is_passed_on_to_another_block",
+       "membar/fence",
+       rule::one_way_proxy_fences_synchronize,
+       tensors + "z=0; P0:r9=&y; ",
+       two_blocks,
+       {to_y + "[[=>" + map_release + "]]st.relaxed.gpu z, 1",
+        "ld.relaxed.gpu r1, z; " + map_acquire + expect + tensor_load + wait + read_s},
+       "P1:r1 == 1 /\\ P1:r0 == 1"},
+      {"a_map_is_passed_on_within_the_scopes_of_its_fences",
+       "Scope",
+       rule::block_scope_is_the_block,
+       tensors + "z=0; P0:r9=&y; ",
+       two_blocks,
+       {to_y + "fence.proxy.tensormap::generic.release.[[cta=>gpu]]; st.release.gpu z, 1",
+        "ld.acquire.gpu r1, z; " + map_acquire + expect + tensor_load + wait + read_s},
+       "P1:r1 == 1 /\\ P1:r0 == 1"},
+      {"a_copy_that_is_complete_has_read_its_map",
+       "Asynchronous Operations",
+       rule::completion_ends_the_reading_of_a_tensor_map,
+       tensors + "P0:r9=&y; ",
+       one,
+       {expect + tensor_load + "[[=>" + wait + "]]" + to_y + wait + read_s},
+       "P0:r0 == 2"},
+      {"a_map_of_the_kernel_before_needs_no_fence",
+       "Proxies",
+       rule::kernel_boundary_joins_the_async_proxy,
+       tensors + "P0:r9=&y; P0 [[launches=>precedes]] P1; ",
+       two_blocks,
+       {to_y, expect + tensor_load + wait + read_s},
+       "P1:r0 == 1"},
+      {"what_a_map_leads_to_is_read_through_the_async_proxy",
+       "Async Proxy",
+       rule::proxies_are_apart,
+       tensors,
+       one,
+       {"st.weak x, 5; [[" + map_release + map_acquire + "=>" + proxy_fence + "]]" + expect + tensor_load + wait + read_s},
+       "P0:r0 == 1"},
   };
   return all;
 }
@@ -1311,8 +1558,127 @@ TEST(asynchronous_rules, every_rule_of_asynchronous_operations_is_needed_by_a_te
   }
   for (int i = static_cast<int>(rule::asynchronous_operations_leave_program_order);
        i <= static_cast<int>(rule::kernel_boundary_joins_the_async_proxy); ++i) {
+    if (static_cast<rule>(i) == rule::one_way_proxy_fences_have_one_direction) {
+      continue;  // every order from an asynchronous access is its completion: the next test has the rule
+    }
     EXPECT_TRUE(tested.contains(static_cast<rule>(i))) << name(static_cast<rule>(i));
   }
+}
+
+// Where a completion is no proxy fence, an order from an access of a bulk copy needs one, which has this direction.
+TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other_way) {
+  const auto loaded = [](const every_rule_but& with, const std::string& fence) {
+    const litmus_test test = program(
+        {"loaded", "membar/fence", rule::count, "x=1; " + s + b1, one, {expect + load + wait + fence + read_s}, "P0:r0 == 0"},
+        false);
+    return decide(test.view(), with).reachable;
+  };
+  every_rule_but rules(rule::completion_is_a_proxy_fence);
+  EXPECT_TRUE(loaded(rules, ""));
+  EXPECT_FALSE(loaded(rules, proxy_fence));
+  EXPECT_TRUE(loaded(rules, one_way_release + one_way_acquire));
+  rules.drop(rule::one_way_proxy_fences_have_one_direction);
+  EXPECT_FALSE(loaded(rules, one_way_release + one_way_acquire));
+}
+
+// The other reading of a completion on an mbarrier: it is performed through the async proxy, so that a proxy fence comes between the
+// initialization and the copy.
+TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initialization) {
+  const auto initialized = [](const every_rule_but& with, const std::string& second) {
+    const litmus_test test = program({"initialized",
+                                      "mbarrier.init",
+                                      rule::count,
+                                      "x=1; " + s + b1,
+                                      same_block,
+                                      {init + "bar.cta.sync 0; " + wait + read_s, "bar.cta.sync 0; " + second + expect + load},
+                                      "P0:r0 == 0"},
+                                     false);
+    return decide(test.view(), with).reachable;
+  };
+  const every_rule_but rules(rule::completion_needs_no_proxy_fence_after_initialization);
+  EXPECT_TRUE(initialized(rules, ""));
+  EXPECT_FALSE(initialized(rules, "fence.proxy.async; "));
+  EXPECT_FALSE(initialized(rules, "fence.proxy.async.shared::cta; "));
+  EXPECT_FALSE(initialized(rules, one_way_acquire));
+  EXPECT_TRUE(initialized(rules, "fence.proxy.async.global; "));
+  EXPECT_TRUE(initialized(rules, "fence.proxy.alias; "));
+}
+
+// Fences order: one more, anywhere, never allows what was forbidden.
+TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
+  const std::vector<instruction> fences = {
+      mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),
+      tensor_map_fence<membar::thread_scope::device>(membar::release), async_proxy_fence()};
+  const auto jumps = [](const litmus_test& test) {
+    return std::any_of(test.threads.begin(), test.threads.end(), [](const litmus_test::thread& t) {
+      return std::any_of(t.code.begin(), t.code.end(),
+                         [](const instruction& i) { return i.code == opcode::branch || i.code == opcode::jump; });
+    });
+  };
+  int decided = 0;
+  for (const verdict& v : verdicts()) {
+    const litmus_test forbidden = program(v, true);
+    for (std::size_t t = 0; t < forbidden.threads.size() && !jumps(forbidden); ++t) {
+      for (std::size_t n = 0; n <= forbidden.threads[t].code.size(); ++n) {
+        if (n < forbidden.threads[t].code.size() && forbidden.threads[t].code[n].element != 0) {
+          continue;  // within a copy of several elements
+        }
+        for (const instruction& fence : fences) {
+          litmus_test more = forbidden;
+          more.threads[t].code.insert(more.threads[t].code.begin() + static_cast<std::ptrdiff_t>(n), fence);
+          EXPECT_FALSE(decide(more).reachable) << v.name << ": thread " << t << ", before instruction " << n;
+          ++decided;
+        }
+      }
+    }
+  }
+  EXPECT_GT(decided, 1000);
+}
+
+/// The sentence of the error that a program ends with.
+std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
+  try {
+    (void)decide(program({"error", "", rule::count, state, places, of, "true"}, false));
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(asynchronous_rules, an_mbarrier_is_initialized_once_in_the_block_that_waits_on_it) {
+  EXPECT_NE(error_of(b1, one, {init + init}).find("initialized twice"), std::string::npos);
+  EXPECT_NE(error_of(b1, cluster, {init, wait}).find("another block initializes"), std::string::npos);
+  EXPECT_EQ(error_of(b1, cluster, {init, "mbarrier.arrive.release.cluster b"}), "");
+  EXPECT_NE(error_of(b1, one, {"mbarrier.init b, 2"}).find("declared as an mbarrier that expects 1 arrivals"),
+            std::string::npos);
+}
+
+/// What `explain` says of the form of a test that is allowed.
+std::string explained(const std::string& name) {
+  for (const verdict& v : verdicts()) {
+    if (v.name == name) {
+      return explain(program(v, false));
+    }
+  }
+  return "";
+}
+
+TEST(asynchronous_rules, an_explanation_names_the_use_before_the_initialization_and_the_missing_fence) {
+  const std::string early = explained("an_initialization_is_seen_in_another_block_after_its_fence");
+  EXPECT_NE(early.find("Undefined: b may be used before its initialization, by P1 'mbarrier.arrive.release.cluster b'"),
+            std::string::npos)
+      << early;
+  EXPECT_NE(early.find("forbids it: 'fence.mbarrier_init.release.cluster' in P0 after 'mbarrier.init b, 1'"), std::string::npos)
+      << early;
+  const std::string stale = explained("a_map_that_is_released_and_not_acquired_may_be_the_old_one");
+  EXPECT_NE(stale.find("forbids it: 'fence.proxy.tensormap::generic.acquire.gpu [m], 128' in P0"), std::string::npos) << stale;
+  EXPECT_EQ(stale.find("Undefined"), std::string::npos) << stale;
+}
+
+TEST(asynchronous_rules, a_tensor_map_holds_an_address_in_global_memory) {
+  EXPECT_NE(error_of("m=0; x=1; " + s + b1, one, {tensor_load}).find("holds the address of a location from the start"),
+            std::string::npos);
+  EXPECT_NE(error_of("x=1; m @ shared; " + s + b1, one, {tensor_load}).find("names global memory"), std::string::npos);
 }
 
 }  // namespace asynchronous_test

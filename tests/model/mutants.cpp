@@ -26,6 +26,10 @@ const std::vector<std::pair<rule, const char*>> equivalent = {
     {rule::axiom_fence_sc,
      "the Fence-SC order is part of base causality: a pair oriented against it only adds a cycle to base causality, which "
      "forbids more, and the orientation that satisfies the axiom is always tried"},
+    {rule::one_way_proxy_fences_have_one_direction,
+     "the other direction is that from an asynchronous access to an ordinary one, and every order from an asynchronous access "
+     "is its "
+     "completion or the end of its grid, which need no fence; asynchronous_test.cpp has the rule without that"},
 };
 
 }  // namespace

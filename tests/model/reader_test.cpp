@@ -52,6 +52,17 @@ TEST(reader, errors_point_at_line_and_column) {
   EXPECT_EQ(error_of(header + "exists (P7:r0 == 0)\n"), "4:9 there is no thread P7");
   EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
   EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
+  const std::string one_way = header + " fence.proxy.tensormap::generic.acquire.gpu [x], 64 | ;\n" + end;
+  EXPECT_EQ(error_of(one_way), "4:50 the fence of a tensor map is of its 128 bytes, found '64'");
+  EXPECT_EQ(error_of(header + " fence.mbarrier_init.release.gpu | ;\n" + end),
+            "4:2 expected fence.mbarrier_init.release.cluster, found 'fence.mbarrier_init.release.gpu'");
+  for (const std::string fence :
+       {"async::generic.release.sync_restrict::shared::cluster.cluster", "async::generic.acquire.cluster",
+        "tensormap::generic.acq_rel.gpu", "tensormap::generic.release"}) {
+    EXPECT_EQ(
+        error_of(header + " fence.proxy." + fence + " | ;\n" + end).find("4:2 expected fence.proxy.async::generic.acquire"), 0U)
+        << fence;
+  }
   EXPECT_EQ(error_of("PTX t\n{ x=99999999999999999999; }\n"), "2:5 this number does not fit in 64 bits");
   const std::string no_address = " 'b' is an mbarrier, which no address reaches: instructions on it name it";
   const std::string accessing = " }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n" + end;
@@ -317,10 +328,10 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
             "4:1 a host thread starts no asynchronous copy and waits for no grid");
   EXPECT_EQ(asynchronous_error("mbarrier.try_wait.parity b, 2"),
             "4:29 a phase has the parity 0 or 1, and this is 2: name the phase without .parity");
-  EXPECT_EQ(
-      asynchronous_error("mbarrier.arrive.parity b"),
-      "4:1 expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with .parity, "
-      "found 'mbarrier.arrive.parity'");
+  EXPECT_EQ(asynchronous_error("mbarrier.arrive.parity b"),
+            "4:1 expected mbarrier.init, .arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also "
+            "with .parity, "
+            "found 'mbarrier.arrive.parity'");
 }
 
 TEST(reader, the_address_of_an_asynchronous_copy_is_known_from_the_start) {
@@ -379,8 +390,13 @@ TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").via, proxy::async);
   EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").space, state_space::shared);
   EXPECT_EQ(only_instruction("fence.proxy.async.global").space, state_space::global);
-  EXPECT_EQ(only_instruction("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster").via, proxy::other);
-  EXPECT_EQ(only_instruction("fence.proxy.tensormap::generic.acquire.gpu [x], 128").via, proxy::other);
+  EXPECT_EQ(only_instruction("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster").space,
+            state_space::shared);
+  EXPECT_EQ(only_instruction("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster").order,
+            membar::memory_order::acquire);
+  EXPECT_TRUE(only_instruction("fence.proxy.tensormap::generic.release.sys").restricted);
+  EXPECT_EQ(only_instruction("fence.proxy.tensormap::generic.acquire.gpu [x], 128").via, proxy::tensor_map);
+  EXPECT_TRUE(only_instruction("fence.mbarrier_init.release.cluster").restricted);
   EXPECT_FALSE(only_instruction("bar.cta.arrive 3").waits);
   EXPECT_TRUE(only_instruction("bar.sync 3").waits);
   EXPECT_TRUE(only_instruction("barrier.cta.red 3, r1, 2").has_quorum);

@@ -387,6 +387,17 @@ TEST(sync_patterns, a_stage_of_a_pipeline_is_given_back_after_a_proxy_fence) {
   EXPECT_TRUE(table().violated(without));
 }
 
+TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initialization) {
+  const std::string inits = "mbarrier.init full, 1; mbarrier.init empty, 1; fence.mbarrier_init.release.cluster; ";
+  const std::string meets = "bar.cta.sync 0; ";
+  const auto used = [&](const std::string& barrier) {
+    return scenario{
+        "initialized", pipeline, {{block_0, inits + barrier + fills_first}, {block_0, barrier + takes}}, "P1:r0 == 0"};
+  };
+  EXPECT_FALSE(table().violated(used(meets)));
+  EXPECT_TRUE(table().violated(used("")));
+}
+
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {
   EXPECT_TRUE(model::forbidden(packed_word_overtaken(true)));
   EXPECT_TRUE(model::allowed(packed_word_overtaken(false))) << "a word must be read before it is acknowledged";

@@ -390,7 +390,7 @@ std::string thread_writer::proxy_fence(const instruction& i) {
   if (i.via == model::proxy::alias) {
     return "    asm volatile(\"fence.proxy.alias;\" ::: \"memory\");\n";
   }
-  if (i.via != model::proxy::other && i.via != model::proxy::async) {
+  if (i.via != model::proxy::tensor_map && i.via != model::proxy::async) {
     refuse("this proxy fence exists in the model only: PTX has alias, async and tensormap ones");
   }
   static const std::set<std::string> known = {"fence.proxy.async",

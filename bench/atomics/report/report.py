@@ -38,9 +38,10 @@ def has_code_of_its_own(case):
         return "load" not in parts and "store" not in parts
     if not any("add" in part or "max" in part for part in parts):
         return False
-    # A relaxed one names global memory, and what ptxas may make loops of acquires by a fence; float maxima are those of integers.
-    in_global = not any("shared" in part for part in parts)
-    return "relaxed" in parts and in_global or not {"u32", "s32"} & set(parts)
+    # A relaxed one names global memory, and at block scope shared memory; what ptxas may make loops of acquires by a fence; float
+    # maxima are those of integers.
+    named = "shared" in parts or not any("shared" in part for part in parts)
+    return "relaxed" in parts and named or not {"u32", "s32"} & set(parts)
 
 
 def from_one(ratio):

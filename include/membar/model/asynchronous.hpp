@@ -24,17 +24,16 @@
 namespace membar::inline v0_2::model {
 
 namespace detail {
-[[nodiscard]] constexpr state_space space_of(variable v) noexcept {
-  return v.in_shared_memory ? state_space::shared : state_space::global;
-}
 [[nodiscard]] constexpr instruction copy_of(variable to, variable from, proxy via, completion ends) noexcept {
   instruction i;
   i.code = opcode::async_copy;
   i.via = via;
   i.target = to.index;
-  i.space = space_of(to);
+  i.target_of = to.thread;
+  i.space = space_of(to, state_space::global);
   i.source = from.index;
-  i.source_space = space_of(from);
+  i.source_of = from.thread;
+  i.source_space = space_of(from, state_space::global);
   i.scope = thread_scope::device;
   i.completes = ends;
   return i;
@@ -63,11 +62,17 @@ namespace detail {
 /// @name Copies
 /// @{
 /// `cp.async.bulk.shared::cta.global`: 16 bytes of global memory into shared memory, which completes on an mbarrier.
+/// With `remote` as its destination it is `cp.async.bulk.shared::cluster.global`.
 [[nodiscard]] constexpr instruction bulk_load(variable to, variable from, variable barrier) noexcept {
   instruction i = detail::copy_of(to, from, proxy::async, completion::mbarrier);
   i.barrier_at = barrier.index;
   i.completed_bytes = 16;
   return i;
+}
+/// `cp.async.bulk.shared::cluster.shared::cta`: 16 bytes of shared memory into that of another block, `remote`, which completes on an
+/// mbarrier there.
+[[nodiscard]] constexpr instruction bulk_send(variable to, variable from, variable barrier) noexcept {
+  return bulk_load(to, from, barrier);
 }
 /// `cp.async.bulk.global.shared::cta`: 16 bytes of shared memory into global memory, in a group of the thread.
 [[nodiscard]] constexpr instruction bulk_store(variable to, variable from) noexcept {
@@ -76,6 +81,34 @@ namespace detail {
 /// `cp.reduce.async.bulk.global.shared::cta.add`, in a group of the thread.
 [[nodiscard]] constexpr instruction bulk_add(variable to, variable from) noexcept {
   instruction i = bulk_store(to, from);
+  i.reduces = true;
+  i.what = operation::add;
+  return i;
+}
+/// `cp.async.bulk.tensor.1d.shared::cta.global.tile`: 16 bytes of what the tensor map `map` leads to when the copy reads it. The map
+/// is a variable in global memory that holds the address of another one from the start: `litmus_program::with_initial`.
+[[nodiscard]] constexpr instruction tensor_load(variable to, variable map, variable barrier) noexcept {
+  instruction i = bulk_load(to, {}, barrier);
+  i.source = -1;
+  i.source_space = state_space::generic;
+  i.tensor_map = map.index;
+  return i;
+}
+/// `st.async`: a value into shared memory of the cluster, which completes on an mbarrier there.
+[[nodiscard]] constexpr instruction async_store(variable to, source value, variable barrier) noexcept {
+  instruction i = detail::copy_of(to, {}, proxy::generic, completion::mbarrier);
+  i.space = state_space::shared_cluster;
+  i.source = -1;
+  i.source_space = state_space::generic;
+  i.a = value.value;
+  i.barrier_at = barrier.index;
+  i.completed_bytes = 4;
+  return i;
+}
+/// `red.async.relaxed.cluster.add` on shared memory of the cluster, which completes on an mbarrier there.
+[[nodiscard]] constexpr instruction async_add(variable to, source value, variable barrier) noexcept {
+  instruction i = async_store(to, value, barrier);
+  i.scope = thread_scope::cluster;
   i.reduces = true;
   i.what = operation::add;
   return i;
@@ -121,10 +154,64 @@ namespace detail {
   i.via = proxy::async;
   return i;
 }
+/// `fence.proxy.async.{global,shared::cta,shared::cluster}`: for accesses of that state space alone.
+[[nodiscard]] constexpr instruction async_proxy_fence(state_space space) noexcept {
+  instruction i = async_proxy_fence();
+  i.space = space;
+  return i;
+}
+/// `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster` or
+/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`: ordinary accesses of shared memory before the release,
+/// then those of bulk copies after an acquire.
+template <class Order>
+  requires order_among<Order, memory_order::acquire, memory_order::release>
+[[nodiscard]] constexpr instruction shared_proxy_fence(Order) noexcept {
+  instruction i = async_proxy_fence(Order::value == memory_order::release ? state_space::shared : state_space::shared_cluster);
+  i.restricted = true;
+  i.order = Order::value;
+  i.scope = thread_scope::cluster;
+  return i;
+}
+/// `fence.proxy.tensormap::generic.release.scope`: after the writes of a tensor map.
+template <thread_scope Scope>
+[[nodiscard]] constexpr instruction tensor_map_fence(release_t) noexcept {
+  instruction i;
+  i.code = opcode::proxy_fence;
+  i.via = proxy::tensor_map;
+  i.restricted = true;
+  i.order = memory_order::release;
+  i.scope = Scope;
+  return i;
+}
+/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`: before the copies that use the map.
+template <thread_scope Scope>
+[[nodiscard]] constexpr instruction tensor_map_fence(acquire_t, variable map) noexcept {
+  instruction i = tensor_map_fence<Scope>(release_t{});
+  i.order = memory_order::acquire;
+  i.target = map.index;
+  return i;
+}
 /// @}
 
 /// @name Mbarriers
 /// @{
+/// `mbarrier.init`: without one in the test, an mbarrier is initialized from the start. An operation on the mbarrier that it does not
+/// precede makes it undefined: nobody waits at it, and it orders nothing.
+[[nodiscard]] constexpr instruction init(variable barrier, int expected) noexcept {
+  instruction i = detail::on_mbarrier(opcode::mbarrier_init, barrier, memory_order::relaxed, thread_scope::block);
+  i.arrives = false;
+  i.arrivals = expected;
+  return i;
+}
+/// `fence.mbarrier_init.release.cluster`: releases the initializations that the thread did before it, and nothing else.
+[[nodiscard]] constexpr instruction mbarrier_init_fence() noexcept {
+  instruction i;
+  i.code = opcode::fence;
+  i.restricted = true;
+  i.order = memory_order::release;
+  i.scope = thread_scope::cluster;
+  return i;
+}
 /// `mbarrier.arrive.{relaxed,release}.scope`.
 template <thread_scope Scope = thread_scope::block, class Order = release_t>
   requires order_among<Order, memory_order::relaxed, memory_order::release>
@@ -137,6 +224,28 @@ template <thread_scope Scope = thread_scope::block, class Order = release_t>
 [[nodiscard]] constexpr instruction arrive_expect(variable barrier, int bytes, Order order = Order{}) noexcept {
   instruction i = arrive<Scope>(barrier, order);
   i.expected_bytes = bytes;
+  return i;
+}
+/// `mbarrier.arrive.{relaxed,release}.scope` with a count: several arrivals at once.
+template <thread_scope Scope = thread_scope::block, class Order = release_t>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
+[[nodiscard]] constexpr instruction arrive_times(variable barrier, int count, Order order = Order{}) noexcept {
+  instruction i = arrive<Scope>(barrier, order);
+  i.arrivals = count;
+  return i;
+}
+/// `mbarrier.expect_tx.relaxed.scope`: no arrival.
+template <thread_scope Scope = thread_scope::block>
+[[nodiscard]] constexpr instruction expect(variable barrier, int bytes) noexcept {
+  instruction i = arrive_expect<Scope>(barrier, bytes, membar::relaxed);
+  i.arrivals = 0;
+  return i;
+}
+/// `mbarrier.complete_tx.relaxed.scope`: what a copy does at its end, without an order.
+template <thread_scope Scope = thread_scope::block>
+[[nodiscard]] constexpr instruction complete(variable barrier, int bytes) noexcept {
+  instruction i = expect<Scope>(barrier, 0);
+  i.completed_bytes = bytes;
   return i;
 }
 /// `mbarrier.try_wait.{relaxed,acquire}.scope` in a loop, until phase `number`, counted from 0, is complete.

@@ -23,14 +23,16 @@ namespace membar::inline v0_2::model {
 template <class Rules, class Next>
 class barrier_groups {
  public:
-  /// `synchronizes` holds the edges of the groups chosen so far: it is theirs during `next()`, and empty again afterwards.
+  /// `synchronizes` holds the edges of the groups chosen so far: it is theirs during `next()`, and empty again afterwards. So does
+  /// `uninitialized` with the operations on mbarriers that this choice takes to be used before their initialization.
   constexpr barrier_groups(const partial_execution& execution, const Rules& rules, relation& synchronizes,
-                           const Next& next) noexcept
+                           event_set& uninitialized, const Next& next) noexcept
       : execution_(execution),
         events_(execution.events()),
         facts_(execution.facts()),
         rules_(rules),
         synchronizes_(synchronizes),
+        uninitialized_(uninitialized),
         next_(next) {}
 
   /// False if `next` has ended the enumeration.
@@ -161,6 +163,9 @@ class barrier_groups {
       return;
     }
     const bool fences = rules_.holds(rule::fence_synchronizes_through_barrier);
+    if (fences) {
+      synchronize_restricted_through(arrival, wait);
+    }
     event_set starts = a.releases || !rules_.holds(rule::relaxed_arrival_releases_nothing) ? only(arrival) : 0;
     for (event_set s = fences ? facts_.release_fences : 0; s != 0; s = rest(s)) {
       starts |= facts_.po.holds(first(s), arrival) ? only(first(s)) : 0;
@@ -170,6 +175,22 @@ class barrier_groups {
       for (event_set e = ends; e != 0; e = rest(e)) {
         if (include_each_other(at_event(first(starts)), at_event(first(e)))) {
           synchronizes_.add(first(starts), first(e));
+        }
+      }
+    }
+  }
+
+  // The same of fences that release less than everything, with what acquires it. Their edges are in no base causality.
+  constexpr void synchronize_restricted_through(int arrival, int wait) noexcept {
+    for (event_set s = facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
+      const bool one_way = contains(facts_.one_way_releases, first(s));
+      if (!facts_.po.holds(first(s), arrival) || (one_way && !rules_.holds(rule::one_way_proxy_fences_synchronize))) {
+        continue;
+      }
+      const event_set after = facts_.po[wait] & (one_way ? facts_.one_way_acquires : facts_.acquire_fences);
+      for (event_set e = after | (!one_way && at_event(wait).acquires ? only(wait) : 0); e != 0; e = rest(e)) {
+        if (include_each_other(at_event(first(s)), at_event(first(e)))) {
+          synchronizes_.add(first(s), first(e));
         }
       }
     }
@@ -213,7 +234,8 @@ class barrier_groups {
     }
     const event& e = at_event(first(open));
     if (e.mbarrier) {
-      return start_phases(open & ~same, same, by_parity(same, -1), 0);
+      return start_phases(open & ~same, same, by_parity(same, -1), 0) &&
+             (!has_initialization(e) || use_early(open & ~same, same));
     }
     for (event_set s = e.barrier == barrier_kind::block ? same : 0; s != 0; s = rest(s)) {
       if (at_event(first(s)).quorum >= 0) {
@@ -324,6 +346,27 @@ class barrier_groups {
   }
 
   // ---- an mbarrier
+
+  // Whether an instruction of the program initializes the mbarrier. One that no instruction initializes is so from the start.
+  [[nodiscard]] constexpr bool has_initialization(const event& operation) const noexcept {
+    for (const thread_view& t : execution_.program().threads) {
+      for (const instruction& i : t.code) {
+        if (i.code == opcode::mbarrier_init && i.target == operation.location) {
+          return rules_.holds(rule::use_before_initialization_is_undefined);
+        }
+      }
+    }
+    return false;
+  }
+
+  // An operation that comes before the initialization makes the mbarrier undefined: it holds nobody back and orders nothing.
+  // Whether one does is known once base causality is.
+  constexpr bool use_early(event_set open, event_set same) {
+    uninitialized_ |= same;
+    const bool more = group(open);
+    uninitialized_ &= ~same;
+    return more;
+  }
 
   // The event whose place in program order is that of `index`: of an asynchronous operation, the instruction that starts it.
   [[nodiscard]] constexpr int start_of(int index) const noexcept {
@@ -483,6 +526,7 @@ class barrier_groups {
   const event_structure& facts_;
   const Rules& rules_;
   relation& synchronizes_;
+  event_set& uninitialized_;
   const Next& next_;
   relation waiting_{};    ///< barrier event -> waits that cannot go on before it has
   event_set passed_ = 0;  ///< waits by parity that have ended

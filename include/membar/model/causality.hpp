@@ -7,6 +7,8 @@
 #include <membar/model/array.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
@@ -21,6 +23,7 @@ struct candidate {
   relation observation;                  ///< write -> read
   relation sync;                         ///< release-acquire synchronizes-with
   relation barrier_sync;                 ///< synchronizes-with of barriers
+  event_set uninitialized = 0;           ///< operations on mbarriers that are used before their initialization
   relation fence_sc;                     ///< the Fence-SC order, as chosen pairs
   relation base;                         ///< base causality, transitive
   relation reached;                      ///< base causality, and what precedes the accesses of asynchronous operations
@@ -58,6 +61,35 @@ constexpr void observe(candidate& c, const Rules& rules, const event_structure& 
       }
     }
     c.observation[write] = seen;
+  }
+}
+
+/// Whether two events include each other's thread in their scopes.
+template <class Rules>
+[[nodiscard]] constexpr bool mutually_included(const Rules& rules, const program_view& program, const event& x,
+                                               const event& y) {
+  const place& here = program.threads[x.thread].where;
+  const place& there = program.threads[y.thread].where;
+  return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
+}
+
+/// Synchronizes-with of fences that release less than everything: it is in `c.sync` and not in base causality.
+template <class Rules>
+constexpr void synchronize_restricted(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
+                                      std::span<const event> events) noexcept {
+  for (event_set s = f.initialization_fences | f.one_way_releases; s != 0; s = rest(s)) {
+    const int release = first(s);
+    const bool one_way = contains(f.one_way_releases, release);
+    c.sync[release] = 0;
+    if (one_way && !rules.holds(rule::one_way_proxy_fences_synchronize)) {
+      continue;
+    }
+    const event_set seen = c.observation.image(f.release_pattern[release]);
+    for (event_set e = (one_way ? f.one_way_acquire : f.acquire_pattern).image(seen) & ~only(release); e != 0; e = rest(e)) {
+      if (mutually_included(rules, program, at(events, release), at(events, first(e)))) {
+        c.sync.add(release, first(e));
+      }
+    }
   }
 }
 
@@ -99,17 +131,94 @@ constexpr void synchronize(candidate& c, const Rules& rules, const event_structu
   return c.reached;
 }
 
+/// What ordinary access `x` precedes through two proxy fences of one direction: one that releases it, and one that acquires for the
+/// later access, in its block. The first synchronizes with the second, or precedes it in base causality.
+/// Source: PTX ISA, "membar/fence".
+template <class Rules>
+[[nodiscard]] constexpr event_set one_way_entry(const candidate& c, const Rules& rules, const program_view& program,
+                                                const event_structure& f, std::span<const event> events, const relation& base,
+                                                int x) {
+  event_set result = 0;
+  for (event_set s = rules.holds(rule::one_way_proxy_fences_order) ? base[x] & f.one_way_releases : 0; s != 0; s = rest(s)) {
+    const event& release = at(events, first(s));
+    event known = at(events, x);  // as the other proxy sees it
+    known.via = release.via;
+    if (!joins(rules, program, release, known)) {
+      continue;
+    }
+    for (event_set a = f.one_way_acquires & (base[first(s)] | c.sync[first(s)] | c.barrier_sync[first(s)]); a != 0;
+         a = rest(a)) {
+      const event& acquire = at(events, first(a));
+      if (acquire.via == release.via && mutually_included(rules, program, release, acquire)) {
+        result |= base[first(a)] & f.after_fence[first(a)];
+      }
+    }
+  }
+  return result;
+}
+
+/// Whether the initialization of an mbarrier precedes an operation on it: in base causality, or through a fence of initializations.
+/// Source: PTX ISA, "membar/fence", `.mbarrier_init`.
+template <class Rules>
+[[nodiscard]] constexpr bool is_initialized_before(const candidate& c, const Rules& rules, const event_structure& f,
+                                                   std::span<const event> events, int operation) {
+  const event& e = at(events, operation);
+  const int start = e.issue < 0 ? operation : e.issue;
+  event_set after = 0;  // what comes after the initialization
+  for (event_set s = f.initializations; s != 0; s = rest(s)) {
+    if (at(events, first(s)).location == e.location) {
+      after = c.base[first(s)];
+      for (event_set r = f.po[first(s)] & f.initialization_fences; r != 0; r = rest(r)) {
+        const event_set acquired = c.sync[first(r)] | c.barrier_sync[first(r)];
+        after |= acquired | c.base.image(acquired);
+      }
+    }
+  }
+  if (e.issue < 0 || rules.holds(rule::completion_needs_no_proxy_fence_after_initialization)) {
+    return contains(after, start);
+  }
+  for (event_set s = after & (f.proxy_fences | f.one_way_acquires); s != 0; s = rest(s)) {
+    const event& fence = at(events, first(s));
+    if (fence.via == proxy::async && fence.space != state_space::global && fence.thread == e.thread &&
+        c.base.holds(first(s), start)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether every mbarrier whose operations `c.uninitialized` holds is used before its initialization in this candidate.
+template <class Rules>
+[[nodiscard]] constexpr bool uses_are_early(const candidate& c, const Rules& rules, const event_structure& f,
+                                            std::span<const event> events) {
+  for (event_set left = c.uninitialized; left != 0;) {
+    event_set same = 0;
+    bool early = false;
+    for (event_set s = left; s != 0; s = rest(s)) {
+      if (at(events, first(s)).location == at(events, first(left)).location) {
+        same |= only(first(s));
+        early = early || !is_initialized_before(c, rules, f, events, first(s));
+      }
+    }
+    if (!early) {
+      return false;
+    }
+    left &= ~same;
+  }
+  return true;
+}
+
 /// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base between accesses whose proxies are kept
 /// apart correctly. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
 template <class Rules>
-constexpr void relate_causes(candidate& c, const Rules& rules, const event_structure& f,
+constexpr void relate_causes(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                              std::span<const event> events) noexcept {
   const relation& base = reach_asynchronous(c, f);
   const auto through_entry = [&](event_set reached) {  // generic accesses, and others after a fence of their proxy and block
     event_set result = reached & f.generic_memory;
     if (rules.holds(rule::proxy_fence_before_the_destination)) {
       for (event_set s = reached & f.proxy_fences; s != 0; s = rest(s)) {
-        result |= base[first(s)] & f.after_fence[first(s)];
+        result |= precedes_alone(rules, at(events, first(s))) ? base[first(s)] & f.after_fence[first(s)] : 0;
       }
     }
     return result;
@@ -118,7 +227,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
   const auto boundary_entry = [&](event_set reached) {
     event_set result = 0;
     const event_set joined = (rules.holds(rule::kernel_boundary_joins_the_read_only_path) ? f.read_only : 0) |
-                             (rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? f.async_proxy : 0);
+                             (rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? f.async_proxy | f.map_reads : 0);
     for (event_set s = joined; s != 0; s = rest(s)) {
       result |= (reached & f.boundary_before[first(s)]) != 0 ? only(first(s)) : 0;
     }
@@ -141,10 +250,14 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
       }
     } else if (contains(f.async_proxy, x) && rules.holds(rule::completion_is_a_proxy_fence)) {
       left = base[x];  // every step from an asynchronous operation is its completion or the end of its grid
+    } else if (contains(f.map_reads, x) && rules.holds(rule::completion_ends_the_reading_of_a_tensor_map)) {
+      left = base[x];
     } else if (rules.holds(rule::proxy_fence_after_the_source)) {
       left = base.image(base[x] & f.before_fence[x]);
     }
-    event_set direct = through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy, x) ? only(x) : 0));
+    event_set direct =
+        through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy | f.map_reads, x) ? only(x) : 0));
+    direct |= generic && f.one_way_releases != 0 ? one_way_entry(c, rules, program, f, events, base, x) : 0;
     if (generic && !rules.holds(rule::generic_accesses)) {
       direct &= ~f.generic_memory;
     }

@@ -45,6 +45,7 @@ class enumerator final : private memory_apart {
 
   /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
+    check_initializations();
     walk_paths();
     statistics_.cut = cut();
     statistics_.steps = steps_;
@@ -52,6 +53,31 @@ class enumerator final : private memory_apart {
   }
 
  private:
+  // An mbarrier has one initialization, in the block that waits on it. Source: PTX ISA, "mbarrier.init", "mbarrier.test_wait".
+  constexpr void check_initializations() const {
+    const auto for_each = [&](opcode code, const auto& use) {
+      for (const thread_view& t : program_.threads) {
+        for (const instruction& i : t.code) {
+          if (i.code == code) {
+            use(t, i);
+          }
+        }
+      }
+    };
+    for_each(opcode::mbarrier_init, [&](const thread_view& t, const instruction& i) {
+      for_each(opcode::mbarrier_init, [&](const thread_view&, const instruction& other) {
+        if (&other != &i && other.target == i.target) {
+          throw error("an mbarrier is initialized twice: PTX wants mbarrier.inval between, which no test has");
+        }
+      });
+      for_each(opcode::mbarrier_wait, [&](const thread_view& waiter, const instruction& wait) {
+        if (wait.target == i.target && !same_block(t.where, waiter.where)) {
+          throw error("a thread waits on an mbarrier that another block initializes: threads wait on those of their own block");
+        }
+      });
+    });
+  }
+
   // ---- reads-from
 
   constexpr bool path_chosen() override {
@@ -261,7 +287,8 @@ class enumerator final : private memory_apart {
   [[nodiscard]] constexpr bool promising(const relation& base) {
     observe(candidate_, rules_, facts_, events(), assigned_);
     synchronize(candidate_, rules_, facts_, base);
-    relate_causes(candidate_, rules_, facts_, events());
+    synchronize_restricted(candidate_, rules_, program_, facts_, events());
+    relate_causes(candidate_, rules_, program_, facts_, events());
     return reads_not_from_effects(candidate_, rules_, assigned_) && cohere(candidate_, rules_, facts_) && least_order_holds();
   }
 
@@ -343,11 +370,12 @@ class enumerator final : private memory_apart {
   constexpr bool complete() {
     observe(candidate_, rules_, facts_, events(), assigned_);
     synchronize(candidate_, rules_, facts_, facts_.base);
+    synchronize_restricted(candidate_, rules_, program_, facts_, events());
     if (facts_.barriers == 0) {
       return orient_fences(0);
     }
     const auto next = [this] { return barriers_grouped(); };
-    return barrier_groups(*this, rules_, candidate_.barrier_sync, next).choose();
+    return barrier_groups(*this, rules_, candidate_.barrier_sync, candidate_.uninitialized, next).choose();
   }
 
   // Every barrier has its groups.
@@ -403,7 +431,10 @@ class enumerator final : private memory_apart {
   // ---- causality and coherence
 
   constexpr bool causes() {
-    relate_causes(candidate_, rules_, facts_, events());
+    if (candidate_.uninitialized != 0 && !uses_are_early(candidate_, rules_, facts_, events())) {
+      return true;
+    }
+    relate_causes(candidate_, rules_, program_, facts_, events());
     ++statistics_.candidates;
     count_step();
     if (!reads_not_from_effects(candidate_, rules_, assigned_) || !cohere(candidate_, rules_, facts_) || !least_order_holds()) {
@@ -457,7 +488,7 @@ class enumerator final : private memory_apart {
   [[nodiscard]] bool interleaved() override {
     const event_set all = assigned_ | (apart_ & facts_.reads);
     observe(candidate_, rules_, facts_, events(), all);
-    relate_causes(candidate_, rules_, facts_, events());
+    relate_causes(candidate_, rules_, program_, facts_, events());
     ++statistics_.executions;
     const bool more = visitor_->accept(*this);
     observe(candidate_, rules_, facts_, events(), assigned_);

@@ -26,8 +26,13 @@ struct event_structure {
   event_set generic_memory = 0;
   event_set read_only = 0;    ///< reads through the read-only path
   event_set async_proxy = 0;  ///< accesses through the async proxy
+  event_set map_reads = 0;    ///< of tensor maps, by tensor copies
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
+  event_set one_way_releases = 0;  ///< proxy fences of one direction
+  event_set one_way_acquires = 0;
+  event_set initializations = 0;  ///< of mbarriers
+  event_set initialization_fences = 0;
   event_set barriers = 0;
   event_set sent = 0;
   event_set received = 0;
@@ -51,18 +56,22 @@ struct event_structure {
   relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
   relation acquire_pattern;  ///< strong read -> last of the acquire
+  relation one_way_acquire;  ///< strong read -> proxy fences of one direction that acquire
   relation base;             ///< the part of base causality that is the same in every candidate
   relation completed;        ///< accesses of asynchronous operations -> their completion, or a wait for their group
   relation issued;           ///< instruction that starts an asynchronous operation -> accesses of the operation
   relation dependency;       ///< read -> event that depends on it
 };
 
-/// Whether a proxy fence is one of an access's proxy and state space. The end of a wait for other grids is a fence of the async
-/// proxy. Source: PTX ISA, "membar/fence", "Async Proxy".
+/// Whether a proxy fence is one of an access's proxy and state space; that of a tensor map which acquires is one of its address.
+/// The end of a wait for other grids is a fence of the proxies of asynchronous copies. Source: PTX ISA, "membar/fence", "Async Proxy".
 template <class Rules>
 [[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {
   if (fence.kind == event_kind::grid_wait) {
-    return access.via == proxy::async;
+    return access.via == proxy::async || access.via == proxy::tensor_map;
+  }
+  if (fence.location >= 0 && fence.address != access.address && rules.holds(rule::tensor_map_acquire_is_of_its_address)) {
+    return false;
   }
   if (fence.via != access.via) {
     return false;
@@ -76,6 +85,20 @@ template <class Rules>
   }
   return fence.space == state_space::shared_cluster ||
          same_block(program.threads[fence.thread].where, program.threads[owner].where);
+}
+
+/// Whether a proxy fence orders, alone, what comes before it with accesses through its proxy after it. One of one direction needs
+/// a partner: `one_way_entry`.
+template <class Rules>
+[[nodiscard]] constexpr bool precedes_alone(const Rules& rules, const event& fence) noexcept {
+  return !fence.restricted ||
+         (!rules.holds(rule::one_way_proxy_fences_come_in_pairs) && rules.holds(rule::one_way_proxy_fences_order));
+}
+
+/// Whether a proxy fence orders accesses through its proxy before it with ordinary ones after it.
+template <class Rules>
+[[nodiscard]] constexpr bool follows(const Rules& rules, const event& fence) noexcept {
+  return !fence.restricted || !rules.holds(rule::one_way_proxy_fences_have_one_direction);
 }
 
 template <class Rules>
@@ -97,11 +120,19 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.barriers |= if_kind(event_kind::barrier);
     f.sent |= if_kind(event_kind::sent);
     f.received |= if_kind(event_kind::received);
-    f.proxy_fences |= if_kind(event_kind::proxy_fence);
+    f.proxy_fences |= !e.restricted || precedes_alone(rules, e) || follows(rules, e) ? if_kind(event_kind::proxy_fence) : 0;
+    if (e.restricted) {
+      f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
+      f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
+    }
+    f.initializations |= if_kind(event_kind::initialization);
     // the boundary of a kernel is a fence of all proxies
     f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? if_kind(event_kind::grid_wait) : 0;
     f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? if_kind(event_kind::proxy_fence) : 0;
-    if (!e.sequential || rules.holds(rule::sc_fence_is_a_release_and_an_acquire)) {
+    const bool only_initializations = e.restricted && rules.holds(rule::initialization_fence_is_for_initializations_only);
+    if (only_initializations) {
+      f.initialization_fences |= rules.holds(rule::initialization_fence_releases) ? if_kind(event_kind::fence) : 0;
+    } else if (!e.sequential || rules.holds(rule::sc_fence_is_a_release_and_an_acquire)) {
       f.acquire_fences |=
           e.acquires || (e.releases && !rules.holds(rule::release_fence_is_no_acquire)) ? if_kind(event_kind::fence) : 0;
       f.release_fences |=
@@ -120,7 +151,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.generic_memory |= only(i);
     }
     f.read_only |= x.via == proxy::read_only ? only(i) : 0;
-    f.async_proxy |= x.via == proxy::async ? only(i) : 0;
+    f.async_proxy |= x_memory && x.via == proxy::async ? only(i) : 0;
+    f.map_reads |= x_memory && x.via == proxy::tensor_map ? only(i) : 0;
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =
@@ -153,10 +185,12 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
           f.boundary_before.add(j, i);
         }
       }
-      if (contains(f.proxy_fences, i) && contains(f.memory, j) && joins(rules, program, x, y) &&
+      if (contains(f.proxy_fences | f.one_way_acquires, i) && contains(f.memory, j) && joins(rules, program, x, y) &&
           (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
         f.after_fence.add(i, j);
-        f.before_fence.add(j, i);
+        if (follows(rules, x)) {
+          f.before_fence.add(j, i);
+        }
       }
     }
   }
@@ -186,6 +220,9 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.release_pattern[i] = f.po[i] & strong & f.writes;
     }
     f.release_starts |= f.release_pattern[i] != 0 ? only(i) : 0;
+    if (contains(f.initialization_fences | f.one_way_releases, i)) {
+      f.release_pattern[i] = f.po[i] & strong & f.writes;
+    }
     // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
     if (contains(f.reads & strong, i)) {
       event_set acquire_reads = 0;
@@ -196,6 +233,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
                              (rules.holds(rule::read_then_acquire_read) ? acquire_reads : 0);
       if (rules.holds(rule::acquire_fence) && (!e.reduction || !rules.holds(rule::reduction_acquires_nothing))) {
         f.acquire_pattern[i] |= f.po[i] & f.acquire_fences;
+        f.one_way_acquire[i] = f.po[i] & f.one_way_acquires;
       }
     }
     // dep = address, data and control dependencies; the write of an update depends on its read

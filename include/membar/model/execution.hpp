@@ -17,12 +17,13 @@ enum class event_kind : std::uint8_t {
   fence,
   proxy_fence,
   barrier,
-  sent,        ///< a lane's value in a shuffle
-  received,    ///< what a lane gets in a shuffle: the value of one `sent`
-  issue,       ///< an instruction that starts asynchronous operations
-  commit,      ///< the end of a group of asynchronous operations
-  group_wait,  ///< `wait_group`
-  grid_wait    ///< `griddepcontrol.wait`
+  initialization,  ///< of an mbarrier
+  sent,            ///< a lane's value in a shuffle
+  received,        ///< what a lane gets in a shuffle: the value of one `sent`
+  issue,           ///< an instruction that starts asynchronous operations
+  commit,          ///< the end of a group of asynchronous operations
+  group_wait,      ///< `wait_group`
+  grid_wait        ///< `griddepcontrol.wait`
 };
 
 /// One event. A load is a read, a store a write, a read-modify-write a read and a write joined by `partner`; a failed
@@ -36,6 +37,7 @@ struct event {
   bool acquires = false;    ///< of the instruction: a read, a fence or a wait then acquires
   bool releases = false;    ///< of the instruction: a write, a fence or an arrival then releases
   bool sequential = false;  ///< `fence.sc`
+  bool restricted = false;  ///< `fence.mbarrier_init`, and proxy fences of one direction
   bool reduction = false;   ///< of a `red`
   bool atomic = false;      ///< of an `atom` or a `red`
   thread_scope scope = thread_scope::block;

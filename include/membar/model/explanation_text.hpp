@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/model/array.hpp>
+#include <membar/model/causality.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/explanation.hpp>
@@ -129,6 +130,8 @@ class explanation_printer {
         return "PF";
       case event_kind::barrier:
         return e.issue >= 0 ? "C" : "B";
+      case event_kind::initialization:
+        return "initializes";
       case event_kind::issue:
         return "starts";
       case event_kind::commit:
@@ -197,6 +200,7 @@ class explanation_printer {
         out += line.empty() ? "" : "  " + std::string(kind) + ":" + line + "\n";
       }
     }
+    out += early_use();
     if (!found_.cycle.empty()) {
       out += "Cycle\n  " + letter(found_.cycle.front().from) + " " + action(found_.cycle.front().from);
       for (const step& s : found_.cycle) {
@@ -212,6 +216,19 @@ class explanation_printer {
       out += "A thread jumps backwards at most once here; longer runs were left out.\n";
     }
     return out;
+  }
+
+  /// A sentence on an mbarrier that is used before its initialization.
+  [[nodiscard]] std::string early_use() const {
+    for (event_set s = found_.shown ? found_.shown->choice.uninitialized : 0; s != 0; s = rest(s)) {
+      const witness& w = *found_.shown;
+      if (!is_initialized_before(w.choice, every_rule{}, w.facts, w.events, first(s))) {
+        const event& e = at(w.events, first(s));
+        return "Undefined: " + at(test_.location_names, e.location) + " may be used before its initialization, by " +
+               thread_name(e) + " '" + written(e) + "' (" + letter(first(s)) + "). It then holds nobody back.\n";
+      }
+    }
+    return "";
   }
 
   [[nodiscard]] std::string json() const {

@@ -115,6 +115,7 @@ class interleaving {
         break;
       case opcode::shuffle:
       case opcode::barrier:
+      case opcode::mbarrier_init:
       case opcode::mbarrier_arrive:
       case opcode::mbarrier_wait:
       case opcode::async_copy:

@@ -64,6 +64,11 @@ class shared_memory {
         if (copies && !i.source_indirect && i.source == location_index) {
           use(t, i, i.source, i.source_space);
         }
+        const bool of_map = i.code == opcode::proxy_fence && i.restricted && !i.indirect;
+        int& map = of_map ? i.target : i.tensor_map;
+        if (map == location_index && (copies || of_map)) {
+          use(t, i, map, state_space::global);
+        }
       }
     }
   }

@@ -50,19 +50,22 @@ class synchronization_reader : protected operand_reader {
         i_.via = proxy::async;
         i_.space = parts.size() == 3 ? state_space::generic : *find(async_spaces, parts[3]);
       } else if (starts(parts[2], "async::") || starts(parts[2], "tensormap::")) {
-        i_.via = proxy::other;  // of tensor maps, which no test has, and in one direction, which orders nothing here
-        if (in_.accept("[")) {
-          (void)in_.expect_word("a location");
-          in_.expect("]", "after an address");
-          need_comma();
-          (void)in_.expect_number("a size");
-        }
+        read_one_way_fence(parts);
       } else {
         fail(word_, "'" + std::string(word_.text) + "': this proxy fence is not known");
       }
       return;
     }
     i_.code = opcode::fence;
+    if (parts.size() >= 2 && parts[1] == "mbarrier_init") {
+      if (lower(word_.text) != "fence.mbarrier_init.release.cluster") {
+        fail(word_, "expected fence.mbarrier_init.release.cluster, found " + shown(word_));
+      }
+      i_.restricted = true;
+      i_.order = memory_order::release;
+      i_.scope = thread_scope::cluster;
+      return;
+    }
     if (head_ == "membar") {  // the older spelling: fence.sc
       static constexpr meaning<thread_scope> levels[] = {
           {"cta", thread_scope::block}, {"gl", thread_scope::device}, {"sys", thread_scope::system}};
@@ -143,6 +146,10 @@ class synchronization_reader : protected operand_reader {
   void read_mbarrier() {
     const mnemonic m = analyse(word_);
     const std::string form = m.others.empty() ? "" : m.others.front();
+    if (form == "init" && m.others.size() == 1 && !m.order && !m.scope && !m.weak && !m.what) {
+      read_initialization();
+      return;
+    }
     const bool arrives = form == "arrive";
     const bool waits = form == "test_wait" || form == "try_wait";
     const bool expects = m.others.size() == (arrives ? 2U : 1U) && m.others.back() == "expect_tx";
@@ -151,7 +158,8 @@ class synchronization_reader : protected operand_reader {
     const bool one_form = m.others.size() == 1 || (arrives && expects) || i_.parity;
     if ((!arrives && !waits && !expects && !completes) || !one_form || m.weak || m.what) {
       fail(word_,
-           "expected mbarrier.arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with .parity, "
+           "expected mbarrier.init, .arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also with "
+           ".parity, "
            "found " +
                shown(word_));
     }
@@ -243,10 +251,105 @@ class synchronization_reader : protected operand_reader {
       i_.barrier_at = read_mbarrier_name();
       return;
     }
+    if (starts(name, "cp.async.bulk.tensor.")) {
+      read_tensor_copy();
+      return;
+    }
     read_copy(bulk);
   }
 
  private:
+  // fence.proxy.async::generic.sem.sync_restrict.cluster;  fence.proxy.tensormap::generic.{release.scope,acquire.scope [map], 128}
+  void read_one_way_fence(const std::vector<std::string>& parts) {
+    static constexpr meaning<thread_scope> scopes[] = {{"cta", thread_scope::block},
+                                                       {"cluster", thread_scope::cluster},
+                                                       {"gpu", thread_scope::device},
+                                                       {"sys", thread_scope::system}};
+    const bool releases = parts.size() > 3 && parts[3] == "release";
+    const bool acquires = parts.size() > 3 && parts[3] == "acquire";
+    const auto scope = find(scopes, parts.back());
+    const bool async = parts[2] == "async::generic" && parts.size() == 6 && scope == thread_scope::cluster &&
+                       parts[4] == (releases ? "sync_restrict::shared::cta" : "sync_restrict::shared::cluster");
+    if ((!releases && !acquires) || !scope || (!async && (parts[2] != "tensormap::generic" || parts.size() != 5))) {
+      fail(word_,
+           "expected fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster, "
+           "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster, fence.proxy.tensormap::generic.release with "
+           "a "
+           "scope, or fence.proxy.tensormap::generic.acquire with a scope and '[map], 128', found " +
+               shown(word_));
+    }
+    i_.restricted = true;
+    i_.via = async ? proxy::async : proxy::tensor_map;
+    i_.space = !async ? state_space::generic : releases ? state_space::shared : state_space::shared_cluster;
+    i_.order = releases ? memory_order::release : memory_order::acquire;
+    i_.scope = *scope;
+    if (!async && acquires) {
+      read_address();
+      need_comma();
+      const token size = in_.peek();
+      if (in_.expect_number("a size") != 128) {
+        fail(size, "the fence of a tensor map is of its 128 bytes, found " + shown(size));
+      }
+    }
+  }
+
+  // mbarrier.init b, count
+  void read_initialization() {
+    i_.code = opcode::mbarrier_init;
+    i_.target = read_mbarrier_name();
+    need_comma();
+    const token count = in_.peek();
+    i_.arrivals = static_cast<int>(read_constant("the expected count", most_transactions));
+    const int declared = at(in_.test.locations, i_.target).arrivals;
+    if (i_.arrivals != declared) {
+      fail(count, "'" + at(in_.test.location_names, i_.target) + "' is declared as an mbarrier that expects " +
+                      std::to_string(declared) + " arrivals, and is initialized with " + std::to_string(i_.arrivals));
+    }
+  }
+
+  // cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [to], [map, {0}], [mbarrier]
+  void read_tensor_copy() {
+    read_spaces(false);
+    bool on_mbarrier = false;
+    for (const std::string& part : split(lower(word_.text))) {
+      on_mbarrier = on_mbarrier || part == "mbarrier::complete_tx::bytes";
+      static constexpr std::string_view known[] = {
+          "cp", "async", "bulk", "tensor", "1d", "tile", "mbarrier::complete_tx::bytes"};
+      if (!find(spaces, part) && std::find(std::begin(known), std::end(known), part) == std::end(known)) {
+        fail(word_, "'" + std::string(word_.text) + "': '" + part + "' is not known here: a tensor copy is 1d and of a tile");
+      }
+    }
+    if (!on_mbarrier || i_.space == state_space::global || i_.source_space != state_space::global) {
+      fail(word_, "'" + std::string(word_.text) +
+                      "': a tensor copy is of global memory into shared memory here, and completes on an mbarrier: "
+                      "mbarrier::complete_tx::bytes");
+    }
+    i_.code = opcode::async_copy;
+    i_.via = proxy::async;
+    i_.completes = completion::mbarrier;
+    i_.order = memory_order::relaxed;
+    i_.scope = thread_scope::device;
+    read_address();
+    need_comma();
+    in_.expect("[", "before a tensor map");
+    const token map = in_.expect_word("a tensor map");
+    i_.tensor_map = in_.accessed_location(map, in_.location_name(map));
+    if (at(in_.test.locations, i_.tensor_map).arrivals != 0) {
+      fail(map, "'" + std::string(map.text) + "' is an mbarrier");
+    }
+    need_comma();
+    in_.expect("{", "before the coordinates of a tile");
+    const token coordinate = in_.peek();
+    if (read_constant("the coordinate of a tile", most_transactions) != 0) {
+      fail(coordinate, "a tensor is one tile of 16 bytes here, whose coordinate is 0");
+    }
+    in_.expect("}", "after the coordinates of a tile");
+    in_.expect("]", "after the coordinates of a tile");
+    need_comma();
+    i_.barrier_at = read_mbarrier_name();
+    i_.completed_bytes = 16;
+  }
+
   // cp.async, cp.async.bulk, cp.reduce.async.bulk: [to], [from], bytes{, [mbarrier]};  st.async, red.async: [to], value, [mbarrier]
   void read_copy(bool bulk) {
     const bool of_value = head_ == "st" || head_ == "red";

@@ -47,7 +47,7 @@ class memory_apart : public thread_paths {
         return false;
       }
     }
-    for (event_set s = facts_.release_starts; s != 0; s = rest(s)) {
+    for (event_set s = facts_.release_starts | facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
       if ((facts_.release_pattern[first(s)] & memory) != 0) {
         return false;
       }

@@ -29,10 +29,17 @@ namespace detail {
   bool bulk = false;
   bool small = false;
   bool relaxed_arrival = false;
+  bool initializes = false;
   std::vector<instruction> waits;
+  std::vector<variable> maps;
   for (const litmus_test::thread& t : test.threads) {
     for (const instruction& i : t.code) {
       bulk = bulk || (i.code == opcode::async_copy && i.via == proxy::async);
+      initializes = initializes || i.code == opcode::mbarrier_init;
+      const bool known = std::any_of(maps.begin(), maps.end(), [&](const variable& m) { return m.index == i.tensor_map; });
+      if (i.tensor_map >= 0 && !known) {
+        maps.push_back({i.tensor_map});
+      }
       small = small || (i.code == opcode::async_copy && i.via == proxy::generic && i.completes == completion::group);
       relaxed_arrival = relaxed_arrival || (i.code == opcode::barrier && i.barrier == barrier_kind::cluster && i.arrives &&
                                             i.order == memory_order::relaxed);
@@ -44,6 +51,15 @@ namespace detail {
     }
   }
   std::vector<instruction> all;
+  if (initializes) {
+    all.push_back(mbarrier_init_fence());
+  }
+  if (!maps.empty()) {
+    all.push_back(tensor_map_fence<thread_scope::device>(release));
+    for (const variable& map : maps) {
+      all.push_back(tensor_map_fence<thread_scope::device>(acquire, map));
+    }
+  }
   if (bulk) {
     all.insert(all.end(), {async_proxy_fence(), bulk_wait_read(), bulk_wait()});
   }
@@ -64,6 +80,9 @@ namespace detail {
 
 /// An instruction as the test would write it.
 [[nodiscard]] inline std::string written(const litmus_test& test, const instruction& i) {
+  if (i.via == proxy::tensor_map) {
+    return one_way_text(i, i.target < 0 ? "" : at(test.location_names, i.target));
+  }
   return i.code == opcode::mbarrier_wait
              ? "mbarrier.try_wait.acquire.cluster " + at(test.location_names, i.target) + ", " + std::to_string(i.a.value)
              : instruction_text(i);

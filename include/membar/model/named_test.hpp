@@ -60,30 +60,54 @@ namespace detail {
          std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
 }
 
+/// An asynchronous copy, store or reduction as a litmus file writes it.
+[[nodiscard]] inline std::string copy_text(const instruction& i) {
+  const auto space = [](state_space s) {
+    return std::string(s == state_space::shared           ? ".shared::cta"
+                       : s == state_space::shared_cluster ? ".shared::cluster"
+                                                          : ".global");
+  };
+  const auto address = [](int named, bool indirect) {
+    return " [" + (indirect ? "r" + std::to_string(named) : location_name(named)) + "]";
+  };
+  const bool bulk = i.via == proxy::async;
+  const bool of_value = i.source < 0 && i.tensor_map < 0;
+  const std::string barrier = i.barrier_at < 0 ? "" : ", [" + location_name(i.barrier_at) + "]";
+  const std::string to = address(i.target, i.indirect);
+  const std::string ends = i.completes == completion::mbarrier     ? ".mbarrier::complete_tx::bytes"
+                           : i.completes == completion::bulk_group ? ".bulk_group"
+                                                                   : "";
+  if (of_value) {
+    return (i.reduces ? "red.async." + ptx_name(i.order) + "." + ptx_name(i.scope) : "st.async.weak") + space(i.space) + ends +
+           (i.reduces ? "." + ptx_name(i.what) + ".u32" : ".b32") + to + ", " + operand_text(i.a) + barrier;
+  }
+  if (i.tensor_map >= 0) {
+    return "cp.async.bulk.tensor.1d" + space(i.space) + ".global.tile" + ends + to + ", [" + location_name(i.tensor_map) +
+           ", {0}]" + barrier;
+  }
+  return (i.reduces ? "cp.reduce.async.bulk"
+          : bulk    ? "cp.async.bulk"
+                    : "cp.async.ca") +
+         space(i.space) + space(i.source_space) + ends + (i.reduces ? "." + ptx_name(i.what) + ".u32" : "") + to + "," +
+         address(i.source, i.source_indirect) + ", " + (bulk ? "16" : "4") + barrier;
+}
+
 /// An instruction of the asynchronous side as a litmus file writes it.
 [[nodiscard]] inline std::string asynchronous_text(const instruction& i) {
   const bool bulk = i.completes == completion::bulk_group || i.via == proxy::async;
   const std::string kind = bulk ? "cp.async.bulk" : "cp.async";
-  const auto space = [](state_space s) { return std::string(s == state_space::shared ? ".shared::cta" : ".global"); };
   const std::string how = ptx_name(i.order) + "." + ptx_name(i.scope) + " ";
   switch (i.code) {
     case opcode::async_copy:
-      return (i.reduces ? "cp.reduce.async.bulk"
-              : bulk    ? kind
-                        : kind + ".ca") +
-             space(i.space) + space(i.source_space) +
-             (i.completes == completion::mbarrier ? ".mbarrier::complete_tx::bytes"
-              : bulk                              ? ".bulk_group"
-                                                  : "") +
-             (i.reduces ? "." + ptx_name(i.what) + ".u32" : "") + " [" + location_name(i.target) + "], [" +
-             location_name(i.source) + "], " + (bulk ? "16" : "4") +
-             (i.barrier_at < 0 ? "" : ", [" + location_name(i.barrier_at) + "]");
+      return copy_text(i);
     case opcode::async_arrive:
       return std::string("cp.async.mbarrier.arrive") + (i.arrivals == 0 ? " " : ".noinc ") + location_name(i.barrier_at);
     case opcode::async_commit:
       return kind + ".commit_group";
     case opcode::async_wait:
       return kind + ".wait_group" + (i.reads_only ? ".read " : " ") + std::to_string(i.pending_groups);
+    case opcode::mbarrier_init:
+      return "mbarrier.init " + location_name(i.target) + ", " + std::to_string(i.arrivals);
     case opcode::mbarrier_wait:
       return std::string("mbarrier.try_wait") + (i.parity ? ".parity." : ".") + how +
              (i.destination < 0 ? "" : "r" + std::to_string(i.destination) + ", ") + location_name(i.target) + ", " +
@@ -102,10 +126,31 @@ namespace detail {
   }
 }
 
+/// The suffix of `fence.proxy.async` for accesses of one state space.
+[[nodiscard]] inline std::string async_space_text(state_space space) {
+  return space == state_space::global           ? ".global"
+         : space == state_space::shared         ? ".shared::cta"
+         : space == state_space::shared_cluster ? ".shared::cluster"
+                                                : "";
+}
+
+/// A proxy fence of one direction as a litmus file writes it.
+[[nodiscard]] inline std::string one_way_text(const instruction& i, const std::string& map) {
+  const bool acquires = i.order == memory_order::acquire;
+  if (i.via == proxy::async) {
+    return std::string("fence.proxy.async::generic.") +
+           (acquires ? "acquire.sync_restrict::shared::cluster.cluster" : "release.sync_restrict::shared::cta.cluster");
+  }
+  return "fence.proxy.tensormap::generic." + ptx_name(i.order) + "." + ptx_name(i.scope) +
+         (acquires ? " [" + map + "], 128" : "");
+}
+
 /// An instruction without its predicate, as a litmus file writes it.
 [[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
-  const std::string space = i.space == state_space::shared ? ".shared" : "";
+  const std::string space = i.space == state_space::shared           ? ".shared"
+                            : i.space == state_space::shared_cluster ? ".shared::cluster"
+                                                                     : "";
   const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + space + size;
   const std::string to = "r" + std::to_string(i.destination) + ", ";
   const std::string at = i.target < 0 ? std::string()
@@ -125,20 +170,24 @@ namespace detail {
     case opcode::reduction:
       return "red." + update + at + ", " + operand_text(i.a);
     case opcode::fence:
-      return "fence." + ptx_name(i.order) + "." + ptx_name(i.scope);
+      return i.restricted ? "fence.mbarrier_init.release.cluster" : "fence." + ptx_name(i.order) + "." + ptx_name(i.scope);
     case opcode::barrier:
       if (i.barrier == barrier_kind::cluster) {
         return i.arrives ? "barrier.cluster.arrive." + ptx_name(i.order) : "barrier.cluster.wait.acquire";
       }
       return "bar.cta.sync " + operand_text(i.a);
     case opcode::proxy_fence: {
-      static constexpr const char* proxies[] = {"generic", "surface", "texture",   "constant",
-                                                "alias",   "async",   "read_only", "async"};
-      return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)];
+      if (i.restricted) {
+        return one_way_text(i, at);
+      }
+      static constexpr const char* proxies[] = {"generic", "surface",   "texture", "constant",
+                                                "alias",   "read_only", "async",   "tensormap"};
+      return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)] + async_space_text(i.space);
     }
     case opcode::compute:
       return i.what == operation::move ? "mov " + to + operand_text(i.b)
                                        : ptx_name(i.what) + " " + to + operand_text(i.a) + ", " + operand_text(i.b);
+    case opcode::mbarrier_init:
     case opcode::mbarrier_arrive:
     case opcode::mbarrier_wait:
     case opcode::async_copy:
@@ -205,6 +254,7 @@ template <std::size_t... Counts>
     one.address = l;
     one.physical = l;
     one.arrivals = test.arrivals(l);
+    one.initial = test.initial(l);
     result.locations.push_back(one);
   }
   const std::span<const shared_instance> shared = test.shared_memory();
@@ -222,7 +272,7 @@ template <std::size_t... Counts>
     for (const instruction& i : test.code(t)) {
       thread.code.push_back(i);
       instruction written = i;
-      detail::for_each_location(written, [&](int& named, state_space space) {
+      detail::for_each_location(written, [&](int& named, state_space space, int) {
         for (const shared_instance& one : shared) {
           if (space == state_space::shared && named == one.location) {
             named = one.variable;
@@ -231,8 +281,8 @@ template <std::size_t... Counts>
         }
       });
       thread.text.push_back(detail::instruction_text(written));
-      for (const int used :
-           {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
+      for (const int used : {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1,
+                             i.b.is_register ? i.b.index : -1, i.indirect ? i.target : -1, i.source_indirect ? i.source : -1}) {
         registers = std::max(registers, used + 1);
       }
     }
@@ -244,7 +294,7 @@ template <std::size_t... Counts>
     }
     for (int r = 0; r < registers; ++r) {
       thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
-      thread.registers.push_back(0);
+      thread.registers.push_back(test.registers(t)[static_cast<std::size_t>(r)]);
     }
     result.threads.push_back(std::move(thread));
   }

@@ -29,7 +29,16 @@ struct place {
 
 /// The path an access takes to memory, or the paths a proxy fence joins.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
-enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other, read_only, async };
+enum class proxy : std::uint8_t {
+  generic,
+  surface,
+  texture,
+  constant,
+  alias,
+  read_only,
+  async,
+  tensor_map  ///< the reading of a tensor map by a tensor copy
+};
 
 /// What a location's name stands for: a virtual address, and the physical memory that it maps to.
 struct location {
@@ -56,7 +65,8 @@ enum class opcode : std::uint8_t {
   reduction,    ///< read-modify-write that returns nothing
   fence,        ///< `fence.sem.scope`
   proxy_fence,  ///< `fence.proxy.kind`
-  barrier,      ///< `bar.cta.{sync,red,arrive}`, `bar.warp.sync`, `barrier.cluster.{arrive,wait}`
+  mbarrier_init,
+  barrier,  ///< `bar.cta.{sync,red,arrive}`, `bar.warp.sync`, `barrier.cluster.{arrive,wait}`
   mbarrier_arrive,
   mbarrier_wait,  ///< `test_wait`, `try_wait`: its result is 1 if the phase is complete
   shuffle,        ///< `shfl.sync`: a register's value in another lane of the warp
@@ -128,6 +138,9 @@ struct instruction {
   proxy via = proxy::generic;
   state_space space = state_space::generic;
   barrier_kind barrier = barrier_kind::block;
+  /// Fences: `fence.mbarrier_init`, which releases the initializations of mbarriers and nothing else. Proxy fences:
+  /// `fence.proxy.to::generic`, which has one direction.
+  bool restricted = false;
   bool arrives = false;      ///< barriers: this instruction is an arrival
   bool waits = false;        ///< barriers: this instruction waits for the others
   bool parity = false;       ///< mbarrier waits: operand `a` is the parity of the phase, and not its number
@@ -152,12 +165,16 @@ struct instruction {
   state_space source_space = state_space::generic;
   bool reduces = false;  ///< the destination is updated by `what`, and not overwritten
   completion completes = completion::bulk_group;
+  int tensor_map = -1;      ///< tensor copies: the location whose value is the address that they read; they have no `source`
   int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
   bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
   int pending_groups = 0;   ///< `wait_group N`: how many of the newest groups may be incomplete
-  int arrivals = 1;  ///< mbarrier arrivals: how many at once; 0: `expect_tx`, `complete_tx` or an arrival without `.noinc`
+  int arrivals =
+      1;  ///< mbarrier initializations: the expected count; arrivals: how many at once; 0: `expect_tx`, `complete_tx` or an arrival without `.noinc`
   int expected_bytes = 0;   ///< of `expect_tx`
   int completed_bytes = 0;  ///< of `complete_tx`, and of an asynchronous copy that completes on an mbarrier
+  int target_of = -1;       ///< tests in C++: thread whose block's shared memory `target` is in; -1: that of this thread
+  int source_of = -1;       ///< the same of `source`
   int line = 0;             ///< in the text the test was read from
 };
 

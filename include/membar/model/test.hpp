@@ -26,6 +26,7 @@
 #include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/races.hpp>
+#include <membar/model/test_condition.hpp>
 #include <membar/thread_scope.hpp>
 
 #include <algorithm>
@@ -35,28 +36,6 @@
 #include <span>
 
 namespace membar::inline v0_2::model {
-
-/// A location of a test; every location starts as 0.
-struct variable {
-  int index = 0;
-  bool in_shared_memory = false;  ///< each block has its own
-};
-/// A location in shared memory: each block that accesses it has its own. Its index is that of no other variable. A condition
-/// names it with a thread of the block: `in(1, x)`.
-[[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
-
-/// A register of a thread; every register starts as 0.
-struct reg {
-  int index = 0;
-};
-
-/// A constant or a register, where an instruction takes either.
-struct source {
-  operand value{};
-  constexpr source(std::int64_t constant) noexcept : value{false, 0, constant} {}  // NOLINT: constants are sources
-  constexpr source(int constant) noexcept : value{false, 0, constant} {}           // NOLINT
-  constexpr source(reg r) noexcept : value{true, r.index, 0} {}                    // NOLINT: registers are sources
-};
 
 /// @name Places
 /// @{
@@ -90,11 +69,16 @@ namespace detail {
 inline constexpr char first_location_names[] = {'x', 'y', 'z', 'w'};
 inline constexpr int location_letters = 4;
 
+/// The state space that an access of a variable names; `otherwise` for one that is in global memory.
+[[nodiscard]] constexpr state_space space_of(variable v, state_space otherwise) noexcept {
+  return !v.in_shared_memory ? otherwise : v.thread >= 0 ? state_space::shared_cluster : state_space::shared;
+}
 [[nodiscard]] constexpr instruction access(opcode code, variable at) noexcept {
   instruction i;
   i.code = code;
   i.target = at.index;
-  i.space = at.in_shared_memory ? state_space::shared : state_space::generic;
+  i.target_of = at.thread;
+  i.space = space_of(at, state_space::generic);
   return i;
 }
 [[nodiscard]] constexpr instruction ordered(instruction i, memory_order order, thread_scope scope) noexcept {
@@ -104,18 +88,23 @@ inline constexpr int location_letters = 4;
   return i;
 }
 
-/// Calls `use(location, state space)` for each location that an instruction names.
+/// Calls `use(location, state space, thread of its block)` for each location that an instruction names.
 template <class Use>
 constexpr void for_each_location(instruction& i, const Use& use) {
-  const bool on_mbarrier = i.code == opcode::mbarrier_arrive || i.code == opcode::mbarrier_wait;
-  if (accesses_memory(i.code) || i.code == opcode::async_copy || on_mbarrier) {
-    use(i.target, i.space);
+  const bool on_mbarrier =
+      i.code == opcode::mbarrier_arrive || i.code == opcode::mbarrier_wait || i.code == opcode::mbarrier_init;
+  const bool of_map = i.code == opcode::proxy_fence && i.target >= 0;
+  if ((accesses_memory(i.code) || i.code == opcode::async_copy || on_mbarrier || of_map) && !i.indirect) {
+    use(i.target, i.space, i.target_of);
   }
-  if (i.code == opcode::async_copy && i.source >= 0) {
-    use(i.source, i.source_space);
+  if (i.code == opcode::async_copy && i.source >= 0 && !i.source_indirect) {
+    use(i.source, i.source_space, i.source_of);
+  }
+  if (i.tensor_map >= 0) {
+    use(i.tensor_map, state_space::global, -1);
   }
   if (i.barrier_at >= 0) {
-    use(i.barrier_at, state_space::generic);
+    use(i.barrier_at, state_space::generic, -1);
   }
 }
 }  // namespace detail
@@ -271,78 +260,6 @@ template <class Order = release_t>
 }
 /// @}
 
-/// A condition on the final state, built with `==`, `!=`, `&&`, `||` and `!`.
-struct condition {
-  bounded<condition_node, 32> nodes{};
-
-  [[nodiscard]] friend constexpr condition operator&&(const condition& left, const condition& right) {
-    return join(condition_node::kind_t::conjunction, left, right);
-  }
-  [[nodiscard]] friend constexpr condition operator||(const condition& left, const condition& right) {
-    return join(condition_node::kind_t::disjunction, left, right);
-  }
-  [[nodiscard]] friend constexpr condition operator!(condition inner) {
-    condition_node n;
-    n.kind = condition_node::kind_t::negation;
-    n.first = inner.nodes.size() - 1;
-    inner.nodes.push(n, too_long);
-    return inner;
-  }
-
- private:
-  static constexpr const char* too_long = "a condition has more than 32 parts";
-
-  [[nodiscard]] static constexpr condition join(condition_node::kind_t kind, condition left, const condition& right) {
-    const int shift = left.nodes.size();
-    for (condition_node n : right.nodes) {
-      n.first += shift;
-      n.second += shift;
-      left.nodes.push(n, too_long);
-    }
-    condition_node n;
-    n.kind = kind;
-    n.first = shift - 1;
-    n.second = left.nodes.size() - 1;
-    left.nodes.push(n, too_long);
-    return left;
-  }
-};
-
-/// A final value that a condition compares.
-struct final_value {
-  term what{};
-
-  [[nodiscard]] friend constexpr condition operator==(const final_value& left, std::int64_t right) {
-    return compared(comparison::equal, left, right);
-  }
-  [[nodiscard]] friend constexpr condition operator!=(const final_value& left, std::int64_t right) {
-    return compared(comparison::not_equal, left, right);
-  }
-
- private:
-  [[nodiscard]] static constexpr condition compared(comparison test, const final_value& left, std::int64_t right) {
-    condition_node n;
-    n.kind = condition_node::kind_t::compare;
-    n.test = test;
-    n.left = left.what;
-    n.right.value = right;
-    condition c;
-    c.nodes.push(n, "a condition has more than 32 parts");
-    return c;
-  }
-};
-
-/// The final value of a register of thread `number`, counted from 0.
-[[nodiscard]] constexpr final_value in(int number, reg r) noexcept {
-  return {{term::kind_t::register_value, number, r.index, 0}};
-}
-/// The final value of a location.
-[[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, -1, v.index, 0}}; }
-/// The final value of a location, of shared memory that of the block of thread `number`.
-[[nodiscard]] constexpr final_value in(int number, variable v) noexcept {
-  return {{term::kind_t::memory_value, number, v.index, 0}};
-}
-
 /// Shared memory of one block in a test.
 struct shared_instance {
   int location = 0;
@@ -377,17 +294,37 @@ class litmus_program {
       places_[t] = one.where;
       for (const instruction& i : one.code) {
         code_[at] = i;
-        detail::for_each_location(code_[at++], [&](int named, state_space) { locations_ = std::max(locations_, named + 1); });
+        detail::for_each_location(code_[at],
+                                  [&](int named, state_space, int) { locations_ = std::max(locations_, named + 1); });
+        for (const operand& o : {i.a, i.b}) {
+          locations_ = std::max(locations_, o.is_register ? 0 : o.index);  // address_of
+        }
+        if (i.code == opcode::mbarrier_init) {
+          expect_arrivals(i.target, i.arrivals);
+        }
+        ++at;
       }
       ends_[t++] = at;
     };
     (append(code), ...);
     variables_ = locations_;
     for (std::size_t thread = 0, n = 0; thread < threads; ++thread) {
+      const std::size_t begin = n;
       for (; n < ends_[thread]; ++n) {
-        detail::for_each_location(code_[n], [&](int& named, state_space space) {
-          named = space == state_space::shared ? instance(named, static_cast<int>(thread)) : named;
+        detail::for_each_location(code_[n], [&](int& named, state_space space, int of) {
+          const bool is_shared = space == state_space::shared || space == state_space::shared_cluster;
+          named = is_shared ? instance(named, static_cast<int>(thread), of) : named;
         });
+      }
+      int next = 0;  // a register that no instruction of the thread names
+      for (std::size_t k = begin; k < n; ++k) {
+        const instruction& i = code_[k];
+        for (const int used : {i.destination, i.predicate, i.guard, register_of(i.a), register_of(i.b), register_of(i.c)}) {
+          next = std::max(next, used + 1);
+        }
+      }
+      for (std::size_t k = begin; k < n; ++k) {
+        go_through_addresses(code_[k], thread, next);
       }
     }
   }
@@ -432,7 +369,28 @@ class litmus_program {
       throw error("an mbarrier is a variable that an instruction names, without shared(), and expects at least one arrival");
     }
     litmus_program result = *this;
-    at(result.arrivals_, barrier.index) = arrivals;
+    result.expect_arrivals(barrier.index, arrivals);
+    return result;
+  }
+
+  /// This program with another first value of a variable than 0, in every block that has it: a number, or `address_of` a variable
+  /// in global memory, as of a tensor map.
+  [[nodiscard]] constexpr litmus_program with_initial(variable v, source value) const {
+    if (v.index < 0 || v.index >= variables_ || value.value.is_register || value.value.index > variables_) {
+      throw error("a first value is a number or the address of a variable, of a variable that an instruction names");
+    }
+    litmus_program result = *this;
+    const std::int64_t initial = value.value.index > 0 ? address_value(value.value.index - 1) : value.value.value;
+    bool is_shared = false;
+    for (const shared_instance& i : instances_) {
+      if (i.variable == v.index && i.location < max_variables) {
+        at(result.initial_, i.location) = initial;
+        is_shared = true;
+      }
+    }
+    if (!is_shared && v.index < max_variables) {
+      at(result.initial_, v.index) = initial;
+    }
     return result;
   }
 
@@ -458,7 +416,12 @@ class litmus_program {
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> launches() const noexcept { return launches_.span(); }
   [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
+  [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
+  /// The first values of a thread's registers.
+  [[nodiscard]] constexpr std::span<const std::int64_t> registers(std::size_t thread) const noexcept {
+    return registers_[thread];
+  }
   [[nodiscard]] constexpr std::span<const shared_instance> shared_memory() const noexcept { return instances_.span(); }
   /// @}
 
@@ -480,6 +443,7 @@ class litmus_program {
       at(memory, i).address = i;
       at(memory, i).physical = i;
       at(memory, i).arrivals = at(arrivals_, i);
+      at(memory, i).initial = at(initial_, i);
     }
     for (const shared_instance& i : instances_) {
       if (i.location < max_variables) {
@@ -489,11 +453,10 @@ class litmus_program {
     if (locations_ > max_variables) {
       throw error("a test has more than 16 locations");
     }
-    [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
     test_view test;
     test.program.locations = std::span(memory).first(static_cast<std::size_t>(locations_));
     for (std::size_t t = 0; t < threads; ++t) {
-      test.program.add({places_[t], code(t), zeros});
+      test.program.add({places_[t], code(t), registers(t)});
     }
     test.program.api = api();
     test.program.launches = launches();
@@ -502,8 +465,54 @@ class litmus_program {
   }
 
  private:
-  // The location of a shared variable in the block of a thread: the variable's own number in the first block, new ones then.
-  constexpr int instance(int variable, int thread) {
+  [[nodiscard]] static constexpr int register_of(const operand& o) noexcept { return o.is_register ? o.index : -1; }
+
+  constexpr void expect_arrivals(int barrier, int arrivals) {
+    int& expected = at(arrivals_, barrier);
+    if (expected != 0 && expected != arrivals) {
+      throw error("an mbarrier is given two expected counts: those of init and with_mbarrier are one");
+    }
+    expected = arrivals;
+  }
+
+  // The register of a thread that holds the address of a location from the start: `next` is one that nothing uses yet.
+  constexpr int address_register(int location, std::size_t thread, int& next) {
+    for (int r = 0; r < next && r < max_registers; ++r) {
+      if (at(registers_[thread], r) == address_value(location)) {
+        return r;
+      }
+    }
+    if (next >= max_registers) {
+      throw error("a thread uses more than 32 registers, those that hold addresses included");
+    }
+    at(registers_[thread], next) = address_value(location);
+    return next++;
+  }
+
+  // An access of another block's shared memory goes through an address in a register, and so does an address that is stored.
+  constexpr void go_through_addresses(instruction& i, std::size_t thread, int& next) {
+    if (i.target_of >= 0) {
+      i.target = address_register(i.target, thread, next);
+      i.indirect = true;
+    }
+    if (i.source_of >= 0) {
+      i.source = address_register(i.source, thread, next);
+      i.source_indirect = true;
+    }
+    for (operand* const o : {&i.a, &i.b}) {
+      if (!o->is_register && o->index > 0) {
+        *o = {true, address_register(o->index - 1, thread, next), 0};
+      }
+    }
+  }
+
+  // The location of a shared variable in the block of thread `of`, or of the accessing thread if that is -1: the variable's own
+  // number in the first block, new ones then.
+  constexpr int instance(int variable, int accessing, int of) {
+    const int thread = of < 0 ? accessing : of;
+    if (thread >= static_cast<int>(threads) || !same_cluster(at(places_, accessing), at(places_, thread))) {
+      throw error("remote() names shared memory of a thread that is not in the cluster of the thread that accesses it");
+    }
     bool others = false;
     for (const shared_instance& i : instances_) {
       if (i.variable == variable && same_block(at(places_, i.thread), at(places_, thread))) {
@@ -545,6 +554,8 @@ class litmus_program {
   bounded<api_edge, 8> api_{};
   bounded<api_edge, 8> launches_{};
   std::array<int, max_variables> arrivals_{};
+  std::array<std::int64_t, max_variables> initial_{};
+  std::array<std::array<std::int64_t, max_registers>, threads> registers_{};
   bounded<shared_instance, max_variables> instances_{};
   int locations_ = 0;
   int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them

@@ -195,6 +195,9 @@ class thread_paths : public path_values {
         }
         set(thread, i.destination, constant(1), state);
       }
+      if (i.code == opcode::async_copy && i.tensor_map >= 0) {
+        return walk_tensor_map(thread, next, state);
+      }
       if (accesses_memory(i.code)) {
         if (i.indirect) {
           return walk_addresses(thread, next, state);
@@ -282,6 +285,43 @@ class thread_paths : public path_values {
       const mark before = save(thread);
       const bool more = !assume(comparison::equal, address, constant(address_value(l)), true) ||
                         (access(thread, index, l, depends(address), state) && walk(thread, index + 1, state));
+      restore(thread, before);
+      if (!more) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // A tensor copy reads its map, and then what the map leads to: one path per location that it may be.
+  constexpr bool walk_tensor_map(int thread, int index, const thread_state& state) {
+    const int map = at(code(thread), index).tensor_map;
+    bool leads_to_memory = false;
+    for (int l = 0; l < count_of(program_.locations); ++l) {
+      leads_to_memory = leads_to_memory || at(program_.locations, map).initial == address_value(l);
+    }
+    if (!leads_to_memory) {
+      throw error("a tensor map holds the address of a location from the start, as 'm = &x' says in a litmus file");
+    }
+    event e = event_of(thread, index, state);
+    e.kind = event_kind::issue;
+    issued_ = push(e);
+    e.issue = issued_;
+    e.kind = event_kind::read;
+    e.via = proxy::tensor_map;
+    e.bytes = 8;
+    name_location(e, map);
+    const int read = push(e);
+    for (int l = 0; l < count_of(program_.locations); ++l) {
+      if (at(program_.locations, l).arrivals != 0 || at(program_.locations, l).owner >= 0) {
+        continue;
+      }
+      const mark before = save(thread);
+      bool more = true;
+      if (assume(comparison::equal, read_result(read), constant(address_value(l)), true)) {
+        perform_copy(thread, index, event_of(thread, index, state), l, only(read));
+        more = walk(thread, index + 1, state);
+      }
       restore(thread, before);
       if (!more) {
         return false;
@@ -403,11 +443,20 @@ class thread_paths : public path_values {
         e.kind = event_kind::fence;
         e.strong = true;
         e.sequential = i.order == memory_order::seq_cst;
+        e.restricted = i.restricted;
         break;
       case opcode::proxy_fence:
         e.kind = event_kind::proxy_fence;
         e.via = i.via;
         e.space = i.space;
+        e.restricted = i.restricted;
+        if (i.target >= 0) {
+          name_location(e, named_location(thread, i.target, i.indirect));
+        }
+        break;
+      case opcode::mbarrier_init:
+        e.kind = event_kind::initialization;
+        e.location = i.target;
         break;
       default:
         e.kind = event_kind::barrier;
@@ -450,29 +499,43 @@ class thread_paths : public path_values {
       expected.arrivals = -1;
       push(expected);
     }
-    e.kind = event_kind::issue;
     if (i.element == 0) {
-      issued_ = push(e);
+      event start = e;
+      start.kind = event_kind::issue;
+      issued_ = push(start);
     }
+    perform_copy(thread, index, e, i.source >= 0 ? named_location(thread, i.source, i.source_indirect) : -1, 0);
+  }
+
+  constexpr void name_location(event& e, int location_index) const noexcept {
+    const location& l = at(program_.locations, location_index);
+    e.location = location_index;
+    e.address = l.address;
+    e.physical = l.physical;
+  }
+
+  // What the asynchronous operation that began last does: it reads location `from`, unless that is -1, by an address that the reads
+  // `addressed` gave.
+  constexpr void perform_copy(int thread, int index, event e, int from, event_set addressed) {
+    const instruction& i = at(code(thread), index);
     e.issue = issued_;
     e.bytes = i.bytes;
     const auto access = [&](int location_index) {
-      const location& l = at(program_.locations, location_index);
-      e.location = location_index;
-      e.address = l.address;
-      e.physical = l.physical;
+      name_location(e, location_index);
       e.via = i.via;
     };
     if (i.code == opcode::async_copy) {
       int value = operand_value(thread, i.a);
       e.data = depends(value);
-      if (i.source >= 0) {
-        access(named_location(thread, i.source, i.source_indirect));
+      if (from >= 0) {
+        access(from);
+        e.addressed = addressed;
         e.kind = event_kind::read;
         e.space = i.source_space;
         const int read = push(e);
         value = read_result(read);
         e.data = only(read);
+        e.addressed = 0;
       }
       access(named_location(thread, i.target, i.indirect));
       e.space = i.space;

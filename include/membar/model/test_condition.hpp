@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Locations, registers and values of a litmus test in C++, and conditions on its final state.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+
+#include <cstdint>
+
+namespace membar::inline v0_2::model {
+
+/// A location of a test; it starts as 0 unless `litmus_program::with_initial` says otherwise.
+struct variable {
+  int index = 0;
+  bool in_shared_memory = false;  ///< each block has its own
+  int thread = -1;                ///< shared memory: that of the block of this thread; -1: that of the accessing thread
+};
+/// A location in shared memory: each block that accesses it has its own. Its index is that of no other variable. A condition
+/// names it with a thread of the block: `in(1, x)`.
+[[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
+/// A shared variable of the block of thread `number`, counted from 0, for the other threads of the cluster: an access of it goes
+/// through an address (`mapa`) to the state space `.shared::cluster`.
+[[nodiscard]] constexpr variable remote(variable v, int number) noexcept { return {v.index, v.in_shared_memory, number}; }
+
+/// A register of a thread; every register starts as 0.
+struct reg {
+  int index = 0;
+};
+
+/// A constant or a register, where an instruction takes either.
+struct source {
+  operand value{};
+  constexpr source(std::int64_t constant) noexcept : value{false, 0, constant} {}  // NOLINT: constants are sources
+  constexpr source(int constant) noexcept : value{false, 0, constant} {}           // NOLINT
+  constexpr source(reg r) noexcept : value{true, r.index, 0} {}                    // NOLINT: registers are sources
+
+ private:
+  friend constexpr source address_of(variable v) noexcept;
+};
+/// The address of a variable in global memory: what a tensor map holds, or a store of a pointer.
+[[nodiscard]] constexpr source address_of(variable v) noexcept {
+  source result(0);
+  result.value.index = v.index + 1;
+  return result;
+}
+
+/// A condition on the final state, built with `==`, `!=`, `&&`, `||` and `!`.
+struct condition {
+  bounded<condition_node, 32> nodes{};
+
+  [[nodiscard]] friend constexpr condition operator&&(const condition& left, const condition& right) {
+    return join(condition_node::kind_t::conjunction, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator||(const condition& left, const condition& right) {
+    return join(condition_node::kind_t::disjunction, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator!(condition inner) {
+    condition_node n;
+    n.kind = condition_node::kind_t::negation;
+    n.first = inner.nodes.size() - 1;
+    inner.nodes.push(n, too_long);
+    return inner;
+  }
+
+ private:
+  static constexpr const char* too_long = "a condition has more than 32 parts";
+
+  [[nodiscard]] static constexpr condition join(condition_node::kind_t kind, condition left, const condition& right) {
+    const int shift = left.nodes.size();
+    for (condition_node n : right.nodes) {
+      n.first += shift;
+      n.second += shift;
+      left.nodes.push(n, too_long);
+    }
+    condition_node n;
+    n.kind = kind;
+    n.first = shift - 1;
+    n.second = left.nodes.size() - 1;
+    left.nodes.push(n, too_long);
+    return left;
+  }
+};
+
+/// A final value that a condition compares.
+struct final_value {
+  term what{};
+
+  [[nodiscard]] friend constexpr condition operator==(const final_value& left, std::int64_t right) {
+    return compared(comparison::equal, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator!=(const final_value& left, std::int64_t right) {
+    return compared(comparison::not_equal, left, right);
+  }
+
+ private:
+  [[nodiscard]] static constexpr condition compared(comparison test, const final_value& left, std::int64_t right) {
+    condition_node n;
+    n.kind = condition_node::kind_t::compare;
+    n.test = test;
+    n.left = left.what;
+    n.right.value = right;
+    condition c;
+    c.nodes.push(n, "a condition has more than 32 parts");
+    return c;
+  }
+};
+
+/// The final value of a register of thread `number`, counted from 0.
+[[nodiscard]] constexpr final_value in(int number, reg r) noexcept {
+  return {{term::kind_t::register_value, number, r.index, 0}};
+}
+/// The final value of a location.
+[[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, -1, v.index, 0}}; }
+/// The final value of a location, of shared memory that of the block of thread `number`.
+[[nodiscard]] constexpr final_value in(int number, variable v) noexcept {
+  return {{term::kind_t::memory_value, number, v.index, 0}};
+}
+
+}  // namespace membar::inline v0_2::model
