@@ -410,6 +410,67 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
+TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
+  // every thread stores and fences, the first one counts: the last block reads what the others stored, without a fence after the count
+  const std::string publish =
+      ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
+      "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"
+      "fence.sc.gpu; setp.ne.u32 %p0, %r1, 0; @%p0 bra M; atom.global.add.u32 %r2, [x], 1; st.shared.u32 [last], %r2; M: "
+      "bar.sync 0;"
+      "ld.shared.u32 %r3, [last];";
+  const std::string gather =
+      "setp.eq.u32 %p1, %r3, 0; @%p1 ret; xor.b32 %r4, %r0, 1; mul.wide.u32 %rd1, %r4, 32;"
+      "add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; ld.global.u32 %r5, [%rd3];";
+  const auto status = [&](const std::string& between, std::uint32_t threads) {
+    const check::ptx_module module = check::read_ptx(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n"
+        ".global .align 16 .b8 wide[64];\n" +
+        kernel_text("k", publish + between + gather));
+    const check::module_layout layout = check::layout_of(module);
+    check::program p;
+    check::add_variables(p, module, layout);
+    check::launch_request request;
+    request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(module, layout, module.functions.front()));
+    request.grid[0] = 2;
+    request.block[0] = threads;
+    check::add_launch(p, request);
+    check::check_options options;
+    options.most_events = 100'000;
+    return check::explore(p, {}, options).status;
+  };
+  EXPECT_EQ(status("", 8), check_status::race);
+  EXPECT_EQ(status("fence.sc.gpu;", 2), check_status::verified);
+}
+
+TEST(check_explores, no_load_buffering_where_one_location_rules_it_out) {
+  const std::string add = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
+  check::check_options options;
+  options.most_buffered_steps = 1;
+  const check::check_result r = ptx_program({add + add + add, add + add + add}).explore({}, options);
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 20U);
+  const auto add_to = [](const char* where) { return std::string("atom.relaxed.gpu.global.add.u32 %r0, [") + where + "], 1;"; };
+  EXPECT_EQ(ptx_program({add_to("x") + add_to("y"), add_to("y") + add_to("x")}).explore({}, options).status,
+            check_status::gave_up)
+      << "each may read what the other adds after it";
+}
+
+TEST(check_explores, load_buffering_without_steps_that_lead_to_none) {
+  const auto side = [](const std::string& own, const std::string& other) {
+    std::string text;
+    for (int n = 0; n < 4; ++n) {
+      text += "st.relaxed.gpu.global.u32 [" + own + "], 1; ld.relaxed.gpu.global.u32 %r0, [" + other + "];";
+    }
+    return text;
+  };
+  check::check_options options;
+  options.most_buffered_steps = 10'000;
+  const check::check_result r = ptx_program({side("x", "y"), side("y", "x")}).explore({}, options);
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 4'900U);  // each thread reads four values of five in an order that does not fall: 70 * 70
+  EXPECT_EQ(r.counts.buffered, 784U);
+}
+
 TEST(check_orders, a_launch_after_another) {
   ptx_program p({"st.global.u32 [x], 7;", "ld.global.u32 %r0, [x]; st.global.u32 [y], %r0;"});
   EXPECT_EQ(p.explore().status, check_status::race);

@@ -75,10 +75,14 @@ class buffered_execution : protected buffered_threads {
   [[nodiscard]] relation fixed_order() const {
     relation r;
     const int size = model::count_of(events_);
+    const auto& before = program_.launches_before;
+    const bool launches = std::any_of(before.begin(), before.end(), [](const auto& those) { return !those.empty(); });
     for (int x = 0; x < size; ++x) {
+      const placed& a = model::at(events_, x);
       for (int y = 0; y < size; ++y) {
-        if (before_in_thread(x, y) || launched_before(model::at(events_, x).event.thread, model::at(events_, y).event.thread) ||
-            meets(x, y)) {
+        const placed& b = model::at(events_, y);
+        if (a.event.thread == b.event.thread ? a.slot < b.slot
+                                             : (launches && launched_before(a.event.thread, b.event.thread)) || meets(x, y)) {
           r.add(x, y);
         }
       }
@@ -96,23 +100,18 @@ class buffered_execution : protected buffered_threads {
     observed_.assign(static_cast<std::size_t>(size), 0);
     relation base = fixed_order();
     base.close(size);
-    for (int w = 0; w < size; ++w) {
-      if (model::at(events_, w).event.kind != event_kind::write) {
+    for (int reader = 0; reader < size; ++reader) {
+      if (model::at(events_, reader).event.kind != event_kind::read) {
         continue;
       }
-      std::vector<int> sources = {w};
-      for (std::size_t k = 0; k < sources.size(); ++k) {
-        for (int r = 0; r < size; ++r) {
-          if (model::at(events_, r).source == sources[k] && model::at(events_, r).event.kind == event_kind::read &&
-              strong_pair(sources[k], r) && !model::contains(model::at(observed_, w), r)) {
-            model::at(observed_, w) |= model::only(r);
-            for (int v = 0; v < size; ++v) {
-              if (model::at(events_, v).partner == r && model::at(events_, v).event.kind == event_kind::write) {
-                sources.push_back(v);
-              }
-            }
-          }
+      // its source, and through the halves of read-modify-writes what that follows from
+      for (int r = reader; r >= 0;) {
+        const int w = model::at(events_, r).source;
+        if (w < 0 || !strong_pair(w, r) || model::contains(model::at(observed_, w), reader)) {
+          break;
         }
+        model::at(observed_, w) |= model::only(reader);
+        r = model::at(events_, w).partner;
       }
     }
     for (int start = 0; start < size; ++start) {

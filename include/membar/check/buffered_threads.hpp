@@ -55,6 +55,21 @@ class buffered_threads : protected event_builder {
   explicit buffered_threads(const program& checked) : event_builder(checked), lines_(checked.threads.size()) {}
   ~buffered_threads() = default;
 
+  /// Runs thread `t` again while `use` runs, and then puts back what it was.
+  template <class Use>
+  void with_new_run(int t, const Use& use) {
+    line kept;
+    if (!spare_.empty()) {
+      kept = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    std::swap(kept, model::at(lines_, t));
+    run_thread(t);
+    use();
+    std::swap(kept, model::at(lines_, t));
+    spare_.push_back(std::move(kept));
+  }
+
   // ---- threads
 
   [[nodiscard]] int placed_at(int t, std::uint64_t slot) const noexcept {
@@ -72,7 +87,9 @@ class buffered_threads : protected event_builder {
   void run_thread(int t) {
     const machine& m = model::at(machines_, t);
     line& to = model::at(lines_, t);
-    to = {};
+    to.plan.clear();
+    to.end = nullptr;
+    to.unsupported = false;
     data_flow flow(m, 1);
     data_flow::set open = flow.none();
     data_flow::put(open, 0);
@@ -246,6 +263,7 @@ class buffered_threads : protected event_builder {
   };
 
   pending_result pending_result_{};
+  std::vector<line> spare_{};  ///< their memory is used again
 };
 
 }  // namespace membar::inline v0_2::checker::detail

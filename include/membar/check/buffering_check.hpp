@@ -6,7 +6,8 @@
 /// Such an execution grows event by event along dependencies and reads-from, which have no cycle. Beside it grows one without a
 /// cycle, in which a read whose source is not there yet reads an older write. That goes on until a read is to take a write that follows from
 /// it: by program order, reads-from or barriers, but not by dependencies. The exploration comes to that write too, and sees the read. If
-/// causality leads from the read to the write, no execution has that. Two cases need more:
+/// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of their location alone
+/// lead there: each step goes on in the location's coherence, whatever the reads on the way read. Two cases need more:
 ///  * an update cannot read an older write that another update has read. So an update is asked for when it reads, as if it came before all
 ///    that it follows from;
 ///  * an older write may be ordered after more than the one that is to be read, if the read acquires. So a read that acquires counts,
@@ -20,11 +21,36 @@
 #include <membar/model/array.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace membar::inline v0_2::checker::detail {
 
 /// Looks for load buffering in the executions that an exploration comes to.
 class buffering_check : protected event_builder {
+ private:
+  /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order and reads-from that is
+  /// morally strong. Then `r` reads nothing from `e`: SC-per-Location.
+  [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
+    if (r.location != e.location || !e.strong || !r.strong) {
+      return false;
+    }
+    reached_.assign(program_.threads.size(), 0);  // per thread: how many events there are up to the last that `e` follows from
+    model::at(reached_, e.thread) = e.number;
+    for (bool more = true; more;) {
+      more = false;
+      for (const graph_event* q : model::at(g.reads, e.location)) {
+        const graph_event* const w = q->source;
+        if (w != nullptr && !q->mixed && q->number < model::at(reached_, q->thread) &&
+            w->number >= model::at(reached_, w->thread) && rules_.morally_strong(*w, *q)) {
+          model::at(reached_, w->thread) = w->number + 1;
+          more = true;
+        }
+      }
+    }
+    return r.number < model::at(reached_, r.thread);
+  }
+  std::vector<int> reached_{};
+
  protected:
   using event_builder::event_builder;
   ~buffering_check() = default;
@@ -38,7 +64,8 @@ class buffering_check : protected event_builder {
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base)) {
-          buffering_ = !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
+          buffering_ =
+              !follows_at_location(g, *r, e) && !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
         }
       }
     };

@@ -7,8 +7,10 @@
 #include <membar/check/instruction.hpp>
 #include <membar/check/machine.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::checker {
@@ -16,7 +18,26 @@ namespace membar::inline v0_2::checker {
 /// Follows one run of a thread. Where a value comes from is a set of `bits` origins, which the caller numbers.
 class data_flow {
  public:
-  using set = std::vector<std::uint64_t>;
+  /// Origins, a bit each. Few of them take no memory from the heap.
+  class set {
+   public:
+    explicit set(std::size_t width) : width_(width) {
+      if (width > few) {
+        many_.resize(width);
+      }
+    }
+    [[nodiscard]] std::uint64_t& operator[](std::size_t k) noexcept { return begin()[k]; }
+    [[nodiscard]] const std::uint64_t& operator[](std::size_t k) const noexcept { return begin()[k]; }
+    [[nodiscard]] std::uint64_t* begin() noexcept { return width_ > few ? many_.data() : few_.data(); }
+    [[nodiscard]] const std::uint64_t* begin() const noexcept { return width_ > few ? many_.data() : few_.data(); }
+    [[nodiscard]] const std::uint64_t* end() const noexcept { return begin() + width_; }
+
+   private:
+    static constexpr std::size_t few = 2;
+    std::size_t width_;
+    std::array<std::uint64_t, few> few_{};
+    std::vector<std::uint64_t> many_{};
+  };
 
   data_flow(const machine& m, int bits)
       : machine_(&m),

@@ -47,12 +47,16 @@ class fence_order {
     }
   }
 
-  /// Whether some order is consistent. `suspects` are accesses that conflict and are not morally strong: the search goes on to
-  /// a consistent order in which two of them race.
+  /// Whether some order is consistent. `suspects` are accesses that conflict and are not morally strong: two that are not ordered in some
+  /// consistent order are a race.
   [[nodiscard]] bool search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects) {
-    suspects_ = &suspects;
-    static_cast<void>(orient(0));
-    return consistent_;
+    for (const auto& s : suspects) {
+      if (exists(&s)) {
+        race_ = &s;
+        return true;
+      }
+    }
+    return exists(nullptr);
   }
 
   /// The accesses that race in some consistent order; null if there are none.
@@ -71,18 +75,45 @@ class fence_order {
     return static_cast<std::size_t>(model::at(first_, e.thread) + e.number);
   }
 
-  /// False to end the search.
-  bool orient(std::size_t next) {
+  /// Whether there is a consistent order that does not order the two `suspects`, if there are any.
+  [[nodiscard]] bool exists(const std::pair<const graph_event*, const graph_event*>* suspects) {
+    suspects_ = suspects;
+    thorough_ = false;  // the first order that comes to mind is most often right
+    const matrix before = base_;
+    bool found = orient(0) == answer::yes;
+    if (!found) {
+      thorough_ = true;
+      base_ = before;
+      found = orient(0) == answer::yes;
+    }
+    base_ = before;
+    return found;
+  }
+
+  enum class answer : unsigned char { yes, no, stop };
+
+  /// Orders the pairs from number `next` on. What is ordered stays so, and an axiom that is broken stays broken: so a search ends where one is.
+  [[nodiscard]] answer orient(std::size_t next) {
+    if (suspects_ != nullptr &&
+        (causes(*suspects_->first, index_of(*suspects_->second)) || causes(*suspects_->second, index_of(*suspects_->first)))) {
+      return answer::no;
+    }
+    if (thorough_ && !holds_here()) {
+      return answer::no;
+    }
     while (next < pairs_.size() &&
            (holds(base_, pairs_[next].first, pairs_[next].second) || holds(base_, pairs_[next].second, pairs_[next].first))) {
       ++next;
     }
     if (next == pairs_.size()) {
-      return leaf();
+      return thorough_ || holds_here() ? answer::yes : answer::stop;
     }
     const matrix before = base_;
-    for (int way = 0; way < 2; ++way) {
-      const auto [from, to] = way == 0 ? pairs_[next] : std::pair(pairs_[next].second, pairs_[next].first);
+    const auto [x, y] = pairs_[next];
+    const bool as_added = events_[x]->stamp < events_[y]->stamp;
+    for (const bool way : {as_added, !as_added}) {
+      const std::size_t from = way ? x : y;
+      const std::size_t to = way ? y : x;
       for (std::size_t i = 0; i < events_.size(); ++i) {
         if (i == from || holds(before, i, from)) {
           add(base_, i, to);
@@ -91,13 +122,12 @@ class fence_order {
           }
         }
       }
-      const bool more = orient(next + 1);
-      base_ = before;
-      if (!more) {
-        return false;
+      if (const answer found = orient(next + 1); found != answer::no) {
+        return found;
       }
+      base_ = before;
     }
-    return true;
+    return answer::no;
   }
 
   [[nodiscard]] bool causes(const graph_event& w, std::size_t e) const {
@@ -145,20 +175,6 @@ class fence_order {
     return true;
   }
 
-  bool leaf() {
-    if (!holds_here()) {
-      return true;
-    }
-    consistent_ = true;
-    for (const auto& s : *suspects_) {
-      if (!causes(*s.first, index_of(*s.second)) && !causes(*s.second, index_of(*s.first))) {
-        race_ = &s;
-        return false;
-      }
-    }
-    return !suspects_->empty();
-  }
-
   const graph& graph_;
   const event_rules& rules_;
   std::vector<const graph_event*> events_{};
@@ -166,8 +182,8 @@ class fence_order {
   std::size_t width_ = 0;
   matrix base_{};
   std::vector<std::pair<std::size_t, std::size_t>> pairs_{};
-  const std::vector<std::pair<const graph_event*, const graph_event*>>* suspects_ = nullptr;
-  bool consistent_ = false;
+  const std::pair<const graph_event*, const graph_event*>* suspects_ = nullptr;
+  bool thorough_ = false;  ///< look at the axioms at every step, not in the end alone
   const std::pair<const graph_event*, const graph_event*>* race_ = nullptr;
 };
 

@@ -79,6 +79,53 @@ class load_buffering_explorer final : private buffered_execution {
     return first;
   }
 
+  /// Whether a write of a location, all of whose known ones are part of the execution, may come still.
+  [[nodiscard]] bool may_be_written(int location) const {
+    return std::any_of(lines_.begin(), lines_.end(), [&](const line& l) {
+      return l.end->status == thread_status::undecided || std::any_of(l.plan.begin(), l.plan.end(), [&](const planned& p) {
+               return p.number < 0 && (!p.known || (p.event.kind == event_kind::write && p.event.location == location));
+             });
+    });
+  }
+
+  /// Whether some choice of the sources that are not chosen yet may make a cycle. Without one the execution is left to explore.hpp.
+  [[nodiscard]] bool may_have_cycle() const {
+    relation r = fixed_order();
+    const auto add = [&](const std::vector<int>& writes, int to) {
+      for (const int w : writes) {
+        r.add(w, to);
+      }
+    };
+    const int size = model::count_of(events_);
+    for (int n = 0; n < size; ++n) {
+      const placed& e = model::at(events_, n);
+      if (e.event.kind == event_kind::read && e.source >= 0) {
+        r.add(e.source, n);
+      } else if (e.event.kind == event_kind::read && e.source == none) {
+        add(model::at(order_, e.event.location), n);
+      }
+    }
+    for (const line& l : lines_) {
+      if (l.end->status == thread_status::undecided) {
+        return true;
+      }
+      for (const planned& p : l.plan) {
+        if (p.number >= 0) {
+          continue;
+        }
+        if (!p.known || p.event.kind != event_kind::read) {
+          return true;
+        }
+        for (int n = 0; n < size; ++n) {  // what comes after it in its thread comes after its source
+          if (model::at(events_, n).event.thread == p.event.thread && model::at(events_, n).slot > p.slot) {
+            add(model::at(order_, p.event.location), n);
+          }
+        }
+      }
+    }
+    return !r.acyclic(size == 64 ? ~event_set{0} : model::only(size) - 1);
+  }
+
   void visit() {
     if (stopped()) {
       return;
@@ -99,6 +146,9 @@ class load_buffering_explorer final : private buffered_execution {
     planned* const p = next_event();
     if (p == nullptr) {
       complete();
+      return;
+    }
+    if (p->event.kind == event_kind::read && !may_have_cycle()) {
       return;
     }
     if (events_.size() == model::max_events) {
@@ -124,11 +174,8 @@ class load_buffering_explorer final : private buffered_execution {
       for (int k = -1; k < model::count_of(sources) && !stopped(); ++k) {
         choose(number, k < 0 ? initial : model::at(sources, k), [&] { visit_if_consistent(); });
       }
-      if (!stopped()) {  // it stays open
-        const line kept = model::at(lines_, e.event.thread);
-        run_thread(e.event.thread);
-        visit_if_consistent();
-        model::at(lines_, e.event.thread) = kept;
+      if (!stopped() && may_be_written(e.event.location)) {  // it stays open
+        with_new_run(e.event.thread, [&] { visit_if_consistent(); });
       }
       events_.pop_back();
     } else {
@@ -144,9 +191,11 @@ class load_buffering_explorer final : private buffered_execution {
         }
       }
       events_.push_back(e);
-      const line kept = model::at(lines_, e.event.thread);
-      run_thread(e.event.thread);
-      if (mine.event.kind == event_kind::write) {
+      with_new_run(e.event.thread, [&] {
+        if (mine.event.kind != event_kind::write) {
+          visit_if_consistent();
+          return;
+        }
         for (int at = 0; at <= model::count_of(model::at(order_, e.event.location)) && !stopped(); ++at) {
           auto& order = model::at(order_, e.event.location);
           order.insert(order.begin() + at, number);
@@ -154,10 +203,7 @@ class load_buffering_explorer final : private buffered_execution {
           auto& after = model::at(order_, e.event.location);
           after.erase(after.begin() + at);
         }
-      } else {
-        visit_if_consistent();
-      }
-      model::at(lines_, e.event.thread) = kept;
+      });
       events_.pop_back();
     }
     arena_.release(mark);
@@ -201,10 +247,7 @@ class load_buffering_explorer final : private buffered_execution {
     } else {
       read.event.value = model::at(events_, w).event.value;
     }
-    const line kept = model::at(lines_, t);
-    run_thread(t);
-    use();
-    model::at(lines_, t) = kept;
+    with_new_run(t, use);
     placed& again = model::at(events_, r);
     again.source = none;
     again.event.stamp = stamp;

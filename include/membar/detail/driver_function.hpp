@@ -9,9 +9,8 @@
 
 namespace membar::inline v0_2::detail {
 
-/// The driver's function `name`, whose type is `Function`. Throws `error` where the driver has none.
-template <class Function>
-[[nodiscard]] Function* driver_function(const char* name) {
+/// The address of the driver's function `name`. Throws `error` where the driver has none.
+[[nodiscard]] inline void* driver_address(const char* name) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
   const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
@@ -19,7 +18,13 @@ template <class Function>
   if (found != cudaDriverEntryPointSuccess || entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
   }
-  return reinterpret_cast<Function*>(entry);
+  return entry;
+}
+
+/// The driver's function `name`, whose type is `Function`. Throws `error` where the driver has none.
+template <class Function>
+[[nodiscard]] Function* driver_function(const char* name) {
+  return reinterpret_cast<Function*>(driver_address(name));
 }
 
 /// The runtime's code of a driver's code: both have the same values.

@@ -14,7 +14,6 @@
 #include <array>
 #include <cstddef>
 #include <exception>
-#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -181,6 +180,69 @@ template <class... Parameters>
   return hash;
 }
 
+/// The words by which an offer travels to other processes.
+struct offer_word {
+  static constexpr int blocks = 0;  ///< tagged
+  static constexpr int room = 1;
+  static constexpr int state = 2;          ///< what failed
+  static constexpr int configuration = 3;  ///< a hash, in place of the kernel's
+  static constexpr int kernel = 4;
+  static constexpr int dynamic_shared_bytes = 5;
+  static constexpr int grid = 6;  ///< three extents, then those of the block and of the cluster
+  static constexpr int end = 15;
+  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< in the state, beside the error
+  static constexpr unsigned long long no_arguments = 1ULL << 33;
+};
+
+/// Extent `word` of the grid, the block or the cluster.
+[[nodiscard]] inline unsigned& extent_of(launch_offer& offer, int word) noexcept {
+  const auto which = static_cast<std::size_t>(word - offer_word::grid);
+  return (which < 3 ? offer.grid : which < 6 ? offer.block : offer.cluster)[which % 3];
+}
+
+[[nodiscard]] inline unsigned long long word_of(launch_offer offer, int word) noexcept {
+  switch (word) {
+    case offer_word::blocks:
+      return tagged(collective::launched, offer.blocks);
+    case offer_word::room:
+      return offer.room;
+    case offer_word::state:
+      return static_cast<unsigned long long>(offer.failed) | (offer.wrong_streams ? offer_word::wrong_streams : 0) |
+             (offer.no_arguments ? offer_word::no_arguments : 0);
+    case offer_word::configuration:
+      return configuration_of(offer);
+    case offer_word::kernel:
+      return offer.kernel;
+    case offer_word::dynamic_shared_bytes:
+      return offer.dynamic_shared_bytes;
+  }
+  return extent_of(offer, word);
+}
+
+inline void set_word(launch_offer& offer, int word, unsigned long long value) noexcept {
+  switch (word) {
+    case offer_word::blocks:
+      offer.blocks = value;
+      return;
+    case offer_word::room:
+      offer.room = value;
+      return;
+    case offer_word::state:
+      offer.failed = static_cast<cudaError_t>(value % offer_word::wrong_streams);
+      offer.wrong_streams = (value & offer_word::wrong_streams) != 0;
+      offer.no_arguments = (value & offer_word::no_arguments) != 0;
+      return;
+    case offer_word::configuration:
+    case offer_word::kernel:
+      offer.kernel = value;
+      return;
+    case offer_word::dynamic_shared_bytes:
+      offer.dynamic_shared_bytes = static_cast<std::size_t>(value);
+      return;
+  }
+  extent_of(offer, word) = static_cast<unsigned>(value);
+}
+
 /// Throws `outer` with `inner` nested in it.
 [[noreturn]] inline void throw_nested(const error& outer, const std::exception_ptr& inner) {
   try {
@@ -201,17 +263,16 @@ template <class Backend>
   std::vector<launch_offer> offers(count);
   std::vector<unsigned long long> own(mine.size());
   std::vector<unsigned long long> all(count);
-  const auto exchange = [&](auto read, auto write) {
+  const auto exchange = [&](int word) {
     for (std::size_t i = 0; i != mine.size(); ++i) {
-      own[i] = read(mine[i]);
+      own[i] = word_of(mine[i], word);
     }
     backend.all_gather(own.data(), all.data());
     for (std::size_t i = 0; i != count; ++i) {
-      write(offers[i], all[i]);
+      set_word(offers[i], word, all[i]);
     }
   };
-  exchange([](const launch_offer& o) { return tagged(collective::launched, o.blocks); },
-           [](launch_offer& o, unsigned long long v) { o.blocks = v; });
+  exchange(offer_word::blocks);
   // Before anything else is exchanged, because a process in another call also throws after its first exchange.
   for (int i = 1; i < backend.count(); ++i) {
     const unsigned long long theirs = offers[static_cast<std::size_t>(i)].blocks;
@@ -222,40 +283,16 @@ template <class Backend>
   for (launch_offer& each : offers) {
     each.blocks = value_of(each.blocks);
   }
-  exchange([](const launch_offer& o) { return o.room; }, [](launch_offer& o, unsigned long long v) { o.room = v; });
-  constexpr unsigned long long wrong_streams = 1ULL << 32;
-  constexpr unsigned long long no_arguments = 1ULL << 33;
-  exchange(
-      [](const launch_offer& o) {
-        return static_cast<unsigned long long>(o.failed) | (o.wrong_streams ? wrong_streams : 0) |
-               (o.no_arguments ? no_arguments : 0);
-      },
-      [](launch_offer& o, unsigned long long v) {
-        o.failed = static_cast<cudaError_t>(v % wrong_streams);
-        o.wrong_streams = (v & wrong_streams) != 0;
-        o.no_arguments = (v & no_arguments) != 0;
-      });
-  const auto exchange_extent = [&](std::array<unsigned, 3> launch_offer::*which) {
-    for (std::size_t i = 0; i != 3; ++i) {
-      exchange([&](const launch_offer& o) { return static_cast<unsigned long long>((o.*which)[i]); },
-               [&](launch_offer& o, unsigned long long v) { (o.*which)[i] = static_cast<unsigned>(v); });
-    }
-  };
+  exchange(offer_word::room);
+  exchange(offer_word::state);
   // Each extent alone only where they differ: all processes see that, and exchange the rest.
-  std::vector<unsigned long long> hashes(count);
-  exchange([](const launch_offer& o) { return configuration_of(o); },
-           [&, i = std::size_t{0}](launch_offer&, unsigned long long v) mutable { hashes[i++] = v; });
+  exchange(offer_word::configuration);
   bool differ = false;
-  for (const unsigned long long each : hashes) {
-    differ = differ || each != hashes.front();
+  for (const launch_offer& each : offers) {
+    differ = differ || each.kernel != offers.front().kernel;
   }
-  if (differ) {
-    exchange_extent(&launch_offer::grid);
-    exchange_extent(&launch_offer::block);
-    exchange_extent(&launch_offer::cluster);
-    exchange([](const launch_offer& o) { return static_cast<unsigned long long>(o.dynamic_shared_bytes); },
-             [](launch_offer& o, unsigned long long v) { o.dynamic_shared_bytes = static_cast<std::size_t>(v); });
-    exchange([](const launch_offer& o) { return o.kernel; }, [](launch_offer& o, unsigned long long v) { o.kernel = v; });
+  for (int word = offer_word::kernel; differ && word != offer_word::end; ++word) {
+    exchange(word);
   }
   return offers;
 }
@@ -280,24 +317,27 @@ template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
-  std::vector<launch_offer> mine;
-  std::vector<std::optional<decltype(arguments(local.front()))>> values;
+  std::vector<launch_offer> mine(static_cast<std::size_t>(local.size()));
+  std::vector<decltype(arguments(local.front()))>
+      values;  // of fewer PEs only where one offers an error, and nothing is launched
   std::exception_ptr thrown;
+  std::size_t next = 0;
   for (const pe which : local) {
-    values.emplace_back();
+    launch_offer& offer = mine[next++];
     try {
       const device_guard guard(backend.device_of(which));
-      mine.push_back(detail::offer_of_current_device(shape, kernel));
+      offer = detail::offer_of_current_device(shape, kernel);
       try {
-        values.back().emplace(arguments(which));
+        values.push_back(arguments(which));
       } catch (...) {
-        mine.back().no_arguments = true;  // reported to the other PEs too
+        offer.no_arguments = true;  // reported to the other PEs too
         thrown = thrown ? thrown : std::current_exception();
       }
     } catch (const error& failure) {
-      mine.push_back({0, 0, failure.code(), false});
+      offer = {};
+      offer.failed = failure.code();
     }
-    mine.back().wrong_streams = !streams.empty() && streams.size() != static_cast<std::size_t>(local.size());
+    offer.wrong_streams = !streams.empty() && streams.size() != mine.size();
   }
   try {
     validate_collective_launch(detail::gathered_offers(backend, mine));
@@ -309,7 +349,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   }
 
   // No PE throws before all have reported: the others would wait forever for what this PE does not launch.
-  std::size_t next = 0;
+  next = 0;
   for (const pe which : local) {
     try {
       const device_guard guard(backend.device_of(which));
@@ -318,7 +358,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
               .with(sync_domain::remote)
               .with(cooperative{});
       const auto launch_with = [&](const auto& configured) {
-        std::apply([&](auto&&... each) { launch(configured, kernel, std::move(each)...); }, std::move(*values[next]));
+        std::apply([&](auto&&... each) { launch(configured, kernel, std::move(each)...); }, std::move(values[next]));
       };
       if (shape.cluster == cluster_dimensions{1, 1, 1}) {
         launch_with(config);

@@ -237,14 +237,7 @@ class heap {
   void free(const array<T, Backend>& allocated) {
     // No process may throw before all have said what they free: the others would wait for it.
     const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
-    detail::agree(*backend_, detail::collective::freed, id);
-    if (id == 0) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
-    }
-    require_allocated(allocated.offset_, id);
-    complete_puts();
-    bytes_of_.give_back(allocated.offset_);
+    free_bytes(allocated.offset_, id);
   }
   /// The `scoped_array` frees it.
   template <class T>
@@ -400,6 +393,18 @@ class heap {
     return offset;
   }
 
+  /// `id` is 0 for an allocation of another heap.
+  void free_bytes(std::size_t offset, std::uint64_t id) {
+    detail::agree(*backend_, detail::collective::freed, id);
+    if (id == 0) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+    }
+    require_allocated(offset, id);
+    complete_puts();
+    bytes_of_.give_back(offset);
+  }
+
   /// Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
   /// allocated and zeroed in its place next. Collective.
   void complete_puts() {
@@ -510,8 +515,7 @@ class heap {
 
   /// Frees at the end of a `scoped_array`. An exception may end the scope of one process alone, which then waits for no other
   /// and keeps the bytes: the other processes still have them, and all must allocate at one place.
-  template <class T>
-  void free_at_end(const array<T, Backend>& allocated, bool by_exception) noexcept {
+  void free_at_end(std::size_t offset, std::uint64_t id, bool by_exception) noexcept {
     try {
       cudaError_t waited = cudaSuccess;
       for (const pe which : backend_->local_pes()) {
@@ -520,18 +524,18 @@ class heap {
         waited = waited == cudaSuccess ? status : waited;
       }
       if (by_exception && backend_->local_pes().size() != backend_->count()) {
-        abandon(allocated.offset_, allocated.id_);
+        abandon(offset, id);
         return;  // the exception says what failed
       }
-      free(allocated);
+      free_bytes(offset, id);
       if (!by_exception) {
         check(waited, "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
-      abandon(allocated.offset_, allocated.id_);
+      abandon(offset, id);
       membar::detail::handle_failed_restore(failure.what());
     } catch (...) {
-      abandon(allocated.offset_, allocated.id_);
+      abandon(offset, id);
       membar::detail::handle_failed_restore(
           "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
     }
@@ -566,9 +570,7 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
       : array<T, Backend>(allocated), exceptions_(std::uncaught_exceptions()) {}
   scoped_array(const scoped_array&) = delete;
   scoped_array& operator=(const scoped_array&) = delete;
-  ~scoped_array() {
-    this->heap_->free_at_end(static_cast<const array<T, Backend>&>(*this), std::uncaught_exceptions() > exceptions_);
-  }
+  ~scoped_array() { this->heap_->free_at_end(this->offset_, this->id_, std::uncaught_exceptions() > exceptions_); }
 
  private:
   int exceptions_;

@@ -99,6 +99,8 @@ inline void validate_peers(const peer_facts& facts) {
 [[nodiscard]] inline peer_facts peer_facts_of(const std::vector<int>& devices) {
   peer_facts facts;
   facts.devices = devices;
+  facts.access.resize(devices.size() * devices.size());
+  facts.virtual_memory.resize(devices.size());
   const int visible = static_cast<int>(visible_devices().size());
   for (const int from : devices) {
     if (from < 0 || from >= visible) {
@@ -107,15 +109,15 @@ inline void validate_peers(const peer_facts& facts) {
                   visible - 1);
     }
   }
-  for (const int from : devices) {
-    for (const int to : devices) {
+  for (std::size_t from = 0; from != devices.size(); ++from) {
+    for (std::size_t to = 0; to != devices.size(); ++to) {
       int access = 1;
-      if (from != to) {
-        check(cudaDeviceCanAccessPeer(&access, from, to), "pass the indices of devices that exist");
+      if (devices[from] != devices[to]) {
+        check(cudaDeviceCanAccessPeer(&access, devices[from], devices[to]), "pass the indices of devices that exist");
       }
-      facts.access.push_back(static_cast<char>(access != 0));
+      facts.access[from * devices.size() + to] = static_cast<char>(access != 0);
     }
-    facts.virtual_memory.push_back(static_cast<char>(membar::detail::has_virtual_memory(from)));
+    facts.virtual_memory[from] = static_cast<char>(membar::detail::has_virtual_memory(devices[from]));
   }
   return facts;
 }
@@ -149,7 +151,8 @@ class peer_region {
     peer_region made(devices, (bytes + unit - 1) / unit * unit);
     check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
           "the process has too little room for addresses");
-    std::vector<CUmemAccessDesc> access;
+    std::vector<CUmemAccessDesc> access(count);
+    std::size_t different = 0;  // devices
     for (std::size_t i = 0; i != count; ++i) {
       const CUmemAllocationProp kind = memory_of(devices[i]);
       CUmemGenericAllocationHandle memory = 0;
@@ -159,45 +162,42 @@ class peer_region {
       // The mapping holds the memory from here on.
       const CUresult released = driver.release(memory);
       check(as_runtime(placed));
-      made.bases_.push_back(reinterpret_cast<void*>(made.range_ + i * made.bytes_));
+      made.bases_[i] = reinterpret_cast<void*>(made.range_ + i * made.bytes_);
       check(as_runtime(released));
       bool first = true;
       for (std::size_t earlier = 0; earlier != i; ++earlier) {
         first = first && devices[earlier] != devices[i];
       }
       if (first) {
-        CUmemAccessDesc each{};
-        each.location = kind.location;
-        each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        access.push_back(each);
+        access[different].location = kind.location;
+        access[different].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        ++different;
       }
     }
-    check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), access.size())),
+    check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), different)),
           "the devices must have peer access to each other");
     return made;
   }
 
   [[nodiscard]] static peer_region plain(const std::vector<int>& devices, std::size_t bytes) {
     peer_region made(devices, bytes);
-    for (const int device : devices) {
-      enable_access(device, devices);
-      const device_guard guard(device);
-      void* memory = nullptr;
-      check(cudaMalloc(&memory, bytes), "a device has too little free memory for the symmetric heap");
-      made.bases_.push_back(memory);
+    for (std::size_t i = 0; i != devices.size(); ++i) {
+      enable_access(devices[i], devices);
+      const device_guard guard(devices[i]);
+      check(cudaMalloc(&made.bases_[i], bytes), "a device has too little free memory for the symmetric heap");
     }
+    std::vector<std::ptrdiff_t> distances(devices.size());
     for (std::size_t from = 0; from != devices.size(); ++from) {
-      std::vector<std::ptrdiff_t> distances;
-      for (const void* to : made.bases_) {
+      for (std::size_t to = 0; to != devices.size(); ++to) {
         // As integers: the allocations are different objects.
-        distances.push_back(static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(to)) -
-                            static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from])));
+        distances[to] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[to])) -
+                        static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from]));
       }
       const device_guard guard(devices[from]);
       void* table = nullptr;
       check(cudaMalloc(&table, distances.size() * sizeof(std::ptrdiff_t)),
             "a device has too little free memory for the symmetric heap");
-      made.distances_.push_back(static_cast<std::ptrdiff_t*>(table));
+      made.distances_[from] = static_cast<std::ptrdiff_t*>(table);
       check(cudaMemcpy(table, distances.data(), distances.size() * sizeof(std::ptrdiff_t), cudaMemcpyHostToDevice));
     }
     return made;
@@ -223,17 +223,17 @@ class peer_region {
   ~peer_region() {
     if (range_ != 0) {
       const virtual_memory_calls& driver = virtual_memory();
-      for (std::size_t i = 0; i != bases_.size(); ++i) {
+      for (std::size_t i = 0; i != bases_.size() && bases_[i] != nullptr; ++i) {
         report_failed_restore(as_runtime(driver.unmap(range_ + i * bytes_, bytes_)));
       }
       report_failed_restore(as_runtime(driver.unreserve(range_, devices_.size() * bytes_)));
     } else {
       for (void* const base : bases_) {
-        report_failed_restore(cudaFree(base));
+        free_if_allocated(base);
       }
     }
     for (void* const table : distances_) {
-      report_failed_restore(cudaFree(table));
+      free_if_allocated(table);
     }
   }
 
@@ -247,7 +247,14 @@ class peer_region {
   }
 
  private:
-  peer_region(const std::vector<int>& devices, std::size_t bytes) : devices_(devices), bytes_(bytes) {}
+  peer_region(const std::vector<int>& devices, std::size_t bytes)
+      : devices_(devices), bytes_(bytes), bases_(devices.size()), distances_(devices.size()) {}
+
+  static void free_if_allocated(void* memory) noexcept {
+    if (memory != nullptr) {
+      report_failed_restore(cudaFree(memory));
+    }
+  }
 
   /// Makes the device's context, which the runtime does at the first call that needs it, and the driver does not.
   static void initialize(int device) {
@@ -273,8 +280,8 @@ class peer_region {
   std::vector<int> devices_;
   std::size_t bytes_;
   CUdeviceptr range_ = 0;
-  std::vector<void*> bases_;
-  std::vector<std::ptrdiff_t*> distances_;
+  std::vector<void*> bases_;                ///< null before one has its memory
+  std::vector<std::ptrdiff_t*> distances_;  ///< null in one range of addresses
 };
 
 }  // namespace detail
@@ -314,11 +321,10 @@ class basic_peer_backend {
 
   /// Whether `use` is atomic between every two PEs.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
-    std::vector<atomic_link> links;
-    for (const int from : facts_.devices) {
-      for (const int to : facts_.devices) {
-        links.push_back(membar::detail::link_between(from, to, use));
-      }
+    const std::size_t count = facts_.devices.size();
+    std::vector<atomic_link> links(count * count);
+    for (std::size_t i = 0; i != links.size(); ++i) {
+      links[i] = membar::detail::link_between(facts_.devices[i / count], facts_.devices[i % count], use);
     }
     return atomicity_between(facts_, links, use);
   }
