@@ -148,6 +148,10 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
             "'a' is another virtual address of 'x', and the memory of a run has one address");
   EXPECT_EQ(alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
             "line 4: 'mbarrier.arrive b': a block runs many instances of a test at once, so a test that runs has no mbarriers");
+  EXPECT_EQ(
+      alone("x=0;", "st.weak x, 1 ;\n fence.mbarrier_init.release.cluster", "exists (x == 0)"),
+      "line 5: 'fence.mbarrier_init.release.cluster': a block runs many instances of a test at once, so a test that runs has "
+      "no mbarriers");
   EXPECT_EQ(alone("x=0;", "L: ;\n atom.relaxed.gpu.add r0, x, 1 ;\n bne r0, 5, L", "exists (P0:r0 == 0)"),
             "line 6: the loop that jumps back here does more than wait, and the model follows one jump back: write the "
             "repetitions out");

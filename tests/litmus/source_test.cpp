@@ -400,7 +400,6 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
       {"fence.proxy.constant", "exists in the model only"},
       {"fence.proxy.texture", "exists in the model only"},
       {"fence.proxy.tensormap::generic.acquire.gpu [y], 128", "a tensor map of 128 bytes"},
-      {"fence.proxy.async::generic.nonsense", "PTX has no such proxy fence"},
       {"ld.weak.f32 r0, y", "values of a litmus file are integers"},
       {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit a run's cells"},
       {"suld.weak r0, y", "generic accesses only"},

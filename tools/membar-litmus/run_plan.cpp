@@ -183,6 +183,11 @@ void run_plan::check_statements() const {
       switch (i.code) {
         case model::opcode::barrier:
           refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no barriers");
+        case model::opcode::fence:
+          if (!i.restricted) {
+            break;
+          }
+          [[fallthrough]];
         case model::opcode::mbarrier_init:
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:

@@ -393,23 +393,11 @@ std::string thread_writer::proxy_fence(const instruction& i) {
   if (i.via != model::proxy::tensor_map && i.via != model::proxy::async) {
     refuse("this proxy fence exists in the model only: PTX has alias, async and tensormap ones");
   }
-  static const std::set<std::string> known = {"fence.proxy.async",
-                                              "fence.proxy.async.global",
-                                              "fence.proxy.async.shared::cta",
-                                              "fence.proxy.async.shared::cluster",
-                                              "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
-                                              "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster"};
-  static const std::string tensormap = "fence.proxy.tensormap::generic.release.";
-  const bool releases = name.rfind(tensormap, 0) == 0 &&
-                        std::set<std::string>{"cta", "cluster", "gpu", "sys"}.count(name.substr(tensormap.size())) != 0;
-  if (name.rfind("fence.proxy.tensormap::generic.acquire", 0) == 0) {
+  if (i.via == model::proxy::tensor_map && i.order == memory_order::acquire) {
     refuse("it acquires a tensor map of 128 bytes, and the locations of a run have " + std::to_string(litmus::cell_bytes));
   }
-  if (known.count(name) == 0 && !releases) {
-    refuse("PTX has no such proxy fence");
-  }
   needs_capability(90);
-  if (name.rfind("fence.proxy.async::generic", 0) == 0) {
+  if (i.via == model::proxy::async && i.restricted) {
     needs_nvrtc(12080);
   }
   return "    asm volatile(\"" + name + ";\" ::: \"memory\");\n";

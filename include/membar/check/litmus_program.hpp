@@ -153,6 +153,9 @@ class litmus_thread {
                address(i) + ", " + by + (i.what == model::operation::compare_exchange ? ", " + value(i.b) : "") + ";";
       }
       case model::opcode::fence:
+        if (i.restricted) {
+          refuse(i, "fence.mbarrier_init");
+        }
         return "fence" + order(i) + scope(i) + ";";
       case model::opcode::barrier:
         if (i.barrier != model::barrier_kind::block || !i.arrives || !i.waits || i.has_quorum || i.b.is_register ||
