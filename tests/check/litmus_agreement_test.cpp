@@ -202,14 +202,14 @@ TEST(check_agrees, on_random_programs_of_three_locations) {
 TEST(check_agrees, on_random_programs_of_one_location) {
   random_shape shape;
   shape.locations = 1;
-  shape.instructions = 5;
+  shape.instructions = 4;
   shape.fences = false;
-  random(14, 400, shape, accesses::strong);
-  random(15, 400, shape, accesses::strong_system);
+  random(14, 200, shape, accesses::strong);
+  random(15, 200, shape, accesses::strong_system);
   shape.threads = 3;
-  shape.instructions = 3;
-  random(16, 300, shape, accesses::any);
-  random(17, 300, shape, accesses::strong_system);
+  shape.instructions = 2;
+  random(16, 200, shape, accesses::any);
+  random(17, 200, shape, accesses::strong_system);
 }
 
 #if defined(MEMBAR_TEST_FULL)
