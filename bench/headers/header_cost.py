@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 BUDGET = {".cuh": 0.05, ".hpp": 0.10}
-REPORTED_ONLY = ("model/", "litmus/", "symmetric/", "interop/", "window_planning")
+REPORTED_ONLY = ("model/", "check/", "litmus/", "symmetric/", "interop/", "window_planning")
 OPTIONAL = ("symmetric/nvshmem_", "symmetric/nccl_")
 REFERENCE = "<cuda/atomic>"  # what a program would include instead of atomic.cuh
 

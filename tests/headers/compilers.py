@@ -3,10 +3,12 @@
 """Tries the headers with every compiler that is here, and fills the table of docs/compilers.md with what came of it.
 
 usage: compilers.py <repository> <nvcc> [--write] [--zig <python that has ziglang>] [--toolkits <folder of other_toolkits.py>]
+       compilers.py <repository> <nvcc> --only <compiler>      tries one host compiler, and compares with its row of the page
 
 A row is one compiler: the plain headers alone, all `.hpp` headers with those of the CUDA toolkit, and, of CUDA compilers, all headers. A
 compiler that is not here keeps its row, and a row that was never tried says so. Without --write the table is only printed.
-Exit status: 0 if all that was tried compiles, 1 if not.
+Exit status: 0 if all that was tried compiles, and with --only if it is what the page says; 1 if not. With --only the first line says SKIPPED
+if the compiler is not here.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import other_toolkits
 
 BEGIN, END = "<!-- compilers.py begins -->", "<!-- compilers.py ends -->"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
-HOST_COMPILERS = ["g++-12", "g++-13", "g++-14", "clang++-14", "clang++-16", "clang++-18", "clang++-20"]
+HOST_COMPILERS = ["g++-12", "g++-13", "g++-14", "clang++-14", "clang++-16", "clang++-18", "clang++-19", "clang++-20"]
 NEVER = {
     "nvcc 12.8, 12.9": "untried: PyPI has no nvcc of CUDA 12",
     "clang as CUDA compiler": "does not compile: the texts of instructions reach inline PTX by nvcc's `\"C\"` constraint, which clang does not have",
@@ -68,6 +70,26 @@ def host_row(name, compiler, include, toolkit):
     return name, (verdict(common, plain_headers(include), ".cpp"), verdict([*common, "-isystem", toolkit], hosts, ".cpp"), "")
 
 
+def outcome(cell):
+    """Of a cell, whose number of headers is that of the day on which it was filled. What is untried should compile."""
+    return "does not compile" if cell.startswith("**no**") else "compiles"
+
+
+def only(compiler, include, toolkit, rows):
+    """One host compiler, as the test of its row."""
+    if not shutil.which(compiler):
+        print(f"SKIPPED: there is no {compiler} here")
+        return 0
+    kind, version = compiler.split("-")
+    name, cells = host_row(f"{kind.replace('clang++', 'clang')} {version}", [compiler], include, toolkit)
+    print(f"{name}: {' | '.join(cells[:2])}")
+    said = rows.get(name, ("untried", "untried", ""))
+    differ = [place for place, cell, page in zip(("plain headers", "`.hpp`"), cells, said) if outcome(cell) != outcome(page)]
+    for place in differ:
+        print(f"the row of {name} in docs/compilers.md says something else of {place}: {said}")
+    return 1 if differ else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("repository", type=pathlib.Path)
@@ -75,6 +97,7 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--zig", type=pathlib.Path)
     parser.add_argument("--toolkits", type=pathlib.Path)
+    parser.add_argument("--only", metavar="COMPILER", choices=HOST_COMPILERS)
     asked = parser.parse_args()
     include = asked.repository.resolve() / "include"
     toolkit = asked.nvcc.resolve().parents[1] / "include"
@@ -84,6 +107,8 @@ def main():
     rows = {cells[0]: tuple(cells[1:]) for line in table.splitlines()[3:] if (cells := [each.strip() for each in line.strip("| \n").split(" | ")]) != [""]}
     rows = {name: (*cells, "", "", "")[:3] for name, cells in rows.items()}
 
+    if asked.only:
+        return only(asked.only, include, toolkit, rows)
     found = []
     for compiler in HOST_COMPILERS:
         kind = "g++" if compiler.startswith("g") else "clang"
