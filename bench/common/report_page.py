@@ -65,7 +65,7 @@ class Picture:
         from PIL import Image
 
         with Image.open(self.path) as drawn:
-            drawn.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(self.path, optimize=True)
+            drawn.convert("RGB").quantize(32, dither=Image.Dither.NONE).save(self.path, optimize=True)
 
 
 class Page:
