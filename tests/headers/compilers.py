@@ -55,7 +55,7 @@ def verdict(command, headers, suffix):
         return f"{len(headers)} headers"
     first = next((line for line in done.stdout.splitlines() if "error" in line), done.stdout[:200])
     print(f"{' '.join(map(str, command))}:\n{done.stdout[:3000]}", file=sys.stderr)
-    return "**no**: " + re.sub(r"^.*?(membar/)", r"\1", first).replace("|", "\\|")[:160]
+    return "**no**: " + re.sub(r"^\S*/include/", "", first).replace("|", "\\|")[:160]
 
 
 def progress(row):
