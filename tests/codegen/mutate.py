@@ -133,7 +133,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
-    parser.add_argument("--sample", type=int, help="try that many mutations only, others with every change of the headers")
+    parser.add_argument("--sample", type=int, help="try only so many that compile, others with every change of the headers")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("matrix", type=pathlib.Path)
@@ -152,7 +152,7 @@ def main():
     chosen = every
     if arguments.sample:
         seed = hashlib.sha256("".join((include / "membar" / header).read_text() for header in HEADERS).encode()).hexdigest()
-        chosen = random.Random(seed).sample(every, min(arguments.sample, len(every)))
+        chosen = random.Random(seed).sample(every, len(every))
 
     parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
     sample = arguments.matrix / f"{arguments.part}.json"
@@ -190,11 +190,16 @@ def main():
                 print(f"SURVIVED {where}", flush=True)
             if count % 25 == 0:
                 print(f"{count} of {len(chosen)}, {time.time() - started:.0f} s", flush=True)
-    print(f"{len(chosen)} mutations of {len(every)}: {caught['not as expected']} not as expected, "
+            if arguments.sample and count - caught["does not compile"] == arguments.sample:
+                break
+    if count == caught["does not compile"]:
+        print("no mutation compiles, so none was tried")
+        return 2
+    print(f"{count} mutations of {len(every)}: {caught['not as expected']} not as expected, "
           f"{caught['does not compile']} do not compile, {len(survivors)} survived")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps({"include": tree_hash(include).hexdigest(), "mutations": len(every), "tried": len(chosen), "caught": caught,
+        arguments.json.write_text(json.dumps({"include": tree_hash(include).hexdigest(), "mutations": len(every), "tried": count, "caught": caught,
                                               "survived": survivors}, indent=1) + "\n")
     return 1 if survivors else 0
 

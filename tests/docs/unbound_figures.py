@@ -32,7 +32,7 @@ NO_RESULT = {
     "a setting of a program or a test": {
         "docs/conformance.md": ["| `--seconds=S` | 1 |", "| `--seed=N` | 1 |", "| `--draws=N` | 4 |", "| `--tune=S` | 0 |", "every 30 seconds", "for 0.02 s",
                                 "changes every 64 instances, and", "It changes every 64 instances"],
-        "docs/contributing.md": ["10 s each | 10 minutes each", "(10 s)"],
+        "docs/contributing.md": ["| 10 s | 10 minutes |", "| none | 10 minutes |", "(10 s)"],
         "docs/headers/atomic.md": ["sleeps of up to 256 ns", "up to 256 ns. Its"],
         "docs/headers/symmetric_on_stream.md": ["within some 10 µs", "every 10 µs"],
         "docs/headers/sync_publisher.md": ["2,000 cycles"], "docs/patterns/which_pattern.md": ["2,000 cycles"],
