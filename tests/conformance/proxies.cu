@@ -18,7 +18,7 @@ struct fenced {
   static constexpr auto instructions() {
     model::instruction i;
     i.code = model::opcode::proxy_fence;
-    i.via = model::proxy::other;
+    i.via = model::proxy::async;
     return sequence(i);
   }
   static std::string text() { return Proxy == membar::proxy::async ? "proxy_fence.async" : "proxy_fence.async_shared_block"; }
@@ -47,7 +47,7 @@ struct copy_in_bulk {
   /// The cell receives what the copy read. For the model the location is the source in shared memory.
   static constexpr auto instructions(model::variable at, model::reg first) {
     model::instruction copied = model::load(first, at);
-    copied.via = model::proxy::other;
+    copied.via = model::proxy::async;
     return joined(sequence(model::store(at, 2)), fenced<membar::proxy::async>::instructions(), sequence(model::store(at, 1)),
                   Fence::instructions(), sequence(copied));
   }

@@ -9,6 +9,7 @@
 #include "atomic_types.cuh"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
