@@ -108,8 +108,8 @@ class naive_model {
                                   i.code == model::opcode::grid_wait || i.code == model::opcode::grid_launch ||
                                   i.code == model::opcode::mbarrier_init;
         const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
-        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous || i.restricted ||
-            transaction) {
+        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
+            i.restricted || transaction) {
           return std::nullopt;  // it knows no predicates, shuffles, asynchronous copies, and no read-only path
         }
       }
