@@ -440,6 +440,12 @@ SAYS = {
         "the iteration takes {} cycles: the two parts": pace("by_lane/warps:4/lag:16/none")},
     "docs/headers/window_planning.md": {
         "a hundred runs of the kernel or more | {} to {}, never": of_the_sweep("tuned"), "| `l2_plan`, no runs | {} to {} |": of_the_sweep("plan")},
+    "docs/patterns/barriers.md": {
+        "takes {} ns for 128 threads and {} ns for 1,024": at(
+            "h200/mbarrier_latency", *(f"mbarrier_latency/block/{n}_threads/syncthreads" for n in (128, 1024)))},
+    "docs/patterns/volatile.md": {
+        "a release store takes {} ns at system scope and {} ns at device scope": at(
+            "h200-x2/fence_interference", *(f"release_store.{scope}.own_sm/none/alone" for scope in ("system", "device")))},
     "docs/patterns/which_pattern.md": {
         "| `grid_barrier`, 132 blocks | {} ns |": at(PATTERNS, "grid_barrier/membar/blocks_per_sm:1/threads:256"),
         "| lock, eight blocks or more | {} to {} ns |": span(PATTERNS, "lock/membar.*/blocks:(8|64)"),
