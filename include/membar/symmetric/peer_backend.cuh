@@ -3,7 +3,7 @@
 /// The device's part of the peer backend: every operation is loads and stores at the other PE's address.
 #pragma once
 
-#include <membar/detail/atomic_device.cuh>
+#include <membar/atomic.cuh>
 #include <membar/detail/group_copy.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
@@ -17,8 +17,6 @@
 #endif
 
 namespace membar::inline v0_2::symmetric::detail {
-
-using membar::detail::atom_op;
 
 /// All synchronization is at system scope. Addresses are the calling PE's own; `other` says whose object is meant.
 template <>
@@ -71,7 +69,7 @@ struct transport<peer_reach> {
     if constexpr (std::is_same_v<Kind, set>) {
       membar::store<thread_scope::system>(there, value, order);
     } else {
-      reduce<atom_op::add>(there, value, order);
+      atomic_ref<unsigned long long, thread_scope::system>(*there).add(value, order);
     }
   }
 
@@ -137,59 +135,48 @@ struct transport<peer_reach> {
 
   template <amo Operation, class T, class Order>
   __device__ static T apply(const peer_reach& reach, T* word, T value, pe other, Order order) noexcept {
-    T* const there = at(reach, word, other);
+    const atomic_ref<T, thread_scope::system> there(*at(reach, word, other));
     if constexpr (Operation == amo::load) {
-      return membar::detail::device_load<T, thread_scope::system, Order::value>(there);
+      return there.load(order);
     } else if constexpr (Operation == amo::store) {
-      membar::detail::device_store<T, thread_scope::system, Order::value>(there, value);
+      there.store(value, order);
     } else if constexpr (Operation == amo::exchange) {
-      return fetch_by<atom_op::exchange>(there, value, order);
+      return there.exchange(value, order);
     } else if constexpr (Operation == amo::add) {
-      reduce<atom_op::add>(there, value, order);
+      there.add(value, order);
     } else if constexpr (Operation == amo::fetch_add) {
-      return fetch_by<atom_op::add>(there, value, order);
+      return there.fetch_add(value, order);
     } else if constexpr (Operation == amo::bitwise_and) {
-      reduce<atom_op::bitwise_and>(there, value, order);
+      there.bit_and(value, order);
     } else if constexpr (Operation == amo::fetch_and) {
-      return fetch_by<atom_op::bitwise_and>(there, value, order);
+      return there.fetch_and(value, order);
     } else if constexpr (Operation == amo::bitwise_or) {
-      reduce<atom_op::bitwise_or>(there, value, order);
+      there.bit_or(value, order);
     } else if constexpr (Operation == amo::fetch_or) {
-      return fetch_by<atom_op::bitwise_or>(there, value, order);
+      return there.fetch_or(value, order);
     } else if constexpr (Operation == amo::bitwise_xor) {
-      reduce<atom_op::bitwise_xor>(there, value, order);
+      there.bit_xor(value, order);
     } else if constexpr (Operation == amo::fetch_xor) {
-      return fetch_by<atom_op::bitwise_xor>(there, value, order);
+      return there.fetch_xor(value, order);
     } else if constexpr (Operation == amo::min) {
-      reduce<atom_op::min>(there, value, order);
+      there.min(value, order);
     } else if constexpr (Operation == amo::fetch_min) {
-      return fetch_by<atom_op::min>(there, value, order);
+      return there.fetch_min(value, order);
     } else if constexpr (Operation == amo::max) {
-      reduce<atom_op::max>(there, value, order);
+      there.max(value, order);
     } else {
       static_assert(Operation == amo::fetch_max);
-      return fetch_by<atom_op::max>(there, value, order);
+      return there.fetch_max(value, order);
     }
     return value;
   }
 
   template <class T, class Order>
-  __device__ static T compare_exchange(const peer_reach& reach, T* word, T expected, T desired, pe other, Order) noexcept {
-    static_cast<void>(membar::detail::device_compare_exchange<T, thread_scope::system, Order::value>(at(reach, word, other),
-                                                                                                     expected, desired));
+  __device__ static T compare_exchange(const peer_reach& reach, T* word, T expected, T desired, pe other,
+                                       Order order) noexcept {
+    static_cast<void>(atomic_ref<T, thread_scope::system>(*at(reach, word, other))
+                          .compare_exchange(expected, desired, order, acquire_half(order)));
     return expected;
-  }
-
- private:
-  // What `atomic_ref` does on the device, without <cuda/atomic>, which it includes and which takes most of the time of a unit
-  // with symmetric memory. Who calls has refused other types and orders.
-  template <atom_op Op, class T, class Order>
-  __device__ static void reduce(T* there, T value, Order) noexcept {
-    membar::detail::device_reduce<Op, T, thread_scope::system, Order::value>(there, value);
-  }
-  template <atom_op Op, class T, class Order>
-  __device__ static T fetch_by(T* there, T value, Order) noexcept {
-    return membar::detail::device_fetch<Op, T, thread_scope::system, Order::value>(there, value);
   }
 };
 
