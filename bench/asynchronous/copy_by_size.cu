@@ -53,11 +53,13 @@ __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier,
 // Ways to bring a tile: `begin` for a stage, in all threads, and `wait` until all threads may read it. `parity` is that of the
 // stage's turn. `Pending` tiles that were begun later may still be on their way.
 
-struct membar_bulk {
+struct one_arrives {
   template <class Ring>
   __device__ static void init(Ring& r, int stage) {
     r.full(stage).init(1);
   }
+};
+struct membar_bulk : one_arrives {
   template <unsigned Bytes, class Ring>
   __device__ static void begin(Ring& r, int stage, const unsigned char* from) {
     if (threadIdx.x == 0) {
@@ -69,11 +71,7 @@ struct membar_bulk {
     by_hand::require(r.full(stage).wait_parity(parity, acquire, by_hand::generous) == membar::wait_result::done);
   }
 };
-struct ptx_bulk {
-  template <class Ring>
-  __device__ static void init(Ring& r, int stage) {
-    r.full(stage).init(1);
-  }
+struct ptx_bulk : one_arrives {
   template <unsigned Bytes, class Ring>
   __device__ static void begin(Ring& r, int stage, const unsigned char* from) {
     if (threadIdx.x == 0) {

@@ -422,18 +422,11 @@ TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
       "setp.eq.u32 %p1, %r3, 0; @%p1 ret; xor.b32 %r4, %r0, 1; mul.wide.u32 %rd1, %r4, 32;"
       "add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; ld.global.u32 %r5, [%rd3];";
   const auto status = [&](const std::string& between, std::uint32_t threads) {
-    const check::ptx_module module = check::read_ptx(
-        ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n"
-        ".global .align 16 .b8 wide[64];\n" +
-        kernel_text("k", publish + between + gather));
-    const check::module_layout layout = check::layout_of(module);
-    check::program p;
-    check::add_variables(p, module, layout);
     check::launch_request request;
-    request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(module, layout, module.functions.front()));
     request.grid[0] = 2;
     request.block[0] = threads;
-    check::add_launch(p, request);
+    const check::program p =
+        program_of_launch(".global .u32 x;\n.global .align 16 .b8 wide[64];\n", publish + between + gather, request);
     check::check_options options;
     options.most_events = 100'000;
     return check::explore(p, {}, options).status;

@@ -25,6 +25,19 @@ namespace check = membar::checker;
          "\nret;\n}\n";
 }
 
+/// A program of one launch of the kernel `body`, in a module with these variables. `request` says how it is launched.
+[[nodiscard]] inline check::program program_of_launch(const std::string& variables, const std::string& body,
+                                                      check::launch_request request) {
+  const check::ptx_module module =
+      check::read_ptx(".version 9.0\n.target sm_90\n.address_size 64\n" + variables + kernel_text("k", body));
+  const check::module_layout layout = check::layout_of(module);
+  check::program p;
+  check::add_variables(p, module, layout);
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(module, layout, module.functions.front()));
+  check::add_launch(p, request);
+  return p;
+}
+
 /// A program in which each text is a kernel that runs as one thread of a block of its own.
 class ptx_program {
  public:

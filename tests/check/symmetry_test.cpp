@@ -98,18 +98,11 @@ TEST(check_symmetry, is_not_of_threads_that_can_be_told_apart) {
 
 TEST(check_symmetry, of_blocks_is_of_those_with_one_thread_that_share_no_memory) {
   const auto grid = [](const std::string& body, std::uint32_t block, int cluster) {
-    const check::ptx_module module = check::read_ptx(
-        ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.shared .u32 own;\n" + kernel_text("k", body));
-    const check::module_layout layout = check::layout_of(module);
-    check::program p;
-    check::add_variables(p, module, layout);
     check::launch_request request;
-    request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(module, layout, module.functions.front()));
     request.grid[0] = 4;
     request.block[0] = block;
     request.cluster = cluster;
-    check::add_launch(p, request);
-    return check::equals_before(p);
+    return check::equals_before(program_of_launch(".global .u32 x;\n.shared .u32 own;\n", body, request));
   };
   EXPECT_EQ(grid(add_to_x, 1, 0), (std::vector<int>{-1, 0, 1, 2}));
   EXPECT_EQ(grid(add_to_x, 2, 0), (std::vector<int>{-1, 0, -1, 2, -1, 4, -1, 6}));

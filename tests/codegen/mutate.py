@@ -173,7 +173,7 @@ def main():
         if fails(sample, "--ptx-only"):
             print("the headers fail without a mutation")
             return 2
-        caught, survivors, started = {"does not compile": 0, "not as expected": 0}, [], time.time()
+        caught, survivors, started, count = {"does not compile": 0, "not as expected": 0}, [], time.time(), 0
         for count, (header, number, column, old, new) in enumerate(chosen, 1):
             lines = sources[header].splitlines(keepends=True)
             line = lines[number]

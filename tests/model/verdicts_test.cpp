@@ -224,7 +224,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   EXPECT_NE(answer("mov r0, 0 | ld.weak.shared r0, [r2]", "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster)
                 .find("another state space"),
             std::string::npos)
-      << ".shared alone is the memory of the own block";
+      << ".shared alone is the memory of its own block";
 }
 
 TEST(verdicts, a_host_thread_reaches_no_shared_memory) {
