@@ -13,6 +13,7 @@
 #include <membar/check/program.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/array.hpp>
+#include <membar/model/named_test.hpp>
 #include <membar/thread_scope.hpp>
 
 #include <algorithm>
@@ -87,9 +88,7 @@ struct code_edit {
   if (!s.strong) {
     return i.code == op::fence ? "no fence" : std::string(base) + ".weak";
   }
-  constexpr const char* orders[] = {"relaxed", "acquire", "release", "acq_rel", "sc"};
-  constexpr const char* scopes[] = {"cta", "cluster", "gpu", "sys"};
-  return std::string(base) + "." + orders[static_cast<std::size_t>(s.order)] + "." + scopes[static_cast<std::size_t>(s.scope)];
+  return std::string(base) + "." + model::detail::ptx_name(s.order) + "." + model::detail::ptx_name(s.scope);
 }
 
 /// The sites of a program: those of its kernels' accesses, fences and barriers.
