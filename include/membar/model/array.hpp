@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <type_traits>
 
 namespace membar::inline v0_2::model {
 
@@ -28,13 +30,15 @@ template <class Array>
 template <class T, int Capacity>
 class bounded {
  public:
-  [[nodiscard]] constexpr T& operator[](int index) noexcept { return at(items_, index); }
-  [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return at(items_, index); }
+  constexpr bounded() noexcept {}  // not defaulted: `bounded<T, N> b{};` would clear the items
+
+  [[nodiscard]] constexpr T& operator[](int index) noexcept { return at(storage_.items, index); }
+  [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return at(storage_.items, index); }
   [[nodiscard]] constexpr int size() const noexcept { return size_; }
-  [[nodiscard]] constexpr T* begin() noexcept { return items_.data(); }
-  [[nodiscard]] constexpr T* end() noexcept { return items_.data() + size_; }
-  [[nodiscard]] constexpr const T* begin() const noexcept { return items_.data(); }
-  [[nodiscard]] constexpr const T* end() const noexcept { return items_.data() + size_; }
+  [[nodiscard]] constexpr T* begin() noexcept { return storage_.items.data(); }
+  [[nodiscard]] constexpr T* end() noexcept { return storage_.items.data() + size_; }
+  [[nodiscard]] constexpr const T* begin() const noexcept { return storage_.items.data(); }
+  [[nodiscard]] constexpr const T* end() const noexcept { return storage_.items.data() + size_; }
   [[nodiscard]] constexpr std::span<const T> span() const noexcept { return {begin(), end()}; }
 
   /// Appends and returns the new item's index. Throws `error` with `message` where the capacity is used up.
@@ -50,7 +54,18 @@ class bounded {
   constexpr void shrink(int size) noexcept { size_ = size; }
 
  private:
-  std::array<T, static_cast<std::size_t>(Capacity)> items_{};
+  static_assert(std::is_trivially_copyable_v<T>);
+  // At run time an item is first written by `push`: to clear all of them costs more than the search of a small test. A constant
+  // expression copies the whole, so there they begin.
+  union storage {
+    constexpr storage() noexcept {
+      if (std::is_constant_evaluated()) {
+        std::construct_at(&items);
+      }
+    }
+    std::array<T, static_cast<std::size_t>(Capacity)> items;
+  };
+  storage storage_;
   int size_ = 0;
 };
 
