@@ -73,10 +73,12 @@ class order_costs {
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
 
  private:
-  static constexpr std::size_t orders = 4;  ///< acquire, release, acq_rel, seq_cst
-  static constexpr std::size_t scopes = 4;  ///< block, cluster, device, system
-  static constexpr std::array<std::string_view, orders> order_names{"acquire", "release", "acq_rel", "seq_cst"};
-  static constexpr std::array<std::string_view, scopes> scope_names{"block", "cluster", "device", "system"};
+  static constexpr std::array order_of_row{memory_order::acquire, memory_order::release, memory_order::acq_rel,
+                                           memory_order::seq_cst};
+  static constexpr std::array scope_of_column{thread_scope::block, thread_scope::cluster, thread_scope::device,
+                                              thread_scope::system};
+  static constexpr std::size_t orders = order_of_row.size();
+  static constexpr std::size_t scopes = scope_of_column.size();
   using table = std::array<std::array<double, scopes>, orders>;
 
   order_costs() {
@@ -87,14 +89,14 @@ class order_costs {
     }
   }
 
-  [[nodiscard]] static std::size_t row(memory_order order) noexcept {
-    return order == memory_order::acquire ? 0 : order == memory_order::release ? 1 : order == memory_order::acq_rel ? 2 : 3;
-  }
-  [[nodiscard]] static std::size_t column(thread_scope scope) noexcept {
-    return scope == thread_scope::block ? 0 : scope == thread_scope::cluster ? 1 : scope == thread_scope::device ? 2 : 3;
+  /// The index of what `is` accepts; the size if there is none.
+  template <class Values, class Is>
+  [[nodiscard]] static std::size_t index_in(const Values& values, Is is) {
+    return static_cast<std::size_t>(std::ranges::find_if(values, is) - values.begin());
   }
   [[nodiscard]] static double at(const table& t, memory_order order, thread_scope scope) noexcept {
-    return t[row(order)][column(scope)];
+    return t[index_in(order_of_row, [&](memory_order o) { return o == order; })]
+            [index_in(scope_of_column, [&](thread_scope c) { return c == scope; })];
   }
 
   void read_line(const std::string& kind, std::istringstream& words, int number) {
@@ -110,12 +112,12 @@ class order_costs {
     std::string figure;
     std::string more;
     words >> order >> scope >> figure >> more;
-    const auto o = std::find(order_names.begin(), order_names.end(), order);
-    const auto s = std::find(scope_names.begin(), scope_names.end(), scope);
-    if (o == order_names.end()) {
+    const std::size_t o = index_in(order_of_row, [&](memory_order one) { return name(one) == order; });
+    const std::size_t s = index_in(scope_of_column, [&](thread_scope one) { return name(one) == scope; });
+    if (o == orders) {
       throw model::error(number, 1, "'" + order + "' is no order: expected acquire, release, acq_rel or seq_cst");
     }
-    if (s == scope_names.end()) {
+    if (s == scopes) {
       throw model::error(number, 1, "'" + scope + "' is no scope: expected block, cluster, device or system");
     }
     char* end = nullptr;
@@ -124,10 +126,7 @@ class order_costs {
       throw model::error(number, 1,
                          "'" + figure + (more.empty() ? "" : " " + more) + "' is no cost: expected 0 to 1e9 nanoseconds");
     }
-    double& cell =
-        (kind == "fence"
-             ? fences_
-             : atomics_)[static_cast<std::size_t>(o - order_names.begin())][static_cast<std::size_t>(s - scope_names.begin())];
+    double& cell = (kind == "fence" ? fences_ : atomics_)[o][s];
     if (cell >= 0) {
       throw model::error(number, 1, "the cost of '" + kind + " " + order + " " + scope + "' is there already");
     }
@@ -138,8 +137,8 @@ class order_costs {
     for (std::size_t o = 0; o < orders; ++o) {
       for (const std::size_t s : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
         if (fences_[o][s] < 0) {
-          throw model::error("the table of costs lacks a fence of order " + std::string(order_names[o]) + " and scope " +
-                             std::string(scope_names[s]) + ": bench/check/order_costs.py writes a whole one");
+          throw model::error(std::string("the table of costs lacks a fence of order ") + name(order_of_row[o]) + " and scope " +
+                             name(scope_of_column[s]) + ": bench/check/order_costs.py writes a whole one");
         }
       }
     }
