@@ -103,7 +103,8 @@ ELSEWHERE = {
                                    "Synchronizes with nothing")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
-        ("bulk_pipeline", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
+        ("bulk_pipeline", "Synchronizes: what"), ("cluster_broadcast", "Synchronizes: what"),
+        ("dependent_chain", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
         ("last_block", "Synchronizes: what", "Synchronizes as", "a use that comes after"),
         ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
         ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),

@@ -479,6 +479,48 @@ TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initiali
   EXPECT_TRUE(table().violated(used("")));
 }
 
+/// Three kernels that overlap: the first writes x, the second reads x and writes y, the third reads y and writes x again.
+/// Whether they may end as in `violation`, with these instructions of the second and of the third.
+bool mixed_up(const std::string& second, const std::string& third, const std::string& violation) {
+  const scenario chain = {"chain",
+                          "P0 launches P1; P1 launches P2; x=0; y=0;",
+                          {{block_0, "griddepcontrol.launch_dependents; griddepcontrol.wait; st.weak x, 1"},
+                           {block_1, "griddepcontrol.launch_dependents; " + second},
+                           {block_2, "griddepcontrol.launch_dependents; " + third}},
+                          violation.c_str()};
+  return table().violated(chain);
+}
+constexpr const char* wrong_value = "P1:r0 != 1 \\/ P2:r0 != 2";
+
+TEST(sync_patterns, a_chain_of_kernels_passes_its_memory_on) {
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "griddepcontrol.wait; ld.weak r0, y; st.weak x, 3",
+                        wrong_value));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_reads_after_its_wait) {
+  EXPECT_TRUE(mixed_up("ld.weak r0, x; griddepcontrol.wait; st.weak y, 2", "griddepcontrol.wait; ld.weak r0, y; st.weak x, 3",
+                       wrong_value));
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "ld.weak r0, y; griddepcontrol.wait; st.weak x, 3",
+                       wrong_value));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_overwrites_after_its_wait) {
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "st.weak x, 3; griddepcontrol.wait; ld.weak r0, y",
+                       "P1:r0 == 3"));
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "griddepcontrol.wait; st.weak x, 3; ld.weak r0, y",
+                        "P1:r0 == 3"));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_that_has_nothing_to_read_waits_all_the_same) {
+  EXPECT_TRUE(mixed_up("mov r0, 1", "griddepcontrol.wait; ld.weak r0, x", "P2:r0 == 0"));
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; mov r0, 1", "griddepcontrol.wait; ld.weak r0, x", "P2:r0 == 0"))
+      << "the destructor of chain_link waits";
+}
+
+TEST(sync_patterns, letting_the_next_kernel_begin_orders_nothing) {
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; st.weak y, 2; griddepcontrol.launch_dependents", "ld.weak r0, y", "P2:r0 == 0"));
+}
+
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {
   EXPECT_TRUE(model::forbidden(packed_word_overtaken(true)));
   EXPECT_TRUE(model::allowed(packed_word_overtaken(false))) << "a word must be read before it is acknowledged";
