@@ -468,6 +468,19 @@ TEST(sync_patterns, a_stage_of_a_broadcast_is_given_back_between_two_proxy_fence
   EXPECT_TRUE(filled_early(relayed_broadcast, relayed(enters, "")));
 }
 
+TEST(sync_patterns, a_lane_takes_tiles_of_a_broadcast_for_its_warp) {
+  const auto filled_early = [](const std::string& barrier) {
+    std::vector<scenario_thread> threads = {
+        {cluster_block_0, broadcasts(enters)},
+        {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
+        {"cta 1,cluster 0,gpu 0,warp 0", "bar.warp.sync 3; ld.weak.shared r0, s; " + barrier},
+        {"cta 1,cluster 0,gpu 0,warp 0", takes_from("there") + "; bar.warp.sync 3; " + barrier + leaves + gives_back_to_all}};
+    return table().violated({"a_lane_for_its_warp", broadcast, std::move(threads), "P2:r0 != 1"});
+  };
+  EXPECT_FALSE(filled_early("bar.warp.sync 3"));
+  EXPECT_TRUE(filled_early(""));
+}
+
 TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initialization) {
   const std::string inits = "mbarrier.init full, 1; mbarrier.init empty, 1; fence.mbarrier_init.release.cluster; ";
   const std::string meets = "bar.cta.sync 0; ";
