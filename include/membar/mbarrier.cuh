@@ -451,15 +451,14 @@ class alignas(8) mbarrier {
   /// Repeats a test of a phase until it is complete or the budget is used up.
   template <class Attempt>
   [[nodiscard]] __device__ static wait_result repeat(wait_budget budget, Attempt is_complete) noexcept {
-    if (is_complete()) {
-      return wait_result::done;
-    }
-    for (detail::polling poll(budget); !poll.time_is_up();) {  // at each turn, because a try may have taken long
+    for (detail::polling poll(budget);;) {
       if (is_complete()) {
         return wait_result::done;
       }
+      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
+        return wait_result::timed_out;
+      }
     }
-    return wait_result::timed_out;
   }
 
   unsigned long long bits_;
