@@ -443,7 +443,7 @@ cudaError_t __wrap_cudaIpcOpenMemHandle(void** base, cudaIpcMemHandle_t handle, 
       return cudaErrorDeviceUninitialized;
     }
     for (const auto& [address, each] : now().opened) {
-      if (each.handle == handle.reserved) {  // drivers of today count instead
+      if (each.handle == handle.reserved && each.device == current_device()) {  // drivers of today count instead
         return cudaErrorAlreadyMapped;
       }
     }

@@ -118,6 +118,20 @@ TEST_F(ipc_memories, in_one_allocation_open_it_once_and_close_it_last) {
   });
 }
 
+TEST_F(ipc_memories, of_one_allocation_are_opened_for_each_device_that_uses_it) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated here(size);
+    membar::check(cudaSetDevice(2));
+    const allocated there(size);
+    ipc_memory first(here.at(), size, rank, group.callback());
+    ipc_memory second(rank == 0 ? there.at() : here.at(), size, rank, group.callback());
+    int wrong = second.memory().addresses[1] == first.memory().addresses[1] && rank == 0 ? 4 : passes_on(group, second, size);
+    first.close();
+    second.close();
+    return wrong;
+  });
+}
+
 TEST_F(ipc_memories, are_closed_everywhere_when_close_returns) {
   membar_test::meeting closed;
   expect_success(3, [&](host_group& group, int rank) {

@@ -33,7 +33,7 @@ class opened_allocations {
     return all;
   }
 
-  /// Opens it for the current device.
+  /// Opens it for the current device, which is `device`. `base` is null where that fails.
   [[nodiscard]] cudaError_t open(const cudaIpcMemHandle_t& handle, int device, void*& base) {
     const std::lock_guard lock(mutex_);
     for (entry& each : entries_) {
@@ -242,7 +242,6 @@ class ipc_memory {
         found = outcome::no_access;
       } else if (status = detail::opened_allocations::of_process().open(handles[other], device_, opened_[other]);
                  status != cudaSuccess) {
-        opened_[other] = nullptr;
         found = outcome::refused;
       } else {
         addresses_.push_back(static_cast<unsigned char*>(opened_[other]) + offsets[other]);
