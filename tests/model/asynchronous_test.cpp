@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The asynchronous side, rule by rule. Each test is one program in two forms that differ in one place, written [[one=>other]]: the
-// model allows the end in the one and forbids it in the other. The test names the section of the PTX ISA that says so, and a rule of
-// the model without which the two forms do not differ so.
+// The asynchronous side, rule by rule: each test is one program in two forms (two_forms.hpp).
+#include "two_forms.hpp"
+
 #include <membar/model/asynchronous.hpp>
 #include <membar/model/decide.hpp>
 #include <membar/model/explain.hpp>
@@ -19,18 +19,7 @@
 namespace asynchronous_test {
 
 using namespace membar::model;
-
-struct verdict {
-  std::string name;
-  std::string section;          ///< of the PTX ISA
-  rule needed;                  ///< without it one of the two verdicts is another
-  std::string state;            ///< x, y and z are in global memory, s and t in shared memory, b and c are mbarriers
-  std::string places;           ///< of the threads
-  std::vector<std::string> of;  ///< the instructions of each thread
-  std::string end;              ///< the end that is allowed in one form and forbidden in the other
-};
-
-std::ostream& operator<<(std::ostream& to, const verdict& v) { return to << v.name << " (" << v.section << ")"; }
+using namespace membar_test;
 
 // Places.
 const std::string one = "P0@cta 0,gpu 0";
@@ -83,43 +72,6 @@ const std::string to_y = "st.weak.b64 m, r9; ";  // r9 is the address of y
 // one thread waits on the mbarrier and reads x, another stores x and arrives
 const std::string wait_and_read = "mbarrier.try_wait.acquire.cluster b, 0; ld.weak r0, x";
 const std::string store_and_arrive = "st.weak x, 1; mbarrier.arrive.release.cluster b";
-
-/// Either form of a text: `[[one=>other]]` becomes `one` or `other`.
-std::string form(std::string text, bool other) {
-  for (std::size_t open = text.find("[["); open != std::string::npos; open = text.find("[[")) {
-    const std::size_t arrow = text.find("=>", open);
-    const std::size_t close = text.find("]]", open);
-    const std::string kept = other ? text.substr(arrow + 2, close - arrow - 2) : text.substr(open + 2, arrow - open - 2);
-    text.replace(open, close + 2 - open, kept);
-  }
-  return text;
-}
-
-litmus_test program(const verdict& v, bool other) {
-  std::vector<std::vector<std::string>> columns;
-  std::size_t rows = 0;
-  for (const std::string& thread : v.of) {
-    const std::string code = form(thread, other);
-    std::vector<std::string> column;
-    for (std::size_t at = 0; at < code.size();) {
-      const std::size_t end = code.find(';', at) == std::string::npos ? code.size() : code.find(';', at);
-      if (code.find_first_not_of(' ', at) < end) {
-        column.push_back(code.substr(at, end - at));
-      }
-      at = end + 1;
-    }
-    rows = column.size() > rows ? column.size() : rows;
-    columns.push_back(column);
-  }
-  std::string text = "PTX " + v.name + "\n{ " + form(v.state, other) + " }\n" + form(v.places, other) + ";\n";
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t t = 0; t < columns.size(); ++t) {
-      text += (t == 0 ? "" : " | ") + (row < columns[t].size() ? columns[t][row] : "");
-    }
-    text += ";\n";
-  }
-  return read_litmus(text + "exists (" + form(v.end, other) + ")");
-}
 
 const std::vector<verdict>& verdicts() {
   static const std::vector<verdict> all = {
@@ -1633,18 +1585,7 @@ const std::vector<verdict>& verdicts() {
 
 class asynchronous : public testing::TestWithParam<verdict> {};
 
-TEST_P(asynchronous, verdict) {
-  const verdict& v = GetParam();
-  const litmus_test allowed = program(v, false);
-  const litmus_test forbidden = program(v, true);
-  EXPECT_TRUE(decide(allowed).reachable) << "the first form is forbidden";
-  EXPECT_FALSE(decide(forbidden).reachable) << "the second form is allowed";
-  const every_rule_but mutant(v.needed);
-  EXPECT_TRUE(!decide(allowed.view(), mutant).reachable || decide(forbidden.view(), mutant).reachable)
-      << "also without the rule '" << name(v.needed) << "'";
-}
-
-std::string name_of(const testing::TestParamInfo<verdict>& one_of) { return one_of.param.name; }
+TEST_P(asynchronous, verdict) { expect_two_verdicts(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(rules, asynchronous, testing::ValuesIn(verdicts()), name_of);
 
@@ -1752,16 +1693,6 @@ TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
     }
   }
   EXPECT_GT(decided, 1000);
-}
-
-/// The sentence of the error that a program ends with.
-std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
-  try {
-    (void)decide(program({"error", "", rule::count, state, places, of, "true"}, false));
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 TEST(asynchronous_rules, an_mbarrier_is_initialized_once_in_the_block_that_waits_on_it) {
