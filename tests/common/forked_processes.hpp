@@ -49,6 +49,7 @@ class meeting {
   ~meeting() { munmap(came_, sizeof *came_); }
 
   void come() noexcept { ++*came_; }
+  [[nodiscard]] int came() const noexcept { return *came_; }
   /// Whether `count` have come within ten seconds.
   [[nodiscard]] bool wait_for(int count) const noexcept {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

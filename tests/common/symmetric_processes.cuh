@@ -3,6 +3,8 @@
 /// The protocols of symmetric memory between processes with a PE each: what each of them runs, and the exit code of the process.
 #pragma once
 
+#include <membar/symmetric/host_group.hpp>
+
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/processes.hpp>
 
@@ -20,22 +22,49 @@ namespace membar_test {
   return std::chrono::seconds(240 + symmetric_messages() / 100'000);
 }
 
-/// Base of tests whose processes have a GPU each. The process of the tests makes no CUDA call, for it forks.
-class gpu_processes : public ::testing::Test {
+/// Base of tests with processes on `Gpus` GPUs. The process of the tests makes no CUDA call, for it forks.
+template <int Gpus>
+class processes_on_gpus : public ::testing::Test {
  protected:
   static constexpr int pes = 2;
 
   void SetUp() override {
-    if (support::gpus_of_this_machine() >= pes) {
+    if (support::gpus_of_this_machine() >= Gpus) {
       return;
     }
-    constexpr auto missing = "this test needs two GPUs, and the CUDA runtime finds fewer";
-    if (demanded("MEMBAR_REQUIRE_MULTI_GPU")) {
+    constexpr auto missing = Gpus == 1 ? "this test needs a GPU, and the CUDA runtime finds none"
+                                       : "this test needs two GPUs, and the CUDA runtime finds fewer";
+    if (demanded("MEMBAR_REQUIRE_MULTI_GPU") || (Gpus == 1 && demanded("MEMBAR_REQUIRE_GPU"))) {
       FAIL() << missing;
     }
     GTEST_SKIP() << missing;
   }
+
+  /// Runs `body(group)` in a process for each PE, the GPUs in turn; the exit codes.
+  template <class Body>
+  static std::vector<int> in_a_group(Body body) {
+    const symmetric::rendezvous where = symmetric::make_rendezvous();
+    std::vector<pid_t> children;
+    for (int rank = 0; rank != pes; ++rank) {
+      children.push_back(support::detail::forked([&] {
+        membar::check(cudaSetDevice(rank % Gpus));
+        auto group = symmetric::host_group::join(where, rank, pes, processes_deadline());
+        return body(group);
+      }));
+    }
+    return support::detail::ended(children, processes_deadline());
+  }
+  /// Runs `body(group)` likewise and expects that it returns 0.
+  template <class Body>
+  static void expect_success_in_a_group(Body body) {
+    for (const int code : in_a_group(body)) {
+      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
+    }
+  }
 };
+
+/// Each process has a GPU.
+using gpu_processes = processes_on_gpus<2>;
 
 /// What is wrong with the report of the kernels so far, on standard error; the exit code of the process.
 [[nodiscard]] inline int verdict(const support::device_memory<pe_report>& report) {
@@ -85,18 +114,23 @@ template <class Backend>
 }
 
 template <class Backend>
-[[nodiscard]] int pass_barriers_of(Backend& backend) {
+[[nodiscard]] int pass_barriers_in_rounds(Backend& backend, unsigned rounds) {
   symmetric::heap<Backend> heap(backend, 1 << 20);
   const pe self = backend.local_pes().front();
   const auto slots = heap.template allocate<int>(static_cast<std::size_t>(backend.count()) * 32);
   const auto words = heap.allocate_barrier();
   const support::device_memory<pe_report> report(1);
-  membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, Backend>, slots.on(self), words.on(self), 5'000U,
+  membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, Backend>, slots.on(self), words.on(self), rounds,
                  report.get());
   const int result = verdict(report);
   heap.free(slots);
   heap.free(words);
   return result;
+}
+
+template <class Backend>
+[[nodiscard]] int pass_barriers_of(Backend& backend) {
+  return pass_barriers_in_rounds(backend, 5'000);
 }
 
 }  // namespace membar_test

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace fake_cuda {
 
@@ -135,7 +136,48 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
 bool has_flag(CUpointer_attribute attribute, CUdeviceptr pointer) {
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && !now().mapped.contains(pointer);
 }
+/// What the driver knows of an address in an allocation.
+CUresult attribute_of_allocation(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
+  const std::lock_guard lock(now().mutex);
+  const auto after = now().sizes.upper_bound(reinterpret_cast<const void*>(pointer));
+  if (after == now().sizes.begin()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const auto& [base, bytes] = *std::prev(after);
+  if (pointer - reinterpret_cast<CUdeviceptr>(base) >= bytes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const origin from = now().allocated_by;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(value) = from == origin::host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(value) = now().allocations.at(const_cast<void*>(base));
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *static_cast<unsigned*>(value) = from == origin::managed;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      *static_cast<CUmemoryPool*>(value) = from == origin::pool ? reinterpret_cast<CUmemoryPool>(1) : nullptr;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      *static_cast<unsigned*>(value) = from == origin::device;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(value) = reinterpret_cast<CUdeviceptr>(base);
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<std::size_t*>(value) = bytes;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
+  if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+    return attribute_of_allocation(value, attribute, pointer);
+  }
   if (!has_flag(attribute, pointer)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }

@@ -102,6 +102,16 @@ struct launch {
   }
 };
 
+/// Where memory comes from.
+enum class origin { device, managed, pool, mapped, host };
+
+/// Memory of another process that this one has open.
+struct opened_memory {
+  std::string handle;
+  std::size_t bytes;
+  int device;  ///< whose context opened it
+};
+
 /// How calls of one name fail: after `after` successes, `times` in a row.
 struct failure {
   int after = 0;
@@ -124,6 +134,8 @@ struct machine {
   cudaPointerAttributes pointer{};                          ///< the answer to cudaPointerGetAttributes
   std::set<const void*> flagged;                            ///< allocations with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   bool context_flag = false;                                ///< CU_CTX_SYNC_MEMOPS
+  bool interprocess = false;                                ///< cudaMalloc makes memory that other processes can open
+  origin allocated_by = origin::device;                     ///< what the driver says of every allocation
   std::function<void(std::string_view call)> on_call;       ///< before each call is answered
   std::map<const void*, kernel> kernels;                    ///< of those that are not listed: the defaults
   /// Reads the arguments of a launch while they live.
@@ -142,6 +154,9 @@ struct machine {
   int late_calls = 0;                         ///< allocations and loads while a launch ran
   int resets = 0;                             ///< of persisting lines
   std::map<void*, int> allocations;           ///< of cudaMalloc and cudaHostAlloc, with their device
+  std::map<const void*, std::size_t> sizes;   ///< of `allocations`
+  std::map<const void*, int> files;           ///< behind those that other processes can open
+  std::map<void*, opened_memory> opened;      ///< by CUDA IPC
   std::vector<int> allocated_on;              ///< the device of each allocation so far
   std::map<unsigned long long, int> created;  ///< memory that the driver made and that was not released, with its device
   std::map<unsigned long long, int>
@@ -162,7 +177,7 @@ struct machine {
 
   /// Whether all memory and all streams were given back.
   [[nodiscard]] bool clean() const {
-    return allocations.empty() && created.empty() && reserved.empty() && mapped.empty() && streams == 0;
+    return allocations.empty() && created.empty() && reserved.empty() && mapped.empty() && streams == 0 && opened.empty();
   }
 };
 

@@ -4,6 +4,10 @@
 
 #include <membar/error.hpp>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -39,13 +43,25 @@ cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttrib
 /// What may not be called while a kernel runs that waits for another launch.
 void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
 
+void* memory_of_file(int file, std::size_t bytes) { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); }
+
 cudaError_t allocate(void** memory, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
   const auto body = [&] {
     note_late_call();
     if (bytes > now().largest_allocation) {
       return cudaErrorMemoryAllocation;
     }
-    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (now().interprocess) {
+      const int file = memfd_create("fake memory of a device", MFD_CLOEXEC);
+      *memory = ftruncate(file, static_cast<off_t>(bytes)) == 0 ? memory_of_file(file, bytes) : MAP_FAILED;
+      now().files[*memory] = file;
+    } else {
+      *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    }
+    if (*memory == nullptr || *memory == MAP_FAILED) {
+      return cudaErrorMemoryAllocation;
+    }
+    now().sizes[*memory] = bytes;
     std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
     now().allocations[*memory] = current_device();
     now().allocated_on.push_back(current_device());
@@ -59,7 +75,14 @@ cudaError_t deallocate(void* memory, const char* name = __builtin_FUNCTION()) {
     if (memory != nullptr && now().allocations.erase(memory) != 1) {
       return cudaErrorInvalidValue;
     }
-    std::free(memory);
+    if (const auto file = now().files.find(memory); file != now().files.end()) {
+      munmap(memory, now().sizes.at(memory));
+      close(file->second);
+      now().files.erase(file);
+    } else {
+      std::free(memory);
+    }
+    now().sizes.erase(memory);
     return cudaSuccess;
   };
   return answer(body, name);
@@ -129,6 +152,7 @@ device::device() {
       {cudaDevAttrConcurrentManagedAccess, 1},
       {cudaDevAttrPageableMemoryAccess, 0},
       {cudaDevAttrHostNativeAtomicSupported, 0},
+      {cudaDevAttrIpcEventSupport, 1},
       {static_cast<cudaDeviceAttr>(133), 0},  // cudaDevAttrMpsEnabled
 #if CUDART_VERSION >= 13000
       {cudaDevAttrOnlyPartialHostNativeAtomicSupported, 0},
@@ -394,6 +418,55 @@ cudaError_t __wrap_cudaMemsetAsync(void* memory, int value, std::size_t bytes, c
 }
 cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
   return answer([&] { *attributes = now().pointer; });
+}
+
+// Memory of other processes. A handle names the file behind the memory.
+
+cudaError_t __wrap_cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* base) {
+  return answer([&] {
+    const auto file = now().files.find(base);
+    if (file == now().files.end()) {  // also inside of an allocation
+      return cudaErrorInvalidValue;
+    }
+    *handle = {};
+    std::snprintf(handle->reserved, sizeof handle->reserved, "/proc/%d/fd/%d %zu", getpid(), file->second,
+                  now().sizes.at(base));
+    return cudaSuccess;
+  });
+}
+cudaError_t __wrap_cudaIpcOpenMemHandle(void** base, cudaIpcMemHandle_t handle, unsigned flags) {
+  return answer([&] {
+    int process = 0, number = 0;
+    std::size_t bytes = 0;
+    std::sscanf(handle.reserved, "/proc/%d/fd/%d %zu", &process, &number, &bytes);
+    if (process == getpid()) {
+      return cudaErrorDeviceUninitialized;
+    }
+    for (const auto& [address, each] : now().opened) {
+      if (each.handle == handle.reserved && each.device == current_device()) {  // drivers of today count instead
+        return cudaErrorAlreadyMapped;
+      }
+    }
+    const int file = open(std::string(handle.reserved, std::strchr(handle.reserved, ' ')).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0 || flags != cudaIpcMemLazyEnablePeerAccess) {
+      return cudaErrorInvalidValue;
+    }
+    *base = memory_of_file(file, bytes);
+    close(file);
+    now().opened[*base] = {handle.reserved, bytes, current_device()};
+    return cudaSuccess;
+  });
+}
+cudaError_t __wrap_cudaIpcCloseMemHandle(void* base) {
+  return answer([&] {
+    const auto found = now().opened.find(base);
+    if (found == now().opened.end() || found->second.device != current_device()) {
+      return cudaErrorInvalidValue;
+    }
+    munmap(base, found->second.bytes);
+    now().opened.erase(found);
+    return cudaSuccess;
+  });
 }
 
 // Kernels.

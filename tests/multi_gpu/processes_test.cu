@@ -5,6 +5,7 @@
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/forked_processes.hpp>
+#include <tests/common/ipc_processes.hpp>
 #include <tests/common/symmetric_processes.cuh>
 
 #include <signal.h>
@@ -25,31 +26,14 @@ constexpr std::size_t shared_bytes = std::size_t{16} << 20;
 
 class process_pes : public gpu_processes {
  protected:
-  /// Runs `body(group)` in a process for each GPU; the exit codes.
-  template <class Body>
-  static std::vector<int> in_a_group(Body body) {
-    const symmetric::rendezvous where = symmetric::make_rendezvous();
-    std::vector<pid_t> children;
-    for (int rank = 0; rank != pes; ++rank) {
-      children.push_back(support::detail::forked([&] {
-        membar::check(cudaSetDevice(rank));
-        host_group group = host_group::join(where, rank, pes, processes_deadline());
-        return body(group);
-      }));
-    }
-    return support::detail::ended(children, processes_deadline());
-  }
   /// Runs `body(backend)` in a process for each GPU, in shared memory, and expects that it returns 0.
   template <class Body>
   static void expect_success(Body body) {
-    const auto codes = in_a_group([&](host_group& group) {
+    expect_success_in_a_group([&](host_group& group) {
       const process_memory memory(group, shared_bytes);
       backend of(memory.memory(), group.callback());
       return body(of);
     });
-    for (const int code : codes) {
-      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
-    }
   }
 };
 
@@ -83,6 +67,14 @@ TEST_F(process_pes, copies_of_streams_reach_the_other_process) {
     heap.free(ready);
     return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
   });
+}
+
+TEST_F(process_pes, put_with_signal_shows_its_data_in_memory_of_cuda_ipc) {
+  expect_success_in_a_group(
+      [](host_group& group) { return in_ipc_memory(group, shared_bytes, pass_protocol<by_put_signal, backend>); });
+}
+TEST_F(process_pes, barriers_hold_in_memory_of_cuda_ipc) {
+  expect_success_in_a_group([](host_group& group) { return in_ipc_memory(group, shared_bytes, pass_barriers_of<backend>); });
 }
 
 TEST_F(process_pes, share_by_fabric_handles_or_say_why_not) {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory that processes share: real processes, and files as the memory of fake devices.
-#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/process_memory.hpp>
 
-#include <tests/common/forked_processes.hpp>
-#include <tests/common/refusal.hpp>
-#include <tests/fake_cuda/fake_cuda.hpp>
+#include <tests/common/fake_processes.hpp>
 
-#include <chrono>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -17,53 +12,18 @@ namespace shared {
 
 namespace symmetric = membar::symmetric;
 using fake_cuda::now;
-using membar_test::processes, membar_test::refusal, membar_test::unless_refused;
-using symmetric::host_group, symmetric::pe, symmetric::process_memory, symmetric::shared_by;
+using membar_test::fake_processes, membar_test::group_budget, membar_test::passes_on, membar_test::processes,
+    membar_test::unless_refused;
+using symmetric::host_group, symmetric::process_memory, symmetric::shared_by;
 
-constexpr std::chrono::milliseconds budget{10'000};
 constexpr std::size_t size = 100'000;
 
-class process_memories : public fake_cuda::test {
- protected:
-  /// Runs `body(group, rank)` in `count` processes, each on its own device, which give everything back.
-  template <class Body>
-  void expect_success(int count, Body body) {
-    for (const int code : processes(count, [&](int rank) {
-           membar::check(cudaSetDevice(rank));
-           host_group group = host_group::join(where, rank, count, budget);
-           const int found = body(group, rank);
-           return found != 0 ? found : now().clean() && now().shared.empty() && now().failures.empty() ? 0 : 99;
-         })) {
-      EXPECT_EQ(code, 0) << "99: something was not given back; what was wrong is on standard error";
-    }
-  }
-  symmetric::rendezvous where = symmetric::make_rendezvous();
-};
-
-/// 0 if a heap in shared memory shows each process what the others wrote.
-int passes_on(host_group& group, int rank, int count, const process_memory& memory) {
-  symmetric::adopted_backend backend(memory.memory(), group.callback());
-  symmetric::heap heap(backend, size);
-  const auto words = heap.allocate<int>(100);
-  const auto mine = words.on(pe(rank));
-  for (int other = 0; other != count; ++other) {
-    mine.at(pe(other)).data()[rank] = 100 * rank + other;
-  }
-  static_cast<void>(group.all_gather(0));
-  for (int other = 0; other != count; ++other) {
-    if (mine.local()[other] != 100 * other + rank) {
-      std::fprintf(stderr, "PE %d has %d from PE %d\n", rank, mine.local()[other], other);
-      return 1;
-    }
-  }
-  heap.free(words);
-  return 0;
-}
+class process_memories : public fake_processes {};
 
 TEST_F(process_memories, show_each_process_what_the_others_wrote) {
-  expect_success(3, [](host_group& group, int rank) {
+  expect_success(3, [](host_group& group, int) {
     const process_memory memory(group, size);
-    return memory.kind() != shared_by::file_descriptor ? 2 : passes_on(group, rank, 3, memory);
+    return memory.kind() != shared_by::file_descriptor ? 2 : passes_on(group, memory, size);
   });
 }
 
@@ -71,9 +31,9 @@ TEST_F(process_memories, are_shared_by_fabric_handles_where_asked) {
   for (fake_cuda::device& each : now().devices) {
     each.shares_fabric = true;
   }
-  expect_success(2, [](host_group& group, int rank) {
+  expect_success(2, [](host_group& group, int) {
     const process_memory memory(group, size, shared_by::fabric);
-    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, rank, 2, memory);
+    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, memory, size);
   });
 }
 
@@ -82,9 +42,9 @@ TEST_F(process_memories, are_shared_by_fabric_handles_where_some_device_has_no_f
     each.shares_fabric = true;
   }
   now().devices[1].shares_files = false;
-  expect_success(2, [](host_group& group, int rank) {
+  expect_success(2, [](host_group& group, int) {
     const process_memory memory(group, size);
-    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, rank, 2, memory);
+    return memory.kind() != shared_by::fabric ? 2 : passes_on(group, memory, size);
   });
 }
 
@@ -125,7 +85,7 @@ TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
       const int wrong = unless_refused(words.c_str(), [&] { const process_memory memory(group, size); });
       now().fails.clear();
       const process_memory again(group, size);  // the group has survived
-      return wrong + passes_on(group, rank, 3, again);
+      return wrong + passes_on(group, again, size);
     });
   }
 }
@@ -133,7 +93,7 @@ TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
 TEST_F(process_memories, outlive_the_process_that_allocated_them) {
   const std::vector<int> codes = processes(2, [&](int rank) {
     membar::check(cudaSetDevice(rank));
-    host_group group = host_group::join(where, rank, 2, budget);
+    host_group group = host_group::join(where, rank, 2, group_budget);
     const process_memory memory(group, size);
     auto* const theirs = static_cast<int*>(memory.memory().addresses[1]);
     if (rank == 1) {

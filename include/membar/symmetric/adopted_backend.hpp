@@ -69,6 +69,63 @@ template <class Handle>
 
 namespace detail {
 
+/// Processes with a PE each that gather numbers by a callback, whose answers are checked.
+class gathering_processes {
+ public:
+  gathering_processes(int self, int count, all_gather_callback all_gather)
+      : self_(self), count_(count), all_gather_(std::move(all_gather)) {
+    if (!all_gather_) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: memory was to be adopted without a callback: pass one that gathers a number from every process");
+    }
+  }
+
+  [[nodiscard]] int count() const noexcept { return count_; }
+  [[nodiscard]] pe_range local_pes() const noexcept { return {pe(self_), 1}; }
+
+  /// Collective.
+  void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    const std::vector<unsigned long long> gathered = all_gather_(*mine);
+    if (gathered.size() != static_cast<std::size_t>(count_)) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: the callback that gathers numbers returned %zu for %d PEs: return one of each process, by PE",
+                  gathered.size(), count_);
+    }
+    if (gathered[static_cast<std::size_t>(self_)] != *mine) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: the callback that gathers numbers returned another number for PE %d than that process gave: return "
+                  "them by PE, and take the PE's number from the same group",
+                  self_);
+    }
+    std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);
+  }
+
+ private:
+  int self_;
+  int count_;
+  all_gather_callback all_gather_;
+};
+
+/// Throws unless all PEs, which gave `bytes`, share as many.
+inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
+  for (std::size_t i = 1; i != bytes.size(); ++i) {
+    if (bytes[i] != bytes[0]) {
+      throw error(cudaErrorInvalidValue, "membar: PE %zu shares %llu bytes, and PE 0 %llu: share as many on every PE", i,
+                  bytes[i], bytes[0]);
+    }
+  }
+}
+
+/// Throws if `call`, which answered `statuses`, failed on some PE.
+inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
+  for (std::size_t i = 0; i != statuses.size(); ++i) {
+    if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
+      throw error(status, "membar: memory is shared on no PE, because %s failed on PE %zu with %s (%s)", call, i,
+                  cudaGetErrorName(status), cudaGetErrorString(status));
+    }
+  }
+}
+
 /// What a process found wrong with the memory it was given. The others are told the number.
 enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
 
@@ -172,15 +229,12 @@ class basic_adopted_backend {
   using region = detail::adopted_region;
 
   basic_adopted_backend(adopted_memory memory, all_gather_callback all_gather)
-      : memory_(std::move(memory)), all_gather_(std::move(all_gather)) {
+      : memory_(std::move(memory)),
+        processes_(memory_.self, static_cast<int>(memory_.addresses.size()), std::move(all_gather)) {
     if (memory_.self < 0 || memory_.self >= count()) {
       throw error(cudaErrorInvalidValue,
                   "membar: PE %d of %d was to adopt memory: number the processes from 0, and give an address for each",
                   memory_.self, count());
-    }
-    if (!all_gather_) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: memory was to be adopted without a callback: pass one that gathers a number from every process");
     }
     if (memory_.device < 0) {
       check(cudaGetDevice(&memory_.device), "a working CUDA driver and device are needed");
@@ -226,22 +280,7 @@ class basic_adopted_backend {
   }
 
   /// Gathers the number of every process by the callback. Collective.
-  void all_gather(const unsigned long long* mine, unsigned long long* all) {
-    const std::vector<unsigned long long> gathered = all_gather_(*mine);
-    const auto self = static_cast<std::size_t>(memory_.self);
-    if (gathered.size() != memory_.addresses.size()) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned %zu for %d PEs: return one of each process, by PE",
-                  gathered.size(), count());
-    }
-    if (gathered[self] != *mine) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned another number for PE %d than that process gave: return "
-                  "them by PE, and take the PE's number from the same group",
-                  memory_.self);
-    }
-    std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);
-  }
+  void all_gather(const unsigned long long* mine, unsigned long long* all) { processes_.all_gather(mine, all); }
 
   /// The first `bytes` of the memory.
   [[nodiscard]] region map(std::size_t bytes) {
@@ -349,7 +388,7 @@ class basic_adopted_backend {
   void free_table() noexcept { membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr))); }
 
   adopted_memory memory_;
-  all_gather_callback all_gather_;
+  detail::gathering_processes processes_;
   std::vector<int> devices_;  ///< by PE, in this process; -1: hidden
   std::ptrdiff_t* table_ = nullptr;
   peer_reach reach_{pe(0), 1, std::ptrdiff_t{0}};

@@ -133,13 +133,7 @@ class process_memory {
 
   /// Rounds the bytes up to what every device maps.
   void agree_on_bytes(host_group& group, std::size_t bytes) {
-    const auto all = group.all_gather(bytes);
-    for (std::size_t i = 1; i != all.size(); ++i) {
-      if (all[i] != all[0]) {
-        throw error(cudaErrorInvalidValue, "membar: PE %zu shares %llu bytes, and PE 0 %llu: share as many on every PE", i,
-                    all[i], all[0]);
-      }
-    }
+    detail::refuse_other_sizes(group.all_gather(bytes));
     std::size_t unit = 0;
     const CUmemAllocationProp kind = property();
     const CUresult found = membar::detail::virtual_memory().granularity(&unit, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
@@ -158,13 +152,7 @@ class process_memory {
 
   /// Throws on every PE if the call failed on any. Collective.
   static void agree(host_group& group, CUresult mine, const char* call) {
-    const auto all = group.all_gather(static_cast<unsigned long long>(mine));
-    for (std::size_t i = 0; i != all.size(); ++i) {
-      if (const auto status = static_cast<cudaError_t>(all[i]); status != cudaSuccess) {
-        throw error(status, "membar: memory is shared on no PE, because %s failed on PE %zu with %s (%s)", call, i,
-                    cudaGetErrorName(status), cudaGetErrorString(status));
-      }
-    }
+    detail::refuse_failed_call(group.all_gather(static_cast<unsigned long long>(mine)), call);
   }
 
   void share(host_group& group) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Real processes, each with a fake device, whose memory is files.
+#pragma once
+
+#include <membar/symmetric/adopted_backend.hpp>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/host_group.hpp>
+
+#include <tests/common/forked_processes.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
+
+#include <chrono>
+#include <cstdio>
+
+namespace membar_test {
+
+inline constexpr std::chrono::milliseconds group_budget{10'000};
+
+class fake_processes : public fake_cuda::test {
+ protected:
+  /// Runs `body(group, rank)` in `count` processes, each on its own device, which give everything back.
+  template <class Body>
+  void expect_success(int count, Body body) {
+    for (const int code : processes(count, [&](int rank) {
+           membar::check(cudaSetDevice(rank));
+           auto group = membar::symmetric::host_group::join(where, rank, count, group_budget);
+           const int found = body(group, rank);
+           return found != 0                                                                                         ? found
+                  : fake_cuda::now().clean() && fake_cuda::now().shared.empty() && fake_cuda::now().failures.empty() ? 0
+                                                                                                                     : 99;
+         })) {
+      EXPECT_EQ(code, 0) << "99: something was not given back; what was wrong is on standard error";
+    }
+  }
+  membar::symmetric::rendezvous where = membar::symmetric::make_rendezvous();
+};
+
+/// 0 if a heap of `bytes` in the memory shows each process what the others wrote.
+template <class Memory>
+int passes_on(membar::symmetric::host_group& group, const Memory& memory, std::size_t bytes) {
+  using membar::symmetric::pe;
+  membar::symmetric::adopted_backend backend(memory.memory(), group.callback());
+  membar::symmetric::heap heap(backend, bytes);
+  const int rank = group.rank();
+  const auto words = heap.template allocate<int>(100);
+  const auto mine = words.on(pe(rank));
+  for (int other = 0; other != group.count(); ++other) {
+    mine.at(pe(other)).data()[rank] = 100 * rank + other;
+  }
+  static_cast<void>(group.all_gather(0));
+  for (int other = 0; other != group.count(); ++other) {
+    if (mine.local()[other] != 100 * other + rank) {
+      std::fprintf(stderr, "PE %d has %d from PE %d\n", rank, mine.local()[other], other);
+      return 1;
+    }
+  }
+  heap.free(words);
+  return 0;
+}
+
+}  // namespace membar_test

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two processes on one GPU, in memory that each has allocated by cudaMalloc. Their kernels take turns, so that a message takes as long
+// as a turn: few of them are passed.
+#include <membar/symmetric/ipc_memory.hpp>
+#include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/process_memory.hpp>
+
+#include <tests/common/forked_processes.hpp>
+#include <tests/common/ipc_processes.hpp>
+#include <tests/common/symmetric_processes.cuh>
+
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+namespace {
+
+using backend = symmetric::adopted_backend;
+using symmetric::host_group, symmetric::ipc_memory;
+
+constexpr std::size_t shared_bytes = std::size_t{16} << 20;
+constexpr unsigned few = 1'000;  // as if a protocol had so many passes
+
+class ipc_pes : public processes_on_gpus<1> {
+ protected:
+  /// Runs `body(backend)` in each process, in memory of its own, and expects that it returns 0.
+  template <class Body>
+  static void expect_success(Body body) {
+    expect_success_in_a_group([&](host_group& group) { return in_ipc_memory(group, shared_bytes, body); });
+  }
+};
+
+/// 0 if `bytes` from `mine` on are refused with these words.
+int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
+  return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
+}
+
+TEST_F(ipc_pes, put_with_signal_shows_its_data) {
+  expect_success([](backend& of) {
+    return pass_by(of, by_warp, pass_messages<by_put_signal, by_warp_t, backend>, 64, few) |
+           pass_by(of, by_block, pass_messages<by_put_signal, by_block_t, backend>, 511, few);
+  });
+}
+
+TEST_F(ipc_pes, packed_messages_are_whole) {
+  expect_success([](backend& of) { return pass_by(of, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, few); });
+}
+
+TEST_F(ipc_pes, barriers_hold) {
+  expect_success([](backend& of) { return pass_barriers_in_rounds(of, 100); });
+}
+
+TEST_F(ipc_pes, copies_of_streams_reach_the_other_process) {
+  expect_success([](backend& of) {
+    symmetric::heap<backend> heap(of, shared_bytes);
+    const pe self = of.local_pes().front(), other = ring_neighbour(self, 1, of.count());
+    const auto values = heap.allocate<int>(1000);
+    const auto ready = heap.allocate<signal<add>>(1);
+    load_stream_operations(heap);
+    const std::vector<int> mine(1000, 100 + self.index());
+    std::vector<int> got(1000);
+    const support::stream stream;
+    put_on_stream(heap, values.on(self), mine.data(), other, stream.get());
+    notify_on_stream(ready.on(self)[0], 1, other, stream.get());
+    wait_on_stream(ready.on(self)[0], at_least(1), membar::wait_budget::milliseconds(20'000), stream.get());
+    membar::check(cudaMemcpyAsync(got.data(), values.on(self).local(), 4000, cudaMemcpyDefault, stream.get()));
+    membar::check(cudaStreamSynchronize(stream.get()), "a kernel failed");
+    heap.free(values);
+    heap.free(ready);
+    return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
+  });
+}
+
+/// Whether each process finds in its part what the other copied to it.
+int passes_on(host_group& group, const ipc_memory& memory) {
+  const auto self = static_cast<std::size_t>(group.rank()), other = 1 - self;
+  const auto all = memory.memory().addresses;
+  const int mine = 100 + group.rank();
+  int got = 0;
+  membar::check(cudaMemcpy(all[other], &mine, sizeof mine, cudaMemcpyDefault));
+  membar::check(cudaDeviceSynchronize());
+  static_cast<void>(group.all_gather(0));
+  membar::check(cudaMemcpy(&got, all[self], sizeof got, cudaMemcpyDefault));
+  static_cast<void>(group.all_gather(0));
+  return got == 100 + static_cast<int>(other) ? 0 : 2;
+}
+
+TEST_F(ipc_pes, have_two_parts_of_one_allocation_open_until_the_second_is_closed) {
+  expect_success_in_a_group([](host_group& group) {
+    const support::device_memory<unsigned char> whole(4 << 20);
+    ipc_memory first(whole.get(), 1 << 20, group.rank(), group.callback());
+    ipc_memory second(whole.get() + (2 << 20), 1 << 20, group.rank(), group.callback());
+    int wrong = passes_on(group, first) + passes_on(group, second);
+    first.close();
+    wrong += passes_on(group, second);
+    second.close();
+    return wrong;
+  });
+}
+
+/// Memory smaller than what the driver allocates at once is a part of that.
+TEST_F(ipc_pes, share_small_allocations) {
+  expect_success_in_a_group([](host_group& group) {
+    const support::device_memory<unsigned char> before(768), small(1024);
+    ipc_memory memory(small.get(), 1024, group.rank(), group.callback());
+    const int wrong = passes_on(group, memory);
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_pes, refuse_what_has_no_handle) {
+  expect_success_in_a_group([](host_group& group) {
+    void *managed = nullptr, *pool = nullptr, *host = nullptr;
+    membar::check(cudaMallocManaged(&managed, 1 << 20));
+    membar::check(cudaMallocAsync(&pool, 1 << 20, nullptr));
+    membar::check(cudaMallocHost(&host, 1 << 20));
+    membar::check(cudaDeviceSynchronize());
+    const symmetric::process_memory mapped(group, 1 << 20);
+    const support::device_memory<unsigned char> whole(1 << 20);
+    int local = 0;
+    const int wrong =
+        refused(group, "because PE 0 gave managed memory at", managed) +
+        refused(group, "because PE 0 gave memory of a pool", pool) +
+        refused(group, "because PE 0 gave what is no memory of a device at", host) +
+        refused(group, "because PE 0 gave what is no memory of a device at", &local) +
+        refused(group, "because PE 0 gave memory of cuMemMap",
+                mapped.memory().addresses[static_cast<std::size_t>(group.rank())]) +
+        refused(group, "and its allocation has 1048064 from there on", whole.get() + 512) +
+        refused(group, "PE 1 shares 1024 bytes, and PE 0 512", whole.get(), 512 * (1 + static_cast<std::size_t>(group.rank())));
+    static_cast<void>(cudaFree(managed));
+    static_cast<void>(cudaFreeAsync(pool, nullptr));
+    static_cast<void>(cudaFreeHost(host));
+    return wrong;
+  });
+}
+
+}  // namespace
+}  // namespace membar_test

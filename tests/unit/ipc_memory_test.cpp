@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory that processes allocated themselves and share by CUDA IPC: real processes, and files as the memory of fake devices.
+#include <membar/symmetric/ipc_memory.hpp>
+
+#include <tests/common/fake_processes.hpp>
+#include <tests/common/refusal.hpp>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+namespace ipc {
+
+namespace symmetric = membar::symmetric;
+using fake_cuda::now, fake_cuda::origin;
+using membar_test::passes_on, membar_test::refusal, membar_test::says, membar_test::unless_refused;
+using symmetric::host_group, symmetric::ipc_memory;
+
+constexpr std::size_t size = 100'000;
+
+/// Memory of cudaMalloc of this process.
+class allocated {
+ public:
+  explicit allocated(std::size_t bytes) { membar::check(cudaMalloc(&memory_, bytes)); }
+  allocated(const allocated&) = delete;
+  allocated& operator=(const allocated&) = delete;
+  ~allocated() { static_cast<void>(cudaFree(memory_)); }
+  [[nodiscard]] void* at(std::size_t offset = 0) const { return static_cast<unsigned char*>(memory_) + offset; }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+class ipc_memories : public membar_test::fake_processes {
+ protected:
+  ipc_memories() { now().interprocess = true; }
+};
+
+/// 0 if each process is refused with these words when it shares `bytes`, and has nothing open then.
+int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
+  const int wrong =
+      unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
+  return wrong + (now().opened.empty() ? 0 : 2);
+}
+
+TEST_F(ipc_memories, show_each_process_what_the_others_wrote) {
+  expect_success(3, [](host_group& group, int rank) {
+    const allocated mine(size);
+    ipc_memory memory(mine.at(), size, rank, group.callback());
+    const int wrong = passes_on(group, memory, size);
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, may_be_parts_of_larger_allocations_at_any_offset) {
+  expect_success(3, [](host_group& group, int rank) {
+    const std::size_t offset = 512 * static_cast<std::size_t>(rank + 1);
+    const allocated whole(size + 2048);
+    ipc_memory memory(whole.at(offset), size, rank, group.callback());
+    const int wrong = passes_on(group, memory, size) + (memory.memory().addresses[group.rank()] == whole.at(offset) ? 0 : 4);
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, of_processes_on_one_device_need_no_peer_access) {
+  now().no_access = {{0, 0}};  // what CUDA answers of a device and itself
+  expect_success(3, [](host_group& group, int rank) {
+    membar::check(cudaSetDevice(0));
+    const allocated mine(size);
+    ipc_memory memory(mine.at(), size, rank, group.callback());
+    const int wrong = passes_on(group, memory, size);
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, are_opened_on_their_device_whichever_is_current) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    membar::check(cudaSetDevice(3));
+    ipc_memory memory(mine.at(), size, rank, group.callback());
+    int wrong = memory.memory().device == rank && fake_cuda::current_device() == 3 ? 0 : 1;
+    for (const auto& [address, each] : now().opened) {
+      wrong += each.device == rank ? 0 : 4;
+    }
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
+  now().hidden = {1};
+  now().no_access = {{0, 1}};  // nobody can ask
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    ipc_memory memory(mine.at(), size, rank, group.callback());
+    const int wrong = passes_on(group, memory, size);
+    memory.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, in_one_allocation_open_it_once_and_close_it_last) {
+  expect_success(3, [](host_group& group, int rank) {
+    const allocated whole(3 * size);
+    ipc_memory first(whole.at(), size, rank, group.callback());
+    ipc_memory second(whole.at(512), size, rank, group.callback());
+    int wrong = now().opened.size() == 2 ? 0 : 2;
+    first.close();
+    wrong += now().opened.size() == 2 ? passes_on(group, second, size) : 4;
+    second.close();
+    return wrong + (now().opened.empty() ? 0 : 8);
+  });
+}
+
+TEST_F(ipc_memories, of_one_allocation_are_opened_for_each_device_that_uses_it) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated here(size);
+    membar::check(cudaSetDevice(2));
+    const allocated there(size);
+    ipc_memory first(here.at(), size, rank, group.callback());
+    ipc_memory second(rank == 0 ? there.at() : here.at(), size, rank, group.callback());
+    int wrong = second.memory().addresses[1] == first.memory().addresses[1] && rank == 0 ? 4 : passes_on(group, second, size);
+    first.close();
+    second.close();
+    return wrong;
+  });
+}
+
+TEST_F(ipc_memories, are_closed_everywhere_when_close_returns) {
+  membar_test::meeting closed;
+  expect_success(3, [&](host_group& group, int rank) {
+    now().on_call = [&](std::string_view call) {
+      if (call == "cudaIpcCloseMemHandle") {
+        closed.come();
+      }
+    };
+    const allocated mine(size);
+    ipc_memory memory(mine.at(), size, rank, group.callback());
+    memory.close();
+    return closed.came() == 6 ? 0 : 1;
+  });
+}
+
+TEST_F(ipc_memories, are_closed_once_by_the_destructor) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    { const ipc_memory memory(mine.at(), size, rank, group.callback()); }
+    static_cast<void>(group.all_gather(0));  // before anything is freed
+    return now().opened.empty() ? 0 : 1;
+  });
+}
+
+TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
+  struct row {
+    origin from;
+    std::string words;
+  };
+  for (const row& each : {row{origin::managed, "managed memory"}, row{origin::pool, "memory of a pool, as of cudaMallocAsync,"},
+                          row{origin::mapped, "memory of cuMemMap, as of PyTorch's expandable_segments,"},
+                          row{origin::host, "what is no memory of a device"}}) {
+    where = symmetric::make_rendezvous();
+    expect_success(2, [&](host_group& group, int rank) {
+      now().allocated_by = rank == 1 ? each.from : origin::device;
+      const allocated mine(size);
+      char place[32] = "";
+      if (rank == 1) {
+        std::snprintf(place, sizeof place, " at %p: ", mine.at());
+      }
+      return refused(group, "on no PE, because PE 1 gave " + each.words + place, mine.at());
+    });
+  }
+}
+
+TEST_F(ipc_memories, that_are_no_allocation_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    int local = 0;
+    return refused(group,
+                   "because PE 0 gave what is no memory of a device at 0x0: allocate it by cudaMalloc, or let process_memory",
+                   rank == 0 ? nullptr : mine.at()) +
+           refused(group, "because PE 1 gave what is no memory of a device at 0x", rank == 1 ? &local : mine.at());
+  });
+}
+
+TEST_F(ipc_memories, that_end_after_their_allocation_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    return refused(
+        group,
+        "membar: memory is shared by CUDA IPC on no PE, because PE 1 gave 100000 bytes, and its allocation has 99488 "
+        "from there on: share fewer, or allocate more",
+        mine.at(rank == 1 ? 512 : 0));
+  });
+}
+
+TEST_F(ipc_memories, of_different_sizes_or_none_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    return refused(group, "PE 1 shares 99999 bytes, and PE 0 100000: share as many", mine.at(),
+                   size - static_cast<unsigned>(rank)) +
+           refused(group, "0 bytes were to be shared by CUDA IPC: share at least one", mine.at(), 0);
+  });
+}
+
+TEST_F(ipc_memories, of_a_device_without_ipc_are_refused_on_every_pe) {
+  now().attribute(cudaDevAttrIpcEventSupport, 1) = 0;
+  expect_success(2, [](host_group& group, int) {
+    const allocated mine(size);
+    return refused(group, "because PE 1 gave memory of a device without CUDA IPC at 0x", mine.at());
+  });
+}
+
+TEST_F(ipc_memories, of_devices_without_peer_access_are_refused_on_every_pe) {
+  now().no_access = {{1, 2}};
+  expect_success(3, [](host_group& group, int) {
+    const allocated mine(size);
+    return refused(
+        group,
+        "membar: memory is shared by CUDA IPC on no PE, because the device of PE 1 has no peer access to that of PE 2: "
+        "use devices that NVLink or one PCIe root connects, or NVSHMEM",
+        mine.at());
+  });
+}
+
+TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
+  expect_success(3, [](host_group& group, int rank) {
+    if (rank == 1) {
+      now().fails["cudaIpcOpenMemHandle"] = {.after = 1, .code = cudaErrorMapBufferObjectFailed, .times = 1};
+    }
+    const allocated mine(size);
+    const int wrong =
+        refused(group,
+                "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
+                "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE a process of its own",
+                mine.at());
+    ipc_memory again(mine.at(), size, rank, group.callback());  // the group has survived
+    const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
+    again.close();
+    return wrong + late;
+  });
+}
+
+TEST_F(ipc_memories, whose_handle_cannot_be_made_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    if (rank == 1) {
+      now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
+    }
+    const allocated mine(size);
+    return refused(group,
+                   "memory is shared on no PE, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
+                   mine.at());
+  });
+}
+
+TEST_F(ipc_memories, are_open_nowhere_whenever_the_callback_throws) {
+  expect_success(2, [](host_group& group, int rank) {
+    const allocated mine(size);
+    int wrong = 0, made = 0;
+    for (int call = 1; made == 0; ++call) {
+      int left = call;
+      try {
+        ipc_memory memory(mine.at(), size, rank, [&](unsigned long long number) {
+          auto all = group.all_gather(number);
+          return --left != 0 ? std::move(all) : throw std::runtime_error("no more");
+        });
+        made = call;
+        left = 2;
+        memory.close();
+      } catch (const std::runtime_error&) {
+        wrong += now().opened.empty() ? 0 : 1;
+      }
+    }
+    return wrong + (made > 10 ? 0 : 2);
+  });
+}
+
+TEST_F(ipc_memories, take_a_rank_and_a_callback) {
+  const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
+  EXPECT_EQ(refusal([&] { const ipc_memory none(nullptr, size, 1, gather); }),
+            "membar: PE 1 of 1 was to share memory: number the processes from 0, as the callback returns their numbers");
+  EXPECT_TRUE(says(refusal([&] { const ipc_memory none(nullptr, size, 0, nullptr); }), "without a callback"));
+}
+
+TEST_F(ipc_memories, of_several_hosts_are_refused) {
+  EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
+                   "PE 2 is on another host than PE 0, and CUDA IPC reaches one host"));
+  EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");
+  EXPECT_EQ(symmetric::detail::number_of_host(), symmetric::detail::number_of_host());
+}
+
+}  // namespace ipc
+}  // namespace
