@@ -146,6 +146,8 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
             "line 5: 'x' is accessed with 4 and with 8 bytes; what a run observes of a location is one value of one size");
   EXPECT_EQ(alone("x=0; a @ generic aliases x;", "st.weak a, 1", "exists (x == 0)"),
             "'a' is another virtual address of 'x', and the memory of a run has one address");
+  EXPECT_EQ(alone("x=0; m @ multimem aliases x;", "multimem.st.weak m, 1", "exists (x == 0)"),
+            "'m' is a multimem address, and a run makes no multicast object");
   EXPECT_EQ(alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
             "line 4: 'mbarrier.arrive b': a block runs many instances of a test at once, so a test that runs has no mbarriers");
   EXPECT_EQ(

@@ -156,6 +156,19 @@ TEST_P(multimem, verdict) { expect_two_verdicts(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(rules, multimem, testing::ValuesIn(verdicts()), name_of);
 
+TEST(multimem_rules, are_of_multimem_operations_alone) {
+  const auto reachable = [](rule without, const std::string& state, const std::vector<std::string>& of,
+                            const std::string& end) {
+    const litmus_test test = program({"without", "", without, state, two_devices, of, end}, false);
+    return decide(test.view(), every_rule_but(without)).reachable;
+  };
+  EXPECT_TRUE(reachable(rule::multimem_addresses_are_aliases, "x=0; a @ generic aliases x; z=0;",
+                        {"st.relaxed.sys a, 1; " + tell, hear + "ld.weak r1, x"}, "P1:r0 == 1 /\\ P1:r1 == 0"));
+  EXPECT_TRUE(reachable(rule::multimem_operations_are_in_no_order, "x[2]; ",
+                        {"st.relaxed.sys x[1], 1; st.release.sys x, 1", "ld.acquire.sys.v2 {r0, r1}, x"},
+                        "P1:r0 == 1 /\\ P1:r1 == 0"));
+}
+
 /// The only value that a load of all objects returns, which hold 6, 3 and 5.
 std::string result_of(const std::string& operation) {
   const litmus_test test = program({"result",

@@ -26,6 +26,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace membar::inline v0_2::model {
 
@@ -43,17 +44,39 @@ template <class... Variables>
 multimem_variable(int, Variables...) -> multimem_variable<sizeof...(Variables)>;
 
 namespace detail {
+/// The access of object `number` of a multimem address, that of object 0 being `one`.
+[[nodiscard]] constexpr instruction of_object(instruction one, std::size_t number) noexcept {
+  one.multimem = true;
+  one.element = static_cast<std::uint8_t>(number);
+  one.target += static_cast<int>(number);
+  return one;
+}
 /// The accesses of all objects that `one`, of the first object, stands for.
 template <std::size_t Count>
-[[nodiscard]] constexpr std::array<instruction, Count> of_each_object(instruction one) noexcept {
-  std::array<instruction, Count> all{};
-  one.multimem = true;
-  for (std::size_t k = 0; k < Count; ++k) {
-    all[k] = one;
-    ++one.element;
-    ++one.target;
+[[nodiscard]] constexpr std::array<instruction, Count> of_each_object(const instruction& one) noexcept {
+  return [&]<std::size_t... Number>(std::index_sequence<Number...>) {
+    return std::array<instruction, Count>{of_object(one, Number)...};
+  }(std::make_index_sequence<Count>{});
+}
+/// Of the `Count` loads of one operation: each but the first one into a register of its own, then what the operation makes of all.
+template <std::size_t Count>
+[[nodiscard]] constexpr instruction of_load(const instruction& one, int scratch, std::size_t number) noexcept {
+  const std::size_t object = number < Count ? number : number - Count + 1;
+  instruction i = of_object(one, object);
+  const int other = scratch + static_cast<int>(object) - 1;
+  if (number >= Count) {
+    i = instruction{};
+    i.code = opcode::compute;
+    i.what = one.what;
+    i.multimem = true;
+    i.element = static_cast<std::uint8_t>(object);
+    i.destination = one.destination;
+    i.a = {true, one.destination, 0};
+    i.b = {true, other, 0};
+  } else if (object > 0) {
+    i.destination = other;
   }
-  return all;
+  return i;
 }
 [[nodiscard]] constexpr bool is_multimem_operation(operation what) noexcept {
   return what == operation::add || what == operation::minimum || what == operation::maximum || what == operation::bit_and ||
@@ -98,25 +121,9 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
                                                                                     Order order, reg scratch) noexcept {
   instruction one = load<Scope>(to, variable{from.first}, order);
   one.what = What;
-  const auto loads = detail::of_each_object<Count>(one);
-  std::array<instruction, 2 * Count - 1> all{};
-  for (std::size_t k = 0; k < Count; ++k) {
-    all[k] = loads[k];
-    if (k > 0) {
-      const int other = scratch.index + static_cast<int>(k) - 1;
-      all[k].destination = other;
-      instruction sum;
-      sum.code = opcode::compute;
-      sum.what = What;
-      sum.multimem = true;
-      sum.element = static_cast<std::uint8_t>(k);
-      sum.destination = to.index;
-      sum.a = {true, to.index, 0};
-      sum.b = {true, other, 0};
-      all[Count + k - 1] = sum;
-    }
-  }
-  return all;
+  return [&]<std::size_t... Number>(std::index_sequence<Number...>) {
+    return std::array<instruction, 2 * Count - 1>{detail::of_load<Count>(one, scratch.index, Number)...};
+  }(std::make_index_sequence<2 * Count - 1>{});
 }
 /// @}
 

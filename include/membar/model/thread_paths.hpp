@@ -365,7 +365,7 @@ class thread_paths : public path_values {
     read.strong = i.strong;
     read.via = i.via;
     read.location = location_index;
-    read.address = one_address_ && l.multimem >= 0 ? at(program_.locations, l.physical).address : l.address;
+    read.address = one_address_ && i.multimem ? l.physical : l.address;
     read.physical = l.physical;
     read.bytes = i.bytes;
     read.addressed = addressed;
