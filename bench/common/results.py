@@ -105,7 +105,8 @@ def name_of(entry):
 def table_of(objects):
     """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value.
 
-    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between."""
+    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between. "words" has
+    the texts of a column with few of them; the rows have the number of theirs."""
     keys = list(dict.fromkeys(key for one in objects for key in one))
     same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
     columns = [key for key in keys if key not in same]
@@ -117,15 +118,30 @@ def table_of(objects):
             end = re.search(r"(/.*)?$", os.path.commonprefix([text[:len(begin) - 1:-1] if begin else text[::-1] for text in texts])[::-1]).group()
             if begin or end:
                 ends[key] = [begin, end]
-    rows = [[one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])] if key in ends else one.get(key) for key in columns] for one in objects]
-    return {"same": same, **({"ends": ends} if ends else {}), "columns": columns, "rows": rows}
+    words = {}
+    for key in columns:
+        texts = [one.get(key) for one in objects]
+        if key not in ends and all(isinstance(text, str) for text in texts) and 8 * len(set(texts)) <= len(texts):
+            words[key] = sorted(set(texts))
+
+    def shown(one, key):
+        if key in ends:
+            return one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])]
+        return words[key].index(one[key]) if key in words else one.get(key)
+
+    return {"same": same, **({"ends": ends} if ends else {}), **({"words": words} if words else {}), "columns": columns,
+            "rows": [[shown(one, key) for key in columns] for one in objects]}
 
 
 def _objects_of(table):
     if any(len(row) != len(table["columns"]) for row in table["rows"]):
         raise ValueError("a row has another number of values than \"columns\" has names")
-    ends = table.get("ends", {})
-    whole = [[ends[key][0] + value + ends[key][1] if key in ends else value for key, value in zip(table["columns"], row)] for row in table["rows"]]
+    ends, words = table.get("ends", {}), table.get("words", {})
+
+    def whole_of(key, value):
+        return ends[key][0] + value + ends[key][1] if key in ends else words[key][value] if key in words else value
+
+    whole = [[whole_of(key, value) for key, value in zip(table["columns"], row)] for row in table["rows"]]
     return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
 
 
@@ -142,7 +158,7 @@ def document_of(text):
     document = json.loads(text)
     if isinstance(document, dict):
         for key, value in document.items():
-            if isinstance(value, dict) and value.keys() - {"ends"} == {"same", "columns", "rows"}:
+            if isinstance(value, dict) and value.keys() - {"ends", "words"} == {"same", "columns", "rows"}:
                 document[key] = _objects_of(value)
     return document
 
