@@ -106,12 +106,22 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
   membar::cluster_sync();
 }
 
+// Global memory: what chains of accesses find 0, and what sums go to. All arms use the same, as a multiprocessor is nearer to one half
+// of L2.
+unsigned* zeros_in_global_memory() {
+  static const support::device_memory<unsigned> words(cells);
+  return words.get();
+}
+unsigned* sums_in_global_memory() {
+  static const support::device_memory<unsigned> words(2 * 1024);
+  return words.get();
+}
+
 template <class Access, home Home, bool Hand = false>
 bench::arm arm(const char* name, unsigned blocks) {
   return {name, [blocks](cudaStream_t on, bench::workload work) {
-            static const support::device_memory<unsigned> global(cells);
             membar::launch(membar::launch_config{blocks, 64, on}.with(membar::cluster_dimensions{blocks, 1, 1}),
-                           chain<Access, Home, Hand>, global.get(), blocks - 1, work.turns);
+                           chain<Access, Home, Hand>, zeros_in_global_memory(), blocks - 1, work.turns);
           }};
 }
 
@@ -156,9 +166,8 @@ __global__ void add_together(unsigned* global, int turns) {
 template <bool Same, home Home>
 bench::arm together(const char* name) {
   return {name, [](cudaStream_t on, bench::workload work) {
-            static const support::device_memory<unsigned> global(2 * 1024);
             membar::launch(membar::launch_config{2, 256, on}.with(membar::cluster_dimensions{2, 1, 1}),
-                           add_together<Same, Home>, global.get(), work.turns);
+                           add_together<Same, Home>, sums_in_global_memory(), work.turns);
           }};
 }
 

@@ -95,12 +95,20 @@ __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
   }
 }
 
+// All arms use the same memory: a multiprocessor is nearer to one half of L2, and a fence waits for a store to either.
+struct memory {
+  support::device_memory<unsigned char> tiles{64 * tile};
+  support::device_memory<int> words{32};
+};
+const memory& of_all_arms() {
+  static const memory here;
+  return here;
+}
+
 template <class Fence, situation Where>
 bench::arm arm(const char* name) {
   return {name, [](cudaStream_t on, bench::workload work) {
-            static const support::device_memory<unsigned char> tiles(64 * tile);
-            static const support::device_memory<int> words(32);
-            fences<Fence, Where><<<1, 64, 0, on>>>(tiles.get(), words.get(), work.turns);
+            fences<Fence, Where><<<1, 64, 0, on>>>(of_all_arms().tiles.get(), of_all_arms().words.get(), work.turns);
           }};
 }
 

@@ -5,6 +5,8 @@
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/sync/bulk_pipeline.cuh>
+#include <membar/sync/cluster_broadcast.cuh>
+#include <membar/sync/dependent_chain.cuh>
 #include <membar/tensor_copy.cuh>
 
 #include <cuda_fp16.h>
@@ -31,6 +33,22 @@ static_assert(complete<bulk_pipeline<1, 64>>);
 // expect: a stage of a pipeline has a multiple of 16 bytes
 REFUSED(a_stage_is_whole, static_assert(complete<bulk_pipeline<2, 40>>));
 static_assert(complete<bulk_pipeline<2, 48>>);
+// expect: a pipeline has at least one stage
+REFUSED(a_broadcast_has_a_stage, static_assert(complete<cluster_broadcast<0, 64>>));
+static_assert(complete<cluster_broadcast<1, 64>>);
+// expect: multicast tiles are not relayed
+REFUSED(multicast_tiles_have_no_relay, static_assert(complete<cluster_broadcast<2, 48, cluster_copies::multicast>::relay>));
+static_assert(complete<cluster_broadcast<2, 48, cluster_copies::relayed>::relay>);
+
+__global__ void in_a_chain(chained<const int> from, chained<int> to) {
+  chain_link link;
+  // expect: no suitable user-defined conversion
+  REFUSED(memory_of_a_chain_is_read_after_the_wait, *to.after(link) = 1);
+  // expect: no operator "=" matches these operands
+  REFUSED(a_chain_keeps_const, to = from);
+  const prerequisites_ended ended = link.wait();
+  *to.after(ended) = *from.after(ended);
+}
 
 __global__ void copies(unsigned* global, float* numbers, const short* small, int* out) {
   extern __shared__ unsigned stage[];

@@ -65,6 +65,10 @@ ROWS = [
     Row("aggregated.cuh", "performed its operation with the order itself", r"[.+]aggregated\."),
     Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
         "path that orders them.", r"^proxies/"),
+    Row("bulk_copy.cuh", "Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>`",
+        r"^proxies/.*[+](copy|load)_in_bulk"),
+    Row("bulk_copy.cuh", "Ordinary loads come before a copy that overwrites what they read only with such a fence too.",
+        r"^proxies/.*[+](store|load)_before_load_in_bulk"),
     Row("bulk_copy.cuh", "The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that "
         "committed and by what that thread synchronizes with.", r"^asynchronous/Reuse"),
     Row("cluster_barrier.cuh", "With `release` it synchronizes with the `cluster_wait` of every thread of the cluster.",
@@ -103,7 +107,8 @@ ELSEWHERE = {
                                    "Synchronizes with nothing")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
-        ("bulk_pipeline", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
+        ("bulk_pipeline", "Synchronizes: what"), ("cluster_broadcast", "Synchronizes: what"),
+        ("dependent_chain", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
         ("last_block", "Synchronizes: what", "Synchronizes as", "a use that comes after"),
         ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
         ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),

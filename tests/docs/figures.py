@@ -33,8 +33,7 @@ LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("cache_hint_stream", "conformance_mutants",
-             "fence_interference", "litmus_cost", "litmus_rate", "sync_patterns", "zero_copy"),
+    "h200": ("conformance_mutants", "fence_interference", "litmus_rate"),
     "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth", "put_signal_latency"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),

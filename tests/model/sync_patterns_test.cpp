@@ -6,6 +6,8 @@
 
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace membar_test {
 
@@ -66,6 +68,14 @@ const std::vector<order_site> sites = {
     {"pipeline_full", "bulk_pipeline.cuh", "", "wait_parity(at_.parity, $, budget)"},
     {"pipeline_back", "bulk_pipeline.cuh", "", "empty_[back_.stage].arrive($)"},
 
+    {"broadcast_room", "cluster_broadcast.cuh", "", "wait_parity(at_.parity ^ 1U, $, budget)"},
+    {"broadcast_enter", "cluster_broadcast.cuh", "wait_result fill(", "shared_proxy_fence($)", "acquire"},
+    {"broadcast_brought", "cluster_broadcast.cuh", "", "bulk_load(to, from, bytes, full), $)"},
+    {"broadcast_relay", "cluster_broadcast.cuh", "", "in_block(full).wait_parity(at_.parity, $, budget)"},
+    {"broadcast_full", "cluster_broadcast.cuh", "", "full.wait_parity(at_.parity, $, budget)"},
+    {"broadcast_leave", "cluster_broadcast.cuh", "void give_back(", "shared_proxy_fence($)", "release"},
+    {"broadcast_back", "cluster_broadcast.cuh", "", "in_block(0).arrive($)"},
+
     {"last_arrive", "last_block.cuh", "", "arrived_.fetch_inc(blocks - 1, $)"},
     {"partial_free", "last_block.cuh", "", "full_.load($)"},
     {"partial_read", "last_block.cuh", "", "thread_fence<Scope>($)"},
@@ -119,6 +129,56 @@ const std::string fills_twice = fills_first + "; mbarrier.try_wait.{pipeline_roo
                                 "[y], 16, [full]; mbarrier.arrive.expect_tx.relaxed full, 16";
 const std::string takes = "mbarrier.try_wait.{pipeline_full} full, 0; ld.weak.shared r0, s";
 const std::string gives_back = "; fence.proxy.async.shared::cta; mbarrier.arrive.{pipeline_back} empty";
+
+// A broadcast of one stage, s, in the blocks 0 and 1 of a cluster: first x, then y. A thread of each block consumes.
+constexpr const char* broadcast =
+    "x=1; y=2; s @ shared; full @ mbarrier 1; there @ mbarrier 1; empty @ mbarrier 2; P0:r9=&P2:s;";
+constexpr const char* relayed_broadcast =
+    "x=1; y=2; s @ shared; full @ mbarrier 1; there @ mbarrier 1; empty @ mbarrier 2; P3:r9=&P2:s;";
+constexpr const char* cluster_block_0 = "cta 0,cluster 0,gpu 0";
+constexpr const char* cluster_block_1 = "cta 1,cluster 0,gpu 0";
+const std::string copied_to_all = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes ";
+const std::string room_in_all = "mbarrier.try_wait.parity.{broadcast_room}.cluster empty, 0";
+const std::string enters = "; fence.proxy.async::generic.{broadcast_enter}.sync_restrict::shared::cluster.cluster";
+const std::string leaves = "; fence.proxy.async::generic.{broadcast_leave}.sync_restrict::shared::cta.cluster";
+const std::string tells_all =
+    "; mbarrier.arrive.expect_tx.relaxed.cluster full, 16; mbarrier.arrive.expect_tx.relaxed.cluster there, 16; ";
+std::string broadcasts(const std::string& fence) {
+  const auto one = [](const std::string& from) {
+    return copied_to_all + "[s], [" + from + "], 16, [full]; " + copied_to_all + "[r9], [" + from + "], 16, [there]" +
+           tells_all;
+  };
+  return one("x") + room_in_all + fence + "; " + one("y");
+}
+std::string brings(const std::string& fence) {
+  const auto one = [](const std::string& from) {
+    return fills + "[" + from + "], 16, [full]; mbarrier.arrive.expect_tx.{broadcast_brought}.cta full, 16; ";
+  };
+  return one("x") + room_in_all + fence + "; " + one("y");
+}
+const std::string passes_on =
+    "mbarrier.try_wait.parity.{broadcast_relay}.cta full, 0; "
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r9], [s], 16, [there]; "
+    "mbarrier.arrive.expect_tx.relaxed.cluster there, 16; mbarrier.try_wait.parity.{broadcast_relay}.cta full, 1; "
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r9], [s], 16, [there]; "
+    "mbarrier.arrive.expect_tx.relaxed.cluster there, 16";
+std::string takes_from(const std::string& full) {
+  return "mbarrier.try_wait.parity.{broadcast_full}.cta " + full + ", 0; ld.weak.shared r0, s";
+}
+const std::string gives_back_to_all = "; mbarrier.arrive.{broadcast_back}.cluster empty";
+/// Multicast: the producer, and a consumer of each block, that of block 1 with `work` before it gives the stage back.
+std::vector<scenario_thread> multicast(const std::string& enter, const std::string& work) {
+  return {{cluster_block_0, broadcasts(enter)},
+          {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
+          {cluster_block_1, takes_from("there") + work + gives_back_to_all}};
+}
+/// Relayed: one thread more, which passes the tiles on.
+std::vector<scenario_thread> relayed(const std::string& enter, const std::string& work) {
+  return {{cluster_block_0, brings(enter)},
+          {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
+          {cluster_block_1, takes_from("there") + work + gives_back_to_all},
+          {cluster_block_0, passes_on}};
+}
 
 // Producers of a channel of one slot. r7 says that the thread has pushed.
 const std::string pushes_one_of_many(const std::string& message) {
@@ -181,6 +241,17 @@ const std::vector<scenario> scenarios = {
      {{block_0, fills_twice},
       {block_0, takes + "; st.weak.shared s, 3" + gives_back + "; mbarrier.try_wait.{pipeline_full} full, 1"}},
      "s == 3"},
+
+    {"broadcast_takes_a_tile_before_it_is_there", broadcast, multicast(enters, leaves), "P1:r0 == 0 \\/ P2:r0 == 0"},
+    {"broadcast_fills_a_stage_that_another_block_reads", broadcast, multicast(enters, leaves), "P1:r0 == 2 \\/ P2:r0 == 2"},
+    {"broadcast_keeps_what_a_consumer_of_another_block_stored", broadcast, multicast(enters, "; st.weak.shared s, 3" + leaves),
+     "P2:s == 3"},
+    {"relayed_broadcast_takes_a_tile_before_it_is_there", relayed_broadcast, relayed(enters, leaves),
+     "P1:r0 == 0 \\/ P2:r0 == 0"},
+    {"relayed_broadcast_fills_a_stage_that_another_block_reads", relayed_broadcast, relayed(enters, leaves),
+     "P1:r0 == 2 \\/ P2:r0 == 2"},
+    {"relayed_broadcast_keeps_what_a_consumer_of_another_block_stored", relayed_broadcast,
+     relayed(enters, "; st.weak.shared s, 3" + leaves), "P2:s == 3"},
 
     {"ticket_lock_loses_what_a_holder_wrote",
      "x=0; next=0; serving=0;",
@@ -387,6 +458,29 @@ TEST(sync_patterns, a_stage_of_a_pipeline_is_given_back_after_a_proxy_fence) {
   EXPECT_TRUE(table().violated(without));
 }
 
+TEST(sync_patterns, a_stage_of_a_broadcast_is_given_back_between_two_proxy_fences) {
+  const auto filled_early = [](const char* start, std::vector<scenario_thread> threads) {
+    return table().violated({"filled_early", start, std::move(threads), "P2:r0 == 2"});
+  };
+  EXPECT_TRUE(filled_early(broadcast, multicast("", leaves))) << "the producer acquires for its copies";
+  EXPECT_TRUE(filled_early(broadcast, multicast(enters, ""))) << "a consumer releases its accesses";
+  EXPECT_TRUE(filled_early(relayed_broadcast, relayed("", leaves)));
+  EXPECT_TRUE(filled_early(relayed_broadcast, relayed(enters, "")));
+}
+
+TEST(sync_patterns, a_lane_takes_tiles_of_a_broadcast_for_its_warp) {
+  const auto filled_early = [](const std::string& barrier) {
+    std::vector<scenario_thread> threads = {
+        {cluster_block_0, broadcasts(enters)},
+        {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
+        {"cta 1,cluster 0,gpu 0,warp 0", "bar.warp.sync 3; ld.weak.shared r0, s; " + barrier},
+        {"cta 1,cluster 0,gpu 0,warp 0", takes_from("there") + "; bar.warp.sync 3; " + barrier + leaves + gives_back_to_all}};
+    return table().violated({"a_lane_for_its_warp", broadcast, std::move(threads), "P2:r0 != 1"});
+  };
+  EXPECT_FALSE(filled_early("bar.warp.sync 3"));
+  EXPECT_TRUE(filled_early(""));
+}
+
 TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initialization) {
   const std::string inits = "mbarrier.init full, 1; mbarrier.init empty, 1; fence.mbarrier_init.release.cluster; ";
   const std::string meets = "bar.cta.sync 0; ";
@@ -396,6 +490,48 @@ TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initiali
   };
   EXPECT_FALSE(table().violated(used(meets)));
   EXPECT_TRUE(table().violated(used("")));
+}
+
+/// Three kernels that overlap: the first writes x, the second reads x and writes y, the third reads y and writes x again.
+/// Whether they may end as in `violation`, with these instructions of the second and of the third.
+bool mixed_up(const std::string& second, const std::string& third, const std::string& violation) {
+  const scenario chain = {"chain",
+                          "P0 launches P1; P1 launches P2; x=0; y=0;",
+                          {{block_0, "griddepcontrol.launch_dependents; griddepcontrol.wait; st.weak x, 1"},
+                           {block_1, "griddepcontrol.launch_dependents; " + second},
+                           {block_2, "griddepcontrol.launch_dependents; " + third}},
+                          violation.c_str()};
+  return table().violated(chain);
+}
+constexpr const char* wrong_value = "P1:r0 != 1 \\/ P2:r0 != 2";
+
+TEST(sync_patterns, a_chain_of_kernels_passes_its_memory_on) {
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "griddepcontrol.wait; ld.weak r0, y; st.weak x, 3",
+                        wrong_value));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_reads_after_its_wait) {
+  EXPECT_TRUE(mixed_up("ld.weak r0, x; griddepcontrol.wait; st.weak y, 2", "griddepcontrol.wait; ld.weak r0, y; st.weak x, 3",
+                       wrong_value));
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "ld.weak r0, y; griddepcontrol.wait; st.weak x, 3",
+                       wrong_value));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_overwrites_after_its_wait) {
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "st.weak x, 3; griddepcontrol.wait; ld.weak r0, y",
+                       "P1:r0 == 3"));
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; ld.weak r0, x; st.weak y, 2", "griddepcontrol.wait; st.weak x, 3; ld.weak r0, y",
+                        "P1:r0 == 3"));
+}
+
+TEST(sync_patterns, a_kernel_of_a_chain_that_has_nothing_to_read_waits_all_the_same) {
+  EXPECT_TRUE(mixed_up("mov r0, 1", "griddepcontrol.wait; ld.weak r0, x", "P2:r0 == 0"));
+  EXPECT_FALSE(mixed_up("griddepcontrol.wait; mov r0, 1", "griddepcontrol.wait; ld.weak r0, x", "P2:r0 == 0"))
+      << "the destructor of chain_link waits";
+}
+
+TEST(sync_patterns, letting_the_next_kernel_begin_orders_nothing) {
+  EXPECT_TRUE(mixed_up("griddepcontrol.wait; st.weak y, 2; griddepcontrol.launch_dependents", "ld.weak r0, y", "P2:r0 == 0"));
 }
 
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {

@@ -224,6 +224,12 @@ void run_plan::check_statements() const {
 }
 
 void run_plan::lay_out() {
+  for (std::size_t l = 0; l < test_.locations.size(); ++l) {
+    if (test_.locations[l].multimem >= 0) {
+      const std::string& name = test_.location_names[l];
+      throw model::error("'" + name.substr(0, name.find('.')) + "' is a multimem address, and a run makes no multicast object");
+    }
+  }
   parts_.assign(test_.locations.size(), {});
   std::vector<int> widths(test_.locations.size(), 0);
   std::vector<int> arrays(test_.locations.size(), -1);  // element -> the array whose vector accesses name it

@@ -85,7 +85,7 @@ constexpr void synchronize_restricted(candidate& c, const Rules& rules, const pr
       continue;
     }
     const event_set seen = c.observation.image(f.release_pattern[release]);
-    for (event_set e = (one_way ? f.one_way_acquire : f.acquire_pattern).image(seen) & ~only(release); e != 0; e = rest(e)) {
+    for (event_set e = (one_way ? f.one_way_acquire : f.acquire_pattern).image(seen); e != 0; e = rest(e)) {
       if (mutually_included(rules, program, at(events, release), at(events, first(e)))) {
         c.sync.add(release, first(e));
       }
@@ -131,15 +131,15 @@ constexpr void synchronize(candidate& c, const Rules& rules, const event_structu
   return c.reached;
 }
 
-/// What ordinary access `x` precedes through two proxy fences of one direction: one that releases it, and one that acquires for the
-/// later access, in its block. The first synchronizes with the second, or precedes it in base causality.
+/// What access `x` precedes through two proxy fences of one direction: one that releases it, of those in `left`, and one that acquires
+/// for the later access, in its block. The first synchronizes with the second, or precedes it in base causality.
 /// Source: PTX ISA, "membar/fence".
 template <class Rules>
 [[nodiscard]] constexpr event_set one_way_entry(const candidate& c, const Rules& rules, const program_view& program,
                                                 const event_structure& f, std::span<const event> events, const relation& base,
-                                                int x) {
+                                                event_set left, int x) {
   event_set result = 0;
-  for (event_set s = rules.holds(rule::one_way_proxy_fences_order) ? base[x] & f.one_way_releases : 0; s != 0; s = rest(s)) {
+  for (event_set s = rules.holds(rule::one_way_proxy_fences_order) ? left & f.one_way_releases : 0; s != 0; s = rest(s)) {
     const event& release = at(events, first(s));
     event known = at(events, x);  // as the other proxy sees it
     known.via = release.via;
@@ -169,8 +169,7 @@ template <class Rules>
     if (at(events, first(s)).location == e.location) {
       after = c.base[first(s)];
       for (event_set r = f.po[first(s)] & f.initialization_fences; r != 0; r = rest(r)) {
-        const event_set acquired = c.sync[first(r)] | c.barrier_sync[first(r)];
-        after |= acquired | c.base.image(acquired);
+        after |= c.base.image(c.sync[first(r)] | c.barrier_sync[first(r)]);
       }
     }
   }
@@ -257,7 +256,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     }
     event_set direct =
         through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy | f.map_reads, x) ? only(x) : 0));
-    direct |= generic && f.one_way_releases != 0 ? one_way_entry(c, rules, program, f, events, base, x) : 0;
+    direct |= one_way_entry(c, rules, program, f, events, base, left, x);
     if (generic && !rules.holds(rule::generic_accesses)) {
       direct &= ~f.generic_memory;
     }

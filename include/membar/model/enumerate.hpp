@@ -39,7 +39,8 @@ template <class Rules = every_rule>
 class enumerator final : private memory_apart {
  public:
   constexpr enumerator(const program_view& program, execution_visitor& visitor, Rules rules = {}, search_options options = {})
-      : memory_apart(program, visitor, !rules.holds(rule::failed_compare_writes_nothing), options.waiting),
+      : memory_apart(program, visitor, !rules.holds(rule::failed_compare_writes_nothing),
+                     !rules.holds(rule::multimem_addresses_are_aliases), options.waiting),
         rules_(rules),
         options_(options) {}
 

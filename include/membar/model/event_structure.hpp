@@ -157,7 +157,11 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       const event& y = at(events, j);
       const bool own =
           (in_program_order(x) && in_program_order(y)) || !rules.holds(rule::asynchronous_operations_leave_program_order);
-      if (i < j && x.thread >= 0 && x.thread == y.thread && own && (x.vector < 0 || x.vector != y.vector)) {
+      // elements of one access: the read and the write of one update are none
+      const bool elements =
+          x.vector >= 0 && x.vector == y.vector && x.location != y.location &&
+          (at(program.locations, x.location).multimem < 0 || rules.holds(rule::multimem_operations_are_in_no_order));
+      if (i < j && x.thread >= 0 && x.thread == y.thread && own && !elements) {
         f.po.add(i, j);
       }
       if (i != j && morally_strong(rules, program, x, y)) {

@@ -200,6 +200,7 @@ class condition_reader {
     }
     term t;
     t.kind = term::kind_t::memory_value;
+    in_.refuse_multimem(word, name);
     t.index = in_.find_location(name);
     if (t.index < 0) {
       fail(word, "'" + name + "' is no location of this test" + meant(name));

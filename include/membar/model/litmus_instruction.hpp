@@ -87,6 +87,8 @@ class instruction_reader : private synchronization_reader {
       read_store();
     } else if (head_ == "atom" || head_ == "suatom" || head_ == "red" || head_ == "sured") {
       read_atomic();
+    } else if (head_ == "multimem") {
+      read_multimem();
     } else if (head_ == "fence" || head_ == "membar") {
       read_fence();
     } else if (head_ == "bar" || head_ == "barrier") {
@@ -294,6 +296,92 @@ class instruction_reader : private synchronization_reader {
       need_comma();
       i_.b = read_operand();
     }
+  }
+
+  // multimem.ld_reduce{.sem.scope}.op r, m;  multimem.st{.sem.scope} m, v;  multimem.red{.sem}{.scope}.op m, v
+  void read_multimem() {
+    mnemonic m = analyse(word_);
+    const std::string kind = m.parts.size() < 2 ? "" : m.parts[1];
+    const bool loads = kind == "ld_reduce";
+    if (!loads && kind != "st" && kind != "red") {
+      fail(word_, "expected multimem.ld_reduce, multimem.st or multimem.red, found " + shown(word_));
+    }
+    if (at(in_.test.threads, thread_).where.host) {
+      fail(word_, "a host thread has no multimem address");
+    }
+    m.others.erase(m.others.begin());  // the kind
+    const std::string name = "'" + std::string(word_.text) + "'";
+    if (m.is_volatile || m.mmio || m.elements > 1 || (m.space && *m.space != state_space::global)) {
+      fail(word_, name + ": a multimem operation here is of one value in global memory, and neither volatile nor mmio");
+    }
+    const bool computes = m.what == operation::add || m.what == operation::minimum || m.what == operation::maximum ||
+                          m.what == operation::bit_and || m.what == operation::bit_or || m.what == operation::bit_xor;
+    if (kind == "st" ? m.what.has_value() : !computes) {
+      fail(word_, kind == "st" ? name + ": a multimem store computes nothing" : name + " takes add, min, max, and, or or xor");
+    }
+    i_.code = loads ? opcode::load : kind == "st" ? opcode::store : opcode::reduction;
+    set_bytes(m);
+    if (kind == "red") {
+      no_others(word_, m);
+      if (m.weak || (m.order && *m.order != memory_order::relaxed && *m.order != memory_order::release)) {
+        fail(word_, name + ": a multimem reduction is relaxed or release");
+      }
+      i_.strong = true;
+      i_.order = m.order.value_or(memory_order::relaxed);
+      i_.scope = m.scope.value_or(thread_scope::device);  // as for red
+    } else {
+      set_order(m, !loads);
+    }
+    i_.what = m.what.value_or(operation::move);
+    if (loads) {
+      i_.destination = read_destination();
+      need_comma();
+    }
+    i_.target = read_multimem_address();
+    if (!loads) {
+      need_comma();
+      i_.a = read_operand();
+    }
+    access_each_object();
+  }
+
+  // One access of each object of the multimem address, as elements of one access. A load then computes its result.
+  void access_each_object() {
+    const int first = i_.target;
+    std::vector<instruction> sums;
+    for (int k = 1; first + k < count_of(in_.test.locations) && at(in_.test.locations, first + k).multimem == first; ++k) {
+      instruction element = i_;
+      element.element = static_cast<std::uint8_t>(k);
+      element.target = first + k;
+      if (i_.code == opcode::load && i_.destination >= 0) {
+        element.destination = in_.register_for(word_, thread_, "multimem_" + std::to_string(k));
+        instruction sum;
+        sum.code = opcode::compute;
+        sum.what = i_.what;
+        sum.guard = i_.guard;
+        sum.guard_negated = i_.guard_negated;
+        sum.element = element.element;  // it is no instruction of its own in the text
+        sum.destination = i_.destination;
+        sum.a = {true, i_.destination, 0};
+        sum.b = {true, element.destination, 0};
+        sums.push_back(sum);
+      }
+      more_.push_back(element);
+    }
+    more_.insert(more_.end(), sums.begin(), sums.end());
+  }
+
+  [[nodiscard]] int read_multimem_address() {
+    const bool bracketed = in_.accept("[");
+    const token word = in_.expect_word("a multimem address");
+    const int first = in_.find_multimem(word.text);
+    if (first < 0) {
+      fail(word, "'" + std::string(word.text) + "' is no multimem address: declare it, as in 'm @ multimem aliases x, y'");
+    }
+    if (bracketed) {
+      in_.expect("]", "after an address");
+    }
+    return first;
   }
 
   void read_jump() {

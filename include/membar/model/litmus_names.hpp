@@ -11,9 +11,11 @@
 #include <membar/model/relation.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::model::detail {
@@ -69,8 +71,36 @@ class litmus_names : public litmus_tokens {
   }
 
   int location_for(const token& word, const std::string& name) {
+    refuse_multimem(word, name);
     const int known = find_location(name);
     return known >= 0 ? known : declare(word, name);
+  }
+
+  /// Declares a multimem address of these objects: a location for each, whose name no file can write.
+  void declare_multimem(const token& word, const std::string& name, const std::vector<int>& objects) {
+    const int first = count_of(test.locations);
+    for (const int object : objects) {
+      const int index = declare(word, name + "." + test.location_names[static_cast<std::size_t>(object)]);
+      location& l = at(test.locations, index);
+      l.physical = object;
+      l.initial = at(test.locations, object).initial;
+      l.multimem = first;
+    }
+    multimem_.push_back({name, first});
+  }
+  /// The first location of a multimem address, -1 if that is none.
+  [[nodiscard]] int find_multimem(std::string_view name) const {
+    const auto found = std::find_if(multimem_.begin(), multimem_.end(), [&](const auto& one) { return one.first == name; });
+    return found == multimem_.end() ? -1 : found->second;
+  }
+  /// Refuses the name of a multimem address where a location is asked for.
+  void refuse_multimem(const token& word, std::string_view name) const {
+    if (find_multimem(name) >= 0) {
+      fail(word,
+           "'" + std::string(name) +
+               "' is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access: anything else "
+               "names one of its objects");
+    }
   }
 
   /// Declares a location as shared memory.
@@ -169,6 +199,7 @@ class litmus_names : public litmus_tokens {
 
   std::vector<std::string> declared_;
   std::vector<std::string> shared_;
+  std::vector<std::pair<std::string, int>> multimem_;  ///< name, and the location of its first object
 };
 
 }  // namespace membar::inline v0_2::model::detail

@@ -32,7 +32,7 @@ class operand_reader {
     if (word.text == "_") {
       return -1;
     }
-    if (in_.find_location(word.text) >= 0 && !in_.known_register(thread_, word.text)) {
+    if ((in_.find_location(word.text) >= 0 || in_.find_multimem(word.text) >= 0) && !in_.known_register(thread_, word.text)) {
       fail(word, "'" + std::string(word.text) + "' is a location; expected a register");
     }
     if (word.text.find('.') != std::string_view::npos) {
@@ -49,7 +49,7 @@ class operand_reader {
     if (in_.names_register(thread_, word.text)) {
       return {true, in_.register_for(word, thread_, std::string(word.text)), 0};
     }
-    if (in_.find_location(word.text) >= 0) {
+    if (in_.find_location(word.text) >= 0 || in_.find_multimem(word.text) >= 0) {
       fail(word, "'" + std::string(word.text) + "' is a location; expected a register or a number");
     }
     fail(word, "'" + std::string(word.text) + "' is no register of this thread");

@@ -195,6 +195,32 @@ class state_reader {
     }
   }
 
+  // m @ multimem aliases x, y;
+  void read_multimem(const token& word, const std::string& name) {
+    std::vector<int> objects;
+    do {
+      const token object = in_.expect_word("a location");
+      const std::string object_name = in_.location_name(object);
+      const int of = in_.find_location(object_name);
+      if (of < 0) {
+        fail(object, "'" + object_name + "' is not declared before its multimem address");
+      }
+      const location& l = at(in_.test.locations, of);
+      if (l.arrivals != 0 || l.physical != of || in_.is_declared_shared(object_name)) {
+        fail(object,
+             "'" + object_name + "' is no object of a multimem address: that is one in global memory, by its own address");
+      }
+      if (std::find(objects.begin(), objects.end(), of) != objects.end()) {
+        fail(object, "'" + object_name + "' is an object of this multimem address already");
+      }
+      objects.push_back(of);
+    } while (in_.accept(","));
+    if (in_.find_location(name) >= 0 || name.find('[') != std::string::npos) {
+      fail(word, "'" + name + "' is declared already, or is an element, and no name of a multimem address");
+    }
+    in_.declare_multimem(word, name, objects);
+  }
+
   // s @ surface aliases x;   b @ mbarrier 2;
   void read_view(const token& word, const std::string& name) {
     const token how = in_.expect_word("a proxy, 'shared' or 'mbarrier'");
@@ -218,12 +244,17 @@ class state_reader {
       at(in_.test.locations, in_.location_for(word, name)).arrivals = arrivals;
       return;
     }
-    if (kind_name != "generic" && kind_name != "surface" && kind_name != "texture" && kind_name != "constant") {
-      fail(how, "expected generic, surface, texture, constant, shared or mbarrier, found " + shown(how));
+    if (kind_name != "generic" && kind_name != "surface" && kind_name != "texture" && kind_name != "constant" &&
+        kind_name != "multimem") {
+      fail(how, "expected generic, surface, texture, constant, multimem, shared or mbarrier, found " + shown(how));
     }
     const token aliases = in_.expect_word("'aliases'");
     if (lower(aliases.text) != "aliases") {
       fail(aliases, "expected 'aliases', found " + shown(aliases));
+    }
+    if (kind_name == "multimem") {
+      read_multimem(word, name);
+      return;
     }
     const token target = in_.expect_word("a location");
     const std::string target_name = in_.location_name(target);

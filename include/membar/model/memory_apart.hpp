@@ -27,8 +27,9 @@ namespace membar::inline v0_2::model {
 /// Finds the memory of a path that is apart, and interleaves its accesses.
 class memory_apart : public thread_paths {
  protected:
-  constexpr memory_apart(const program_view& program, execution_visitor& visitor, bool failed_compare_writes, waits waiting)
-      : thread_paths(program, failed_compare_writes, waiting), visitor_(&visitor) {}
+  constexpr memory_apart(const program_view& program, execution_visitor& visitor, bool failed_compare_writes, bool one_address,
+                         waits waiting)
+      : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
   ~memory_apart() = default;
 
   // Declared once more, because nvcc looks for the function of a class in between.

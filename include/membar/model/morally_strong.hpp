@@ -65,7 +65,8 @@ template <class Rules, class Event>
   if ((!x_memory && x.kind != event_kind::fence) || (!y_memory && y.kind != event_kind::fence)) {
     return false;
   }
-  bool related = x.thread == y.thread && in_program_order(x) && in_program_order(y) && (0 > x.vector || x.vector != y.vector) &&
+  const bool elements = x.vector >= 0 && x.vector == y.vector && x.location != y.location;
+  bool related = x.thread == y.thread && in_program_order(x) && in_program_order(y) && !elements &&
                  rules.holds(rule::program_order_is_morally_strong);
   if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
     const bool forth = includes(rules, x.strong ? x.scope : thread_scope::system, here, there);

@@ -45,8 +45,9 @@ struct location {
   int address = 0;   ///< locations of equal address are the same virtual address, seen through several proxies
   int physical = 0;  ///< locations of equal number are the same memory
   std::int64_t initial = 0;
-  int arrivals = 0;  ///< an mbarrier's expected count; 0: ordinary memory
-  int owner = -1;    ///< shared memory: a thread of the block that it belongs to; -1: global memory
+  int arrivals = 0;   ///< an mbarrier's expected count; 0: ordinary memory
+  int owner = -1;     ///< shared memory: a thread of the block that it belongs to; -1: global memory
+  int multimem = -1;  ///< a multimem address of object `physical`: the location of its first object; -1: any other address
 };
 
 /// The state space that an access names. Source: PTX ISA, "State Spaces".

@@ -86,6 +86,8 @@ enum class rule : std::uint8_t {
   proxies_are_apart,
   addresses_are_apart,
   alias_fence,
+  multimem_addresses_are_aliases,
+  multimem_operations_are_in_no_order,
   proxy_fence_after_the_source,
   proxy_fence_before_the_destination,
   proxy_fence_in_the_block,

@@ -31,9 +31,10 @@ struct cut_loop {
 /// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
 class thread_paths : public path_values {
  protected:
-  /// `failed_compare_writes`: a failed compare-and-swap writes, which only a mutant of the model lets it do.
-  constexpr thread_paths(const program_view& program, bool failed_compare_writes, waits waiting)
-      : path_values(program), failed_compare_writes_(failed_compare_writes), waiting_(waiting) {}
+  /// `failed_compare_writes`: a failed compare-and-swap writes; `one_address`: a multimem address is that of its objects. Both without a
+  /// rule only.
+  constexpr thread_paths(const program_view& program, bool failed_compare_writes, bool one_address, waits waiting)
+      : path_values(program), failed_compare_writes_(failed_compare_writes), one_address_(one_address), waiting_(waiting) {}
   ~thread_paths() = default;
 
   /// Called for every choice of one path through every thread: false ends the walk.
@@ -364,7 +365,7 @@ class thread_paths : public path_values {
     read.strong = i.strong;
     read.via = i.via;
     read.location = location_index;
-    read.address = l.address;
+    read.address = one_address_ && l.multimem >= 0 ? at(program_.locations, l.physical).address : l.address;
     read.physical = l.physical;
     read.bytes = i.bytes;
     read.addressed = addressed;
@@ -587,7 +588,7 @@ class thread_paths : public path_values {
     state.control |= only(received);  // what follows waits for the other lanes
   }
 
-  bool failed_compare_writes_;
+  bool failed_compare_writes_, one_address_;
   waits waiting_;
   cut_loop cut_;
   int vector_number_ = -1;

@@ -56,6 +56,14 @@ namespace detail {
       }
       continue;
     }
+    if (l.multimem >= 0) {
+      const std::string& full = at(test.location_names, i);  // "m.x"
+      const std::string object = at(test.location_names, l.physical);
+      out += l.multimem == i ? "  " + full.substr(0, full.find('.')) + " @ multimem aliases " + object : ", " + object;
+      const bool last = i + 1 == count_of(test.locations) || at(test.locations, i + 1).multimem != l.multimem;
+      out += last ? ";\n" : "";
+      continue;
+    }
     out += "  " + at(test.location_names, i);
     if (l.arrivals != 0) {
       out += " @ mbarrier " + std::to_string(l.arrivals);

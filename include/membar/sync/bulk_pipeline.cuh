@@ -4,17 +4,12 @@
 #pragma once
 
 #include <membar/bulk_copy.cuh>
+#include <membar/detail/stages.cuh>
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>
-
-#if defined(__CUDACC_RTC__)
-#include <cuda/std/cassert>
-#else
-#include <cassert>
-#endif
 
 namespace membar::inline v0_2 {
 
@@ -34,21 +29,9 @@ namespace membar::inline v0_2 {
 /// capability 9.0; `StageBytes` a multiple of 16.
 template <int Stages, unsigned StageBytes>
 class bulk_pipeline {
-  static_assert(Stages > 0, "membar: a pipeline has at least one stage");
-  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
+  static_assert(detail::require_stages<Stages, StageBytes>());
   using block_mbarrier = mbarrier<thread_scope::block>;
-
-  /// A stage, and the parity of the phase that its barriers are in.
-  struct position {
-    int stage = 0;
-    unsigned parity = 0;
-    __device__ void advance() noexcept {
-      if (++stage == Stages) {
-        stage = 0;
-        parity ^= 1U;
-      }
-    }
-  };
+  using position = detail::stage_position<Stages>;
 
  public:
   static constexpr int stages = Stages;
@@ -71,8 +54,7 @@ class bulk_pipeline {
     /// Brings `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` is a multiple of 16 and at most
     /// `StageBytes`, `from` a multiple of 16. Ordinary stores to `from` in this kernel need a proxy fence before.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
-      assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
-             "membar: a tile is a multiple of 16 bytes, as large as a stage");
+      detail::require_tile<StageBytes>(bytes);
       // the phase before the first is complete: so every stage is free at first
       if (pipeline_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
         return wait_result::timed_out;
@@ -88,11 +70,8 @@ class bulk_pipeline {
     position at_;
   };
 
-  /// A tile that was taken, if it was.
-  struct tile {
-    wait_result result;
-    void* memory;  ///< the stage, until it is given back; null if there was no tile in time
-  };
+  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is given back.
+  using tile = detail::taken_tile;
 
   /// A consumer's end, of one thread. It may hold several tiles, and gives them back in order.
   class consumer {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the rings of stages in shared memory share: where an end is, and a tile that was taken.
+#pragma once
+
+#include <membar/detail/compilation.cuh>
+#include <membar/wait_budget.cuh>
+
+#if defined(__CUDACC_RTC__)
+#include <cuda/std/cassert>
+#else
+#include <cassert>
+#endif
+
+namespace membar::inline v0_2::detail {
+
+/// Refuses, at compile time, a ring that holds no tile.
+template <int Stages, unsigned StageBytes>
+__host__ __device__ constexpr bool require_stages() noexcept {
+  static_assert(Stages > 0, "membar: a pipeline has at least one stage");
+  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
+  return true;
+}
+
+/// A stage, and the parity of the phase that its barriers are in.
+template <int Stages>
+struct stage_position {
+  int stage = 0;
+  unsigned parity = 0;
+  __device__ void advance() noexcept {
+    if (++stage == Stages) {
+      stage = 0;
+      parity ^= 1U;
+    }
+  }
+};
+
+/// Refuses, while the program runs, a tile that bulk copies cannot bring into a stage.
+template <unsigned StageBytes>
+__device__ inline void require_tile(unsigned bytes) noexcept {
+  assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
+         "membar: a tile is a multiple of 16 bytes, as large as a stage");
+  static_cast<void>(bytes);
+}
+
+/// A tile that was taken, if it was.
+struct taken_tile {
+  wait_result result;
+  void* memory;  ///< the stage, until it is given back; null if there was no tile in time
+};
+
+}  // namespace membar::inline v0_2::detail

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Multimem addresses, rule by rule: each test is one program in two forms (two_forms.hpp). x and y are objects of the multimem address m.
+#include "two_forms.hpp"
+
+#include <membar/model/explain.hpp>
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/write_litmus.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace multimem_test {
+
+using namespace membar::model;
+using namespace membar_test;
+
+const std::string two_devices = "P0@cta 0,gpu 0 | P1@cta 0,gpu 1";
+const std::string objects = "x=0; y=0; m @ multimem aliases x, y; ";
+const std::string store = "multimem.st.relaxed.sys m, 1; ";
+const std::string fence = "[[=>fence.proxy.alias; ]]";
+const std::string tell = "st.release.sys z, 1";
+const std::string hear = "ld.acquire.sys r0, z; ";
+const std::string sum = "multimem.ld_reduce.acquire.sys.add ";
+
+const std::vector<verdict>& verdicts() {
+  static const std::vector<verdict> all = {
+      // ---- the multimem address is another address of the objects
+      {"a_store_to_all_is_seen_by_an_objects_own_address_after_an_alias_fence_of_the_writer",
+       "multimem.st",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {store + fence + tell, hear + "ld.weak r1, y"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_store_to_all_is_seen_by_an_objects_own_address_after_an_alias_fence_of_the_reader",
+       "multimem.st",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {store + tell, hear + fence + "ld.weak r1, x"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_weak_store_to_all_needs_the_fence_as_a_relaxed_one",
+       "multimem.st",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {"multimem.st.weak m, 1; " + fence + tell, hear + "ld.weak r1, y"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_sum_contains_what_was_stored_by_own_addresses_after_an_alias_fence",
+       "multimem.ld_reduce",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak x, 1; st.weak y, 1; " + fence + tell, hear + "multimem.ld_reduce.weak.add r1, m"},
+       "P1:r0 == 1 /\\ P1:r1 != 2"},
+      {"a_reduction_is_seen_by_an_objects_own_address_after_an_alias_fence",
+       "multimem.red",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {"multimem.red.relaxed.sys.add m, 1; " + fence + tell, hear + "ld.weak r1, y"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_store_by_an_own_address_comes_before_a_store_to_all_after_an_alias_fence",
+       "multimem.st",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak y, 2; " + fence + tell, hear + "beq r0, 0, END; multimem.st.relaxed.sys m, 1; END:"},
+       "P1:r0 == 1 /\\ y == 2"},
+      {"a_signal_to_all_is_acquired_by_the_same_address",
+       "multimem.st",
+       rule::multimem_addresses_are_aliases,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak z, 1; multimem.st.release.sys m, 1",
+        "[[ld.acquire.sys r0, y=>multimem.ld_reduce.acquire.sys.max r0, m]]; ld.weak r1, z"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_fence_of_another_proxy_is_none_of_aliases",
+       "membar/fence",
+       rule::alias_fence,
+       objects + "z=0;",
+       two_devices,
+       {store + "fence.proxy.[[async=>alias]]; " + tell, hear + "ld.weak r1, y"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      // ---- the objects are accessed in no order
+      {"a_release_of_one_object_does_not_cover_the_other",
+       "multimem.st",
+       rule::multimem_operations_are_in_no_order,
+       "x=0; y=10; m @ multimem aliases x, y;",
+       two_devices,
+       {"multimem.st.release.sys m, 1", sum + "r0, m; " + sum + "r1, m"},
+       "[[P1:r0 == 1 /\\ P1:r1 == 1=>P1:r0 == 2 /\\ P1:r1 != 2]]"},
+      {"a_reduction_of_one_object_does_not_cover_the_other",
+       "multimem.red",
+       rule::multimem_operations_are_in_no_order,
+       "x=5; y=10; m @ multimem aliases x, y;",
+       two_devices,
+       {"multimem.red.release.sys.min m, 1", sum + "r0, m; " + sum + "r1, m"},
+       "[[P1:r0 == 6 /\\ P1:r1 == 6=>P1:r0 == 2 /\\ P1:r1 != 2]]"},
+      {"a_load_of_all_reads_its_objects_in_no_order",
+       "multimem.ld_reduce",
+       rule::multimem_operations_are_in_no_order,
+       "x=0; y=10; m @ multimem aliases x, y;",
+       two_devices,
+       {"multimem.st.release.sys m, 1; multimem.st.release.sys m, 2", sum + "r0, m"},
+       "P1:r0 == [[12=>20]]"},
+      // ---- each object's operation is as that of its own address
+      {"a_release_to_all_synchronizes_and_a_relaxed_store_does_not",
+       "multimem.st",
+       rule::release_write,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak z, 1; multimem.st.[[relaxed=>release]].sys m, 1", "multimem.ld_reduce.acquire.sys.max r0, m; ld.weak r1, z"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_load_of_all_that_acquires_synchronizes_and_a_relaxed_one_does_not",
+       "multimem.ld_reduce",
+       rule::acquire_read,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak z, 1; multimem.st.release.sys m, 1", "multimem.ld_reduce.[[relaxed=>acquire]].sys.max r0, m; ld.weak r1, z"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_reduction_that_releases_synchronizes_and_a_relaxed_one_does_not",
+       "multimem.red",
+       rule::release_write,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak z, 1; multimem.red.[[relaxed=>release]].sys.add m, 1",
+        "multimem.ld_reduce.acquire.sys.max r0, m; ld.weak r1, z"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"a_signal_to_all_has_a_scope",
+       "multimem.st",
+       rule::device_scope_is_the_device,
+       objects + "z=0;",
+       two_devices,
+       {"st.weak z, 1; multimem.st.release.[[gpu=>sys]] m, 1", "multimem.ld_reduce.acquire.sys.max r0, m; ld.weak r1, z"},
+       "P1:r0 == 1 /\\ P1:r1 == 0"},
+      {"reductions_whose_scopes_include_each_other_lose_nothing",
+       "multimem.red",
+       rule::device_scope_is_the_device,
+       "x=0; y=5; m @ multimem aliases x, y;",
+       two_devices,
+       {"multimem.red.relaxed.[[gpu=>sys]].add m, 1", "multimem.red.relaxed.[[gpu=>sys]].add m, 2"},
+       "x != 3 \\/ y != 8"},
+  };
+  return all;
+}
+
+class multimem : public testing::TestWithParam<verdict> {};
+
+TEST_P(multimem, verdict) { expect_two_verdicts(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(rules, multimem, testing::ValuesIn(verdicts()), name_of);
+
+/// The only value that a load of all objects returns, which hold 6, 3 and 5.
+std::string result_of(const std::string& operation) {
+  const litmus_test test = program({"result",
+                                    "multimem.ld_reduce",
+                                    rule::count,
+                                    "x=6; y=3; z=5; m @ multimem aliases x, y, z;",
+                                    "P0@cta 0,gpu 0",
+                                    {"multimem.ld_reduce." + operation + " r0, m"},
+                                    "true"},
+                                   false);
+  std::string found;
+  for (int value = 0; value < 20; ++value) {
+    litmus_test asked = test;
+    asked.condition = read_litmus(write_litmus(test).substr(0, write_litmus(test).rfind("exists")) +
+                                  "exists (P0:r0 == " + std::to_string(value) + ")")
+                          .condition;
+    found += decide(asked).reachable ? std::to_string(value) : "";
+  }
+  return found;
+}
+
+TEST(multimem_rules, a_load_returns_what_its_operation_makes_of_all_objects) {
+  EXPECT_EQ(result_of("add"), "14");
+  EXPECT_EQ(result_of("min"), "3");
+  EXPECT_EQ(result_of("max"), "6");
+  EXPECT_EQ(result_of("and"), "0");
+  EXPECT_EQ(result_of("or"), "7");
+  EXPECT_EQ(result_of("xor"), "0");
+}
+
+TEST(multimem_rules, a_predicate_is_of_the_whole_operation) {
+  const auto reachable = [](const std::string& code, const std::string& end) {
+    return decide(program({"predicate", "", rule::count, "x=1; y=2; m @ multimem aliases x, y;", "P0@cta 0,gpu 0", {code}, end},
+                          false))
+        .reachable;
+  };
+  const std::string is_set = "mov r1, 7; setp.eq r2, 1, 1; ";
+  EXPECT_FALSE(reachable(is_set + "@!r2 multimem.ld_reduce.weak.add r1, m", "P0:r1 != 7"));
+  EXPECT_FALSE(reachable(is_set + "@r2 multimem.ld_reduce.weak.add r1, m", "P0:r1 != 3"));
+  EXPECT_FALSE(reachable(is_set + "@!r2 multimem.st.weak m, 5", "x == 5 \\/ y == 5"));
+  EXPECT_FALSE(reachable(is_set + "@r2 multimem.red.relaxed.sys.add m, 5", "x != 6 \\/ y != 7"));
+}
+
+TEST(multimem_rules, a_test_is_written_as_it_was_read) {
+  for (const verdict& v : verdicts()) {
+    const std::string text = write_litmus(program(v, false));
+    EXPECT_EQ(write_litmus(read_litmus(text)), text);
+    EXPECT_NE(text.find("m @ multimem aliases x, y;"), std::string::npos) << text;
+  }
+}
+
+TEST(multimem_rules, an_explanation_names_the_object_of_each_access) {
+  const std::string text = explain(program(verdicts().front(), true));
+  EXPECT_NE(text.find("W m.x=1"), std::string::npos) << text;
+  EXPECT_NE(text.find("W m.y=1"), std::string::npos) << text;
+}
+
+TEST(multimem_rules, a_multimem_address_is_accessed_by_multimem_operations_alone) {
+  const auto error_with = [](const std::string& code) { return error_of(objects, "P0@cta 0,gpu 0", {code}); };
+  const std::string alone = "'m' is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access";
+  EXPECT_NE(error_with("ld.weak r0, m").find(alone), std::string::npos);
+  EXPECT_NE(error_with("st.relaxed.sys m, 1").find(alone), std::string::npos);
+  EXPECT_NE(error_with("atom.relaxed.sys.add r0, m, 1").find(alone), std::string::npos);
+  EXPECT_NE(error_with("cp.async.bulk.global.shared::cta.bulk_group [m], [s], 16").find(alone), std::string::npos);
+  EXPECT_NE(error_with("mov r0, m").find("'m' is a location"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.weak x, 1").find("'x' is no multimem address: declare it"), std::string::npos);
+}
+
+TEST(multimem_rules, a_multimem_operation_is_one_of_ptx) {
+  const auto error_with = [](const std::string& code) { return error_of(objects, "P0@cta 0,gpu 0", {code}); };
+  EXPECT_NE(error_with("multimem.ld r0, m").find("expected multimem.ld_reduce, multimem.st or multimem.red"),
+            std::string::npos);
+  EXPECT_NE(error_with("multimem.ld_reduce.weak r0, m").find("takes add, min, max, and, or or xor"), std::string::npos);
+  EXPECT_NE(error_with("multimem.red.exch m, 1").find("takes add, min, max, and, or or xor"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.add m, 1").find("a multimem store computes nothing"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.acquire.sys m, 1").find("a store is weak, relaxed or release"), std::string::npos);
+  EXPECT_NE(error_with("multimem.ld_reduce.release.sys.add r0, m").find("a load is weak, relaxed or acquire"),
+            std::string::npos);
+  EXPECT_NE(error_with("multimem.red.acq_rel.sys.add m, 1").find("a multimem reduction is relaxed or release"),
+            std::string::npos);
+  EXPECT_NE(error_with("multimem.st.volatile m, 1").find("neither volatile nor mmio"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.shared.weak m, 1").find("one value in global memory"), std::string::npos);
+  EXPECT_NE(error_of(objects, "P0@host", {"multimem.st.weak m, 1"}).find("a host thread has no multimem address"),
+            std::string::npos);
+}
+
+TEST(multimem_rules, an_object_is_declared_once_in_global_memory_by_its_own_address) {
+  const auto error_with = [](const std::string& state) { return error_of(state, "P0@cta 0,gpu 0", {"mov r0, 1"}); };
+  EXPECT_NE(error_with("m @ multimem aliases x;").find("'x' is not declared before its multimem address"), std::string::npos);
+  EXPECT_NE(error_with("x=0; m @ multimem aliases x, x;").find("'x' is an object of this multimem address already"),
+            std::string::npos);
+  EXPECT_NE(error_with("s @ shared; m @ multimem aliases s;").find("'s' is no object of a multimem address"),
+            std::string::npos);
+  EXPECT_NE(error_with("x=0; a @ generic aliases x; m @ multimem aliases a;").find("'a' is no object"), std::string::npos);
+  EXPECT_NE(error_with("b @ mbarrier 1; m @ multimem aliases b;").find("'b' is no object"), std::string::npos);
+}
+
+}  // namespace multimem_test
