@@ -4,10 +4,13 @@
 
 #include <membar/model/explain.hpp>
 #include <membar/model/litmus_file.hpp>
+#include <membar/model/multimem.hpp>
+#include <membar/model/named_test.hpp>
 #include <membar/model/write_litmus.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,7 +21,7 @@ using namespace membar_test;
 
 const std::string two_devices = "P0@cta 0,gpu 0 | P1@cta 0,gpu 1";
 const std::string objects = "x=0; y=0; m @ multimem aliases x, y; ";
-const std::string store = "multimem.st.relaxed.sys m, 1; ";
+const std::string store_to_all = "multimem.st.relaxed.sys m, 1; ";
 const std::string fence = "[[=>fence.proxy.alias; ]]";
 const std::string tell = "st.release.sys z, 1";
 const std::string hear = "ld.acquire.sys r0, z; ";
@@ -32,14 +35,14 @@ const std::vector<verdict>& verdicts() {
        rule::multimem_addresses_are_aliases,
        objects + "z=0;",
        two_devices,
-       {store + fence + tell, hear + "ld.weak r1, y"},
+       {store_to_all + fence + tell, hear + "ld.weak r1, y"},
        "P1:r0 == 1 /\\ P1:r1 == 0"},
       {"a_store_to_all_is_seen_by_an_objects_own_address_after_an_alias_fence_of_the_reader",
        "multimem.st",
        rule::multimem_addresses_are_aliases,
        objects + "z=0;",
        two_devices,
-       {store + tell, hear + fence + "ld.weak r1, x"},
+       {store_to_all + tell, hear + fence + "ld.weak r1, x"},
        "P1:r0 == 1 /\\ P1:r1 == 0"},
       {"a_weak_store_to_all_needs_the_fence_as_a_relaxed_one",
        "multimem.st",
@@ -82,7 +85,7 @@ const std::vector<verdict>& verdicts() {
        rule::alias_fence,
        objects + "z=0;",
        two_devices,
-       {store + "fence.proxy.[[async=>alias]]; " + tell, hear + "ld.weak r1, y"},
+       {store_to_all + "fence.proxy.[[async=>alias]]; " + tell, hear + "ld.weak r1, y"},
        "P1:r0 == 1 /\\ P1:r1 == 0"},
       // ---- the objects are accessed in no order
       {"a_release_of_one_object_does_not_cover_the_other",
@@ -204,10 +207,74 @@ TEST(multimem_rules, a_test_is_written_as_it_was_read) {
   }
 }
 
+constexpr auto system_wide = membar::thread_scope::system;
+constexpr variable x{0}, y{1}, z{2};
+constexpr multimem_variable m(3, x, y);
+constexpr reg r0{0}, r1{1}, r2{2};
+
+/// A store to all objects, told by a flag, and a load by the own address of the second: with or without an alias fence.
+template <class... Fence>
+constexpr auto stored(Fence... with) {
+  return litmus(thread(block(0), multimem_store<system_wide>(m, 1, membar::relaxed), with...,
+                       membar::model::store<system_wide>(z, 1, membar::release)),
+                thread(block(0, 1), load<system_wide>(r0, z, membar::acquire), load(r1, y)))
+      .with_multimem(m.first, m.objects)
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+static_assert(membar::model::allowed(stored()));
+static_assert(membar::model::forbidden(stored(alias_proxy_fence())));
+
+/// A flag in each object, and the greatest of them.
+template <class Order>
+constexpr auto signalled(Order order) {
+  return litmus(thread(block(0), membar::model::store(z, 1), multimem_store<system_wide>(m, 1, order)),
+                thread(block(0, 1), multimem_load_reduce<system_wide, operation::maximum>(r0, m, membar::acquire, r2),
+                       load(r1, z)))
+      .with_multimem(m.first, m.objects)
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+static_assert(membar::model::allowed(signalled(membar::relaxed)));
+static_assert(membar::model::forbidden(signalled(membar::release)));
+
+constexpr auto reduced = litmus(thread(block(0), multimem_reduce<system_wide, operation::add>(m, 1, membar::relaxed)),
+                                thread(block(0, 1), multimem_reduce<system_wide, operation::add>(m, 2, membar::release)),
+                                thread(block(1), multimem_store(m, 0)))
+                             .with_multimem(m.first, m.objects)
+                             .when(in_memory(x) == 3 && in_memory(y) == 3);
+static_assert(membar::model::allowed(reduced));
+
+TEST(multimem_rules, a_test_in_cpp_is_the_one_of_its_text) {
+  const auto expect_same = [](const auto& test, bool reachable) {
+    const std::string text = write_litmus(named_test(test, "in_cpp"));
+    EXPECT_NE(text.find("w @ multimem aliases x, y;"), std::string::npos) << text;
+    EXPECT_EQ(test.reachable(), reachable);
+    EXPECT_EQ(decide(read_litmus(text)).reachable, reachable) << text;
+  };
+  expect_same(stored(), true);
+  expect_same(stored(alias_proxy_fence()), false);
+  expect_same(signalled(membar::relaxed), true);
+  expect_same(signalled(membar::release), false);
+  expect_same(reduced, true);
+}
+
+TEST(multimem_rules, a_multimem_address_in_cpp_comes_after_its_objects) {
+  const auto test = litmus(thread(block(0), membar::model::store(x, 1)));
+  EXPECT_THROW((void)test.with_multimem(0, std::array{x}), error);
+  EXPECT_THROW((void)test.with_multimem(15, std::array{x, y}), error);
+  EXPECT_THROW((void)test.with_multimem(4, std::array{shared(1)}), error);
+}
+
 TEST(multimem_rules, an_explanation_names_the_object_of_each_access) {
   const std::string text = explain(program(verdicts().front(), true));
   EXPECT_NE(text.find("W m.x=1"), std::string::npos) << text;
   EXPECT_NE(text.find("W m.y=1"), std::string::npos) << text;
+}
+
+TEST(multimem_rules, an_explanation_names_the_missing_alias_fence) {
+  const std::string text = explain(program(verdicts().front(), false));
+  EXPECT_NE(text.find("One instruction more forbids it: 'fence.proxy.alias' in P0 after 'multimem.st.relaxed.sys m, 1'"),
+            std::string::npos)
+      << text;
 }
 
 TEST(multimem_rules, a_multimem_address_is_accessed_by_multimem_operations_alone) {

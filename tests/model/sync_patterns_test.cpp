@@ -468,6 +468,26 @@ TEST(sync_patterns, a_stage_of_a_broadcast_is_given_back_between_two_proxy_fence
   EXPECT_TRUE(filled_early(relayed_broadcast, relayed(enters, "")));
 }
 
+TEST(sync_patterns, a_consumer_of_a_broadcast_copies_a_stage_out_between_a_proxy_fence_and_a_read_wait) {
+  const auto copied = [](const std::string& fence, const std::string& wait) {
+    const std::string copies_out = "mbarrier.try_wait.parity.{broadcast_full}.cta there, 0; " + fence +
+                                   "cp.async.bulk.global.shared::cta.bulk_group [z], [s], 16; cp.async.bulk.commit_group" +
+                                   wait;
+    const std::string start = std::string(broadcast) + " z=0;";
+    return table().violated({"copied_out",
+                             start.c_str(),
+                             {{cluster_block_0, broadcasts(enters)},
+                              {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
+                              {cluster_block_1, copies_out + leaves + gives_back_to_all}},
+                             "z != 1"});
+  };
+  const std::string fence = "fence.proxy.async.shared::cta; ";
+  const std::string wait = "; cp.async.bulk.wait_group.read 0";
+  EXPECT_FALSE(copied(fence, wait));
+  EXPECT_TRUE(copied("", wait)) << "the copy that brought the tile is of another block";
+  EXPECT_TRUE(copied(fence, "")) << "the copy may still read the stage";
+}
+
 TEST(sync_patterns, a_lane_takes_tiles_of_a_broadcast_for_its_warp) {
   const auto filled_early = [](const std::string& barrier) {
     std::vector<scenario_thread> threads = {

@@ -17,6 +17,7 @@
 
 namespace membar_test {
 
+/// A program in two forms, and what makes them differ.
 struct verdict {
   std::string name;
   std::string section;         ///< of the PTX ISA
@@ -40,6 +41,7 @@ inline std::string form(std::string text, bool other) {
   return text;
 }
 
+/// The first form of a test, or the other one.
 inline membar::model::litmus_test program(const verdict& v, bool other) {
   std::vector<std::vector<std::string>> columns;
   std::size_t rows = 0;

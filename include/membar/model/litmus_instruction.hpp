@@ -333,6 +333,7 @@ class instruction_reader : private synchronization_reader {
       set_order(m, !loads);
     }
     i_.what = m.what.value_or(operation::move);
+    i_.multimem = true;
     if (loads) {
       i_.destination = read_destination();
       need_comma();
@@ -358,6 +359,7 @@ class instruction_reader : private synchronization_reader {
         instruction sum;
         sum.code = opcode::compute;
         sum.what = i_.what;
+        sum.multimem = true;
         sum.guard = i_.guard;
         sum.guard_negated = i_.guard_negated;
         sum.element = element.element;  // it is no instruction of its own in the text

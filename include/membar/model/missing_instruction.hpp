@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which one instruction more would forbid what a test of the asynchronous side allows: a proxy fence, a wait, or a fence before an
-/// arrival without an order.
+/// Which one instruction more would forbid what a test of the asynchronous side, or of multimem addresses, allows: a proxy fence, a wait,
+/// or a fence before an arrival without an order.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -9,6 +9,7 @@
 #include <membar/model/decide.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/litmus_test.hpp>
+#include <membar/model/multimem.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/search_options.hpp>
@@ -51,6 +52,9 @@ namespace detail {
     }
   }
   std::vector<instruction> all;
+  if (std::any_of(test.locations.begin(), test.locations.end(), [](const location& l) { return l.multimem >= 0; })) {
+    all.push_back(alias_proxy_fence());
+  }
   if (initializes) {
     all.push_back(mbarrier_init_fence());
   }
@@ -90,8 +94,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// A sentence on the first instruction, of those that the asynchronous side has, that forbids the condition of an allowed test if it is
-/// added at one place; an empty text if there is none, or if the test has jumps or another quantifier than `exists`.
+/// A sentence on the first instruction, of those that the asynchronous side and multimem addresses have, that forbids the condition of an
+/// allowed test if it is added at one place; an empty text if there is none, or if the test has jumps or another quantifier than
+/// `exists`.
 ///
 /// Its executions still end, so that what is forbidden is the state and not the program.
 [[nodiscard]] inline std::string missing_instruction(const litmus_test& test, const search_options& options = {}) {

@@ -156,19 +156,23 @@ namespace detail {
   const std::string at = i.target < 0 ? std::string()
                          : i.indirect ? "[r" + std::to_string(i.target) + "]"
                                       : location_name(i.target);
+  const std::string object = i.multimem ? "multimem." : "";
   const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + space + "." + ptx_name(i.what) + size + " ";
   switch (i.code) {
     case opcode::load:
+      if (i.multimem) {
+        return "multimem.ld_reduce." + how + "." + ptx_name(i.what) + " " + to + at;
+      }
       return (i.via == proxy::read_only ? "ld.global.nc" + size : "ld." + how) + " " + to + at;
     case opcode::shuffle:
       return shuffle_text(i);
     case opcode::store:
-      return "st." + how + " " + at + ", " + operand_text(i.a);
+      return object + "st." + how + " " + at + ", " + operand_text(i.a);
     case opcode::atomic:
       return "atom." + update + to + at + ", " + operand_text(i.a) +
              (i.what == operation::compare_exchange ? ", " + operand_text(i.b) : "");
     case opcode::reduction:
-      return "red." + update + at + ", " + operand_text(i.a);
+      return object + "red." + update + at + ", " + operand_text(i.a);
     case opcode::fence:
       return i.restricted ? "fence.mbarrier_init.release.cluster" : "fence." + ptx_name(i.order) + "." + ptx_name(i.scope);
     case opcode::barrier:
@@ -255,6 +259,11 @@ template <std::size_t... Counts>
     one.physical = l;
     one.arrivals = test.arrivals(l);
     one.initial = test.initial(l);
+    if (const multimem_instance& through = test.multimem(l); through.first >= 0) {
+      one.physical = through.object;
+      one.multimem = through.first;
+      result.location_names.back() = detail::location_name(through.first) + "." + detail::location_name(through.object);
+    }
     result.locations.push_back(one);
   }
   const std::span<const shared_instance> shared = test.shared_memory();

@@ -142,10 +142,12 @@ struct instruction {
   /// Fences: `fence.mbarrier_init`, which releases the initializations of mbarriers and nothing else. Proxy fences:
   /// `fence.proxy.to::generic`, which has one direction.
   bool restricted = false;
-  bool arrives = false;      ///< barriers: this instruction is an arrival
-  bool waits = false;        ///< barriers: this instruction waits for the others
-  bool parity = false;       ///< mbarrier waits: operand `a` is the parity of the phase, and not its number
-  bool has_quorum = false;   ///< barriers: operand `c` is the number of arrivals that complete the barrier
+  bool arrives = false;     ///< barriers: this instruction is an arrival
+  bool waits = false;       ///< barriers: this instruction waits for the others
+  bool parity = false;      ///< mbarrier waits: operand `a` is the parity of the phase, and not its number
+  bool has_quorum = false;  ///< barriers: operand `c` is the number of arrivals that complete the barrier
+  bool multimem =
+      false;  ///< part of an operation on a multimem address: the access of one object, or what a load makes of them
   std::uint8_t bytes = 4;    ///< the access's size
   std::uint8_t element = 0;  ///< a vector access's elements after the first continue the previous instruction's access
   int destination = -1;      ///< register, -1: none

@@ -27,6 +27,7 @@
 #include <membar/model/program.hpp>
 #include <membar/model/races.hpp>
 #include <membar/model/test_condition.hpp>
+#include <membar/model/test_thread.hpp>
 #include <membar/thread_scope.hpp>
 
 #include <algorithm>
@@ -36,33 +37,6 @@
 #include <span>
 
 namespace membar::inline v0_2::model {
-
-/// @name Places
-/// @{
-/// A thread in block `number` of a GPU.
-[[nodiscard]] constexpr place block(int number, int gpu = 0) noexcept {
-  place where;
-  where.gpu = gpu;
-  where.block = number;
-  return where;
-}
-/// A place in a thread block cluster.
-[[nodiscard]] constexpr place in_cluster(place where, int number) noexcept {
-  where.cluster = number;
-  return where;
-}
-/// A place in a physical memory synchronization domain.
-[[nodiscard]] constexpr place in_domain(place where, int number) noexcept {
-  where.domain = number;
-  return where;
-}
-/// A CPU thread.
-[[nodiscard]] constexpr place host() noexcept {
-  place where;
-  where.host = true;
-  return where;
-}
-/// @}
 
 namespace detail {
 /// The names of a test's first locations; those after them are v4, v5, ...
@@ -260,26 +234,18 @@ template <class Order = release_t>
 }
 /// @}
 
+/// An object as a multimem address reaches it.
+struct multimem_instance {
+  int object = -1;
+  int first = -1;  ///< the first location of the multimem address
+};
+
 /// Shared memory of one block in a test.
 struct shared_instance {
   int location = 0;
   int variable = 0;
   int thread = 0;  ///< the first thread of the block
 };
-
-/// A thread's place and instructions.
-template <std::size_t Count>
-struct thread_code {
-  place where{};
-  std::array<instruction, Count> code{};
-};
-
-/// A thread of a test: its place, then its instructions in program order.
-template <class... Instructions>
-[[nodiscard]] constexpr thread_code<sizeof...(Instructions)> thread(const place& where,
-                                                                    const Instructions&... instructions) noexcept {
-  return {where, {instructions...}};
-}
 
 /// A litmus test: threads, and a condition on the final state.
 template <std::size_t... Counts>
@@ -394,6 +360,21 @@ class litmus_program {
     return result;
   }
 
+  /// This program with a multimem address: `multimem.hpp` has it, and the instructions that access it.
+  template <std::size_t Count>
+  [[nodiscard]] constexpr litmus_program with_multimem(int first, const std::array<variable, Count>& objects) const {
+    litmus_program result = *this;
+    for (const variable& object : objects) {
+      const int here = first + static_cast<int>(&object - objects.data());
+      if (object.in_shared_memory || object.index < 0 || object.index >= first || first < 0 || here >= max_variables) {
+        throw error("a multimem address has a number after those of its objects, which are in global memory, and less than 16");
+      }
+      at(result.multimem_, here) = {object.index, first};
+      result.locations_ = std::max(result.locations_, here + 1);
+    }
+    return result;
+  }
+
   /// This program with a programmatic dependent launch: the kernel of thread `after` depends on that of thread `before` and may begin
   /// early. Only `grid_wait` (asynchronous.hpp) orders what follows it after all of `before`.
   [[nodiscard]] constexpr litmus_program dependent(int before, int after) const {
@@ -418,6 +399,8 @@ class litmus_program {
   [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
+  /// Of a location that is an object through a multimem address: the object, and the first location of the address; -1 of others.
+  [[nodiscard]] constexpr const multimem_instance& multimem(int location) const noexcept { return at(multimem_, location); }
   /// The first values of a thread's registers.
   [[nodiscard]] constexpr std::span<const std::int64_t> registers(std::size_t thread) const noexcept {
     return registers_[thread];
@@ -441,7 +424,8 @@ class litmus_program {
     std::array<location, max_variables> memory{};
     for (int i = 0; i < max_variables; ++i) {
       at(memory, i).address = i;
-      at(memory, i).physical = i;
+      at(memory, i).physical = at(multimem_, i).first < 0 ? i : at(multimem_, i).object;
+      at(memory, i).multimem = at(multimem_, i).first;
       at(memory, i).arrivals = at(arrivals_, i);
       at(memory, i).initial = at(initial_, i);
     }
@@ -557,6 +541,7 @@ class litmus_program {
   std::array<std::int64_t, max_variables> initial_{};
   std::array<std::array<std::int64_t, max_registers>, threads> registers_{};
   bounded<shared_instance, max_variables> instances_{};
+  std::array<multimem_instance, max_variables> multimem_{};
   int locations_ = 0;
   int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them
 };

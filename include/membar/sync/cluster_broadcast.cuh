@@ -31,9 +31,8 @@ enum class cluster_copies : unsigned char {
 /// with a `relay`; each consuming thread of any block has a `consumer`.
 ///
 /// Synchronizes: what a tile brought is visible to a consumer whose `take` is done. A tile is brought into a stage after all consumers
-/// of the cluster have given the tile before it back: their ordinary loads and stores of the stage come before.
-/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers; order after bulk copies
-/// that a consumer makes out of a stage.
+/// of the cluster have given the tile before it back: what they did with the stage comes before, ordinary loads and stores included.
+/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers.
 /// Ends: no stage is free, or no tile is there, for the whole budget: `timed_out`, and nothing has changed.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`, `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then
@@ -146,7 +145,8 @@ class cluster_broadcast {
       return {wait_result::done, memory};
     }
 
-    /// Gives the oldest tile back that this consumer holds.
+    /// Gives the oldest tile back that this consumer holds. Its own bulk copies out of the stage began after
+    /// `proxy_fence<proxy::async_shared_block>`, because another block's copy brought the tile, and have been read: `bulk_wait_read`.
     __device__ void give_back() noexcept {
       shared_proxy_fence(release);  // what this thread did with the stage, then the copies that fill it again
       ring_->empty_[back_.stage].in_block(0).arrive(release);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Operations on multimem addresses in litmus tests written in C++: one access of each object, in no order.
+///
+/// ```cpp
+/// constexpr model::multimem_variable m(2, x, y);  // its number is one after those of x and y
+/// constexpr auto stored = model::litmus(
+///     model::thread(model::block(0), model::multimem_store<membar::thread_scope::system>(m, 1, membar::release)),
+///     model::thread(model::block(0, 1), model::multimem_load_reduce<membar::thread_scope::system, model::operation::maximum>(
+///                                           r0, m, membar::acquire, r1)))
+///     .with_multimem(m.first, m.objects);
+/// ```
+///
+/// PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", says what each does to each object, and not how the accesses of one
+/// operation are ordered, or how they are with those by other addresses. membar's reading, with a rule for each half: a multimem
+/// address is another virtual address of its objects (`multimem_addresses_are_aliases`), and the accesses of one operation are in no
+/// order, as the elements of a vector are (`multimem_operations_are_in_no_order`).
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/test.hpp>
+#include <membar/model/test_condition.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace membar::inline v0_2::model {
+
+/// A multimem address of some objects in global memory. It takes the numbers from `first` on, one for each object, which no variable has.
+template <std::size_t Count>
+struct multimem_variable {
+  int first = 0;
+  std::array<variable, Count> objects{};
+
+  template <class... Variables>
+  constexpr explicit multimem_variable(int number, Variables... objects_of_it) noexcept
+      : first(number), objects{objects_of_it...} {}
+};
+template <class... Variables>
+multimem_variable(int, Variables...) -> multimem_variable<sizeof...(Variables)>;
+
+namespace detail {
+/// The accesses of all objects that `one`, of the first object, stands for.
+template <std::size_t Count>
+[[nodiscard]] constexpr std::array<instruction, Count> of_each_object(instruction one) noexcept {
+  std::array<instruction, Count> all{};
+  one.multimem = true;
+  for (std::size_t k = 0; k < Count; ++k) {
+    all[k] = one;
+    all[k].element = static_cast<std::uint8_t>(k);
+    all[k].target = one.target + static_cast<int>(k);
+  }
+  return all;
+}
+[[nodiscard]] constexpr bool is_multimem_operation(operation what) noexcept {
+  return what == operation::add || what == operation::minimum || what == operation::maximum || what == operation::bit_and ||
+         what == operation::bit_or || what == operation::bit_xor;
+}
+}  // namespace detail
+
+/// @name Operations on multimem addresses, and the fence between them and those by the objects' own addresses
+/// @{
+/// `fence.proxy.alias`.
+[[nodiscard]] constexpr instruction alias_proxy_fence() noexcept {
+  instruction i;
+  i.code = opcode::proxy_fence;
+  i.via = proxy::alias;
+  return i;
+}
+/// `multimem.st.weak`.
+template <std::size_t Count>
+[[nodiscard]] constexpr auto multimem_store(const multimem_variable<Count>& to, source value) noexcept {
+  return detail::of_each_object<Count>(store(variable{to.first}, value));
+}
+/// `multimem.st.{relaxed,release}.scope`.
+template <thread_scope Scope, std::size_t Count, class Order>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
+[[nodiscard]] constexpr auto multimem_store(const multimem_variable<Count>& to, source value, Order order) noexcept {
+  return detail::of_each_object<Count>(store<Scope>(variable{to.first}, value, order));
+}
+/// `multimem.red.{relaxed,release}.scope.operation`: add, min, max, and, or, xor.
+template <thread_scope Scope, operation What, std::size_t Count, class Order>
+  requires(order_among<Order, memory_order::relaxed, memory_order::release> && detail::is_multimem_operation(What))
+[[nodiscard]] constexpr auto multimem_reduce(const multimem_variable<Count>& to, source value, Order order) noexcept {
+  instruction i = add<Scope>(variable{to.first}, value, order);
+  i.what = What;
+  return detail::of_each_object<Count>(i);
+}
+/// `multimem.ld_reduce.{relaxed,acquire}.scope.operation`: add, min, max, and, or, xor. `scratch` is the first of `Count - 1` registers
+/// that nothing else in the thread names.
+template <thread_scope Scope, operation What, std::size_t Count, class Order>
+  requires(order_among<Order, memory_order::relaxed, memory_order::acquire> && detail::is_multimem_operation(What))
+[[nodiscard]] constexpr std::array<instruction, 2 * Count - 1> multimem_load_reduce(reg to,
+                                                                                    const multimem_variable<Count>& from,
+                                                                                    Order order, reg scratch) noexcept {
+  instruction one = load<Scope>(to, variable{from.first}, order);
+  one.what = What;
+  const auto loads = detail::of_each_object<Count>(one);
+  std::array<instruction, 2 * Count - 1> all{};
+  for (std::size_t k = 0; k < Count; ++k) {
+    all[k] = loads[k];
+    if (k > 0) {
+      const int other = scratch.index + static_cast<int>(k) - 1;
+      all[k].destination = other;
+      instruction& sum = all[Count + k - 1];
+      sum.code = opcode::compute;
+      sum.what = What;
+      sum.multimem = true;
+      sum.element = static_cast<std::uint8_t>(k);
+      sum.destination = to.index;
+      sum.a = {true, to.index, 0};
+      sum.b = {true, other, 0};
+    }
+  }
+  return all;
+}
+/// @}
+
+}  // namespace membar::inline v0_2::model
