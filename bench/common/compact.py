@@ -6,7 +6,7 @@
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
 repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
-measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted. --expand writes an object for each case
+measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names. --expand writes an object for each case
 again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
 """
 import argparse
@@ -70,7 +70,7 @@ def compact(path, expand=False):
     """The text of the compact file."""
     document = results.document_of(path.read_text(encoding="utf-8"))
     if "tests" in document:
-        tests = [{key: test[key] for key in CAMPAIGN} for test in document["tests"]]
+        tests = sorted(({key: test[key] for key in CAMPAIGN} for test in document["tests"]), key=lambda test: test["test"])
         return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand)
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}

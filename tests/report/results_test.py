@@ -102,6 +102,13 @@ class ResultFiles(unittest.TestCase):
         self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
         self.assertNotIn("words", results.table_of(objects[:15]))
 
+    def test_what_several_names_in_a_row_begin_with_stands_once_before_them(self):
+        names = ["b/one/x", "b/one/yy", "b/one/z", "b/other/x", "c", "MP+release+acquire@one_block", "MP+release+acquire@two_blocks"]
+        table = results.table_of([{"name": name, "real_time": i} for i, name in enumerate(names)])
+        self.assertEqual(["b/one/", ["x", 0], ["yy", 1], ["z", 2], "", ["b/other/x", 3], ["c", 4], "MP+release+acquire@", ["one_block", 5],
+                          ["two_blocks", 6]], table["rows"])
+        self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
+
     def test_what_all_names_begin_and_end_with_stands_once(self):
         for names, ends in ((("b/a/x/i:1", "b/c/i:1"), ["b/", "/i:1"]), (("b/b/b", "b/b"), ["b/", ""]), (("b", "b/b"), None), (("ab/x", "ac/x"), ["", "/x"])):
             objects = [{"name": name, "real_time": i} for i, name in enumerate(names)]
