@@ -30,11 +30,11 @@ class prerequisites_ended {
 template <class T>
 class chained {
  public:
-  constexpr explicit chained(T* address) noexcept : address_(address) {}
+  MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
   /// Of the same memory, to be read only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
+  MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
 
   /// The address, in a thread that has waited.
   [[nodiscard]] __device__ constexpr T* after(prerequisites_ended) const noexcept { return address_; }
