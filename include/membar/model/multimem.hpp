@@ -50,8 +50,8 @@ template <std::size_t Count>
   one.multimem = true;
   for (std::size_t k = 0; k < Count; ++k) {
     all[k] = one;
-    all[k].element = static_cast<std::uint8_t>(k);
-    all[k].target = one.target + static_cast<int>(k);
+    ++one.element;
+    ++one.target;
   }
   return all;
 }
@@ -105,7 +105,7 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
     if (k > 0) {
       const int other = scratch.index + static_cast<int>(k) - 1;
       all[k].destination = other;
-      instruction& sum = all[Count + k - 1];
+      instruction sum;
       sum.code = opcode::compute;
       sum.what = What;
       sum.multimem = true;
@@ -113,6 +113,7 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
       sum.destination = to.index;
       sum.a = {true, to.index, 0};
       sum.b = {true, other, 0};
+      all[Count + k - 1] = sum;
     }
   }
   return all;

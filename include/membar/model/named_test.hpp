@@ -256,13 +256,12 @@ template <std::size_t... Counts>
     result.location_names.push_back(detail::location_name(l));
     location one;
     one.address = l;
-    one.physical = l;
     one.arrivals = test.arrivals(l);
     one.initial = test.initial(l);
-    if (const multimem_instance& through = test.multimem(l); through.first >= 0) {
-      one.physical = through.object;
-      one.multimem = through.first;
-      result.location_names.back() = detail::location_name(through.first) + "." + detail::location_name(through.object);
+    one.physical = test.object(l);
+    one.multimem = test.multimem(l);
+    if (one.multimem >= 0) {
+      result.location_names.back() = detail::location_name(one.multimem) + "." + detail::location_name(one.physical);
     }
     result.locations.push_back(one);
   }

@@ -234,12 +234,6 @@ template <class Order = release_t>
 }
 /// @}
 
-/// An object as a multimem address reaches it.
-struct multimem_instance {
-  int object = -1;
-  int first = -1;  ///< the first location of the multimem address
-};
-
 /// Shared memory of one block in a test.
 struct shared_instance {
   int location = 0;
@@ -369,7 +363,8 @@ class litmus_program {
       if (object.in_shared_memory || object.index < 0 || object.index >= first || first < 0 || here >= max_variables) {
         throw error("a multimem address has a number after those of its objects, which are in global memory, and less than 16");
       }
-      at(result.multimem_, here) = {object.index, first};
+      at(result.multimem_, here) = first + 1;
+      at(result.objects_, here) = object.index;
       result.locations_ = std::max(result.locations_, here + 1);
     }
     return result;
@@ -399,8 +394,11 @@ class litmus_program {
   [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
-  /// Of a location that is an object through a multimem address: the object, and the first location of the address; -1 of others.
-  [[nodiscard]] constexpr const multimem_instance& multimem(int location) const noexcept { return at(multimem_, location); }
+  /// Of a location that a multimem address has: its first location, and the object; -1 of others, and the location itself.
+  [[nodiscard]] constexpr int multimem(int location) const noexcept { return at(multimem_, location) - 1; }
+  [[nodiscard]] constexpr int object(int location) const noexcept {
+    return multimem(location) < 0 ? location : at(objects_, location);
+  }
   /// The first values of a thread's registers.
   [[nodiscard]] constexpr std::span<const std::int64_t> registers(std::size_t thread) const noexcept {
     return registers_[thread];
@@ -424,8 +422,8 @@ class litmus_program {
     std::array<location, max_variables> memory{};
     for (int i = 0; i < max_variables; ++i) {
       at(memory, i).address = i;
-      at(memory, i).physical = at(multimem_, i).first < 0 ? i : at(multimem_, i).object;
-      at(memory, i).multimem = at(multimem_, i).first;
+      at(memory, i).physical = object(i);
+      at(memory, i).multimem = multimem(i);
       at(memory, i).arrivals = at(arrivals_, i);
       at(memory, i).initial = at(initial_, i);
     }
@@ -541,7 +539,8 @@ class litmus_program {
   std::array<std::int64_t, max_variables> initial_{};
   std::array<std::array<std::int64_t, max_registers>, threads> registers_{};
   bounded<shared_instance, max_variables> instances_{};
-  std::array<multimem_instance, max_variables> multimem_{};
+  std::array<int, max_variables> multimem_{};  ///< the first location of the multimem address + 1; 0: none
+  std::array<int, max_variables> objects_{};
   int locations_ = 0;
   int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them
 };
