@@ -77,6 +77,31 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
   }
 }
 
+/// What `add_in_one_shot` needs at a PE, for a kernel of your own.
+template <class Backend>
+struct one_shot_memory {
+  span<packed<piece>, Backend> boxes;
+  span<ended_signal, Backend> ended;
+  unsigned long long* rounds;
+};
+
+/// All-reduce within a kernel of your own. All threads of `one_shot_blocks` blocks call it once, in every launch; no other kernel uses the
+/// memory meanwhile. A thread sends its own floats and gets their sums: so it needs no barrier before or after if it made and uses them itself.
+template <class Backend>
+__device__ void add_in_one_shot(const float* in, float* out, std::size_t size, const one_shot_memory<Backend>& memory) {
+  add_in_one_shot(in, out, size, memory.boxes, memory.ended, memory.rounds);
+}
+
+/// Calls `use(i)` with each of the floats that the calling thread sends.
+template <class Use>
+__device__ void for_own_floats(std::size_t size, Use use) {
+  for (std::size_t first = 3 * (blockIdx.x * blockDim.x + threadIdx.x); first < size; first += 3 * gridDim.x * blockDim.x) {
+    for (std::size_t i = first; i != first + 3 && i < size; ++i) {
+      use(i);
+    }
+  }
+}
+
 template <class Backend>
 __global__ void one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
                          span<ended_signal, Backend> ended, unsigned long long* rounds) {
@@ -93,6 +118,11 @@ class one_shot_all_reduce {
         boxes_(from.template allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
         ended_(from.template allocate<ended_signal>(pes_)),
         rounds_(from.template allocate<unsigned long long>(one_shot_blocks)) {}
+
+  /// For a kernel of your own at PE `which`.
+  [[nodiscard]] one_shot_memory<Backend> on(pe which) const {
+    return {boxes_.on(which), ended_.on(which), rounds_.on(which).local()};
+  }
 
   /// Adds up what `in` is at all PEs, any memory of PE `which`, into `out`, which may be the same.
   void enqueue(pe which, const float* in, float* out, std::size_t size, cudaStream_t stream) const {

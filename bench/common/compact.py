@@ -5,8 +5,9 @@
     compact.py [--expand] --output <folder> <bench.json>...
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
-repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes. Of a campaign of the conformance suite
-each test keeps what it counted. --expand writes an object for each case again, which Google Benchmark's compare.py reads.
+repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
+measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names. --expand writes an object for each case
+again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
 """
 import argparse
 import json
@@ -46,7 +47,7 @@ def entry_of(case, variations):
     if entry.get("repetitions") == 1:
         del entry["repetitions"]
     keys = [key for key in KEPT if key in entry] + [key for key in entry if key not in KEPT + DROPPED]
-    return {key: rounded(entry[key]) for key in keys}
+    return {key: rounded(entry[key]) for key in keys if key != "cpu_time" or "/manual_time" not in entry["name"]}
 
 
 def lines_of(items):
@@ -58,7 +59,7 @@ def text_of(key, objects, head, expand):
     """A document with its list of objects as a table, or with --expand as it was."""
     parts = [json.dumps(name) + ": " + json.dumps(value, indent=1, ensure_ascii=False) for name, value in head.items()]
     if expand:
-        text = lines_of(objects)
+        text = lines_of([{**one, "cpu_time": one["real_time"]} if "real_time" in one and "cpu_time" not in one else one for one in objects])
     else:
         table = results.table_of(objects)
         text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in table if name != "rows") + ',\n"rows": ' + lines_of(table["rows"]) + "}"
@@ -69,7 +70,7 @@ def compact(path, expand=False):
     """The text of the compact file."""
     document = results.document_of(path.read_text(encoding="utf-8"))
     if "tests" in document:
-        tests = [{key: test[key] for key in CAMPAIGN} for test in document["tests"]]
+        tests = sorted(({key: test[key] for key in CAMPAIGN} for test in document["tests"]), key=lambda test: test["test"])
         return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand)
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}

@@ -3,6 +3,7 @@
 
 A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
 """
+import itertools
 import json
 import math
 import os
@@ -105,7 +106,9 @@ def name_of(entry):
 def table_of(objects):
     """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value.
 
-    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between."""
+    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between. "words" has
+    the texts of a column with few of them; the rows have the number of theirs. A text among the rows is what the names in the rows after it
+    begin with, up to the next text; names are in the first column that differs."""
     keys = list(dict.fromkeys(key for one in objects for key in one))
     same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
     columns = [key for key in keys if key not in same]
@@ -117,15 +120,58 @@ def table_of(objects):
             end = re.search(r"(/.*)?$", os.path.commonprefix([text[:len(begin) - 1:-1] if begin else text[::-1] for text in texts])[::-1]).group()
             if begin or end:
                 ends[key] = [begin, end]
-    rows = [[one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])] if key in ends else one.get(key) for key in columns] for one in objects]
-    return {"same": same, **({"ends": ends} if ends else {}), "columns": columns, "rows": rows}
+    words = {}
+    for key in columns:
+        texts = [one.get(key) for one in objects]
+        if key not in ends and all(isinstance(text, str) for text in texts) and 8 * len(set(texts)) <= len(texts):
+            words[key] = sorted(set(texts))
+
+    def shown(one, key):
+        if key in ends:
+            return one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])]
+        return words[key].index(one[key]) if key in words else one.get(key)
+
+    return {"same": same, **({"ends": ends} if ends else {}), **({"words": words} if words else {}), "columns": columns,
+            "rows": _with_headings([[shown(one, key) for key in columns] for one in objects])}
+
+
+def _with_headings(rows):
+    """The rows with what several names in a row begin with, up to their last slash or at sign, in a text before them."""
+    def heading(row):
+        return re.match(r"(.*[/@])?", row[0]).group() if row and isinstance(row[0], str) else ""
+
+    result, current = [], ""
+    for begin, group in itertools.groupby(rows, heading):
+        group = list(group)
+        if begin != current and len(begin) * (len(group) - 1) < 8:
+            begin = ""
+        if begin != current:
+            result.append(begin)
+            current = begin
+        result += [[row[0][len(begin):], *row[1:]] if begin else row for row in group]
+    return result
+
+
+def _without_headings(rows):
+    begin, result = "", []
+    for row in rows:
+        if isinstance(row, str):
+            begin = row
+        else:
+            result.append([begin + row[0], *row[1:]] if begin else row)
+    return result
 
 
 def _objects_of(table):
-    if any(len(row) != len(table["columns"]) for row in table["rows"]):
+    rows = _without_headings(table["rows"])
+    if any(len(row) != len(table["columns"]) for row in rows):
         raise ValueError("a row has another number of values than \"columns\" has names")
-    ends = table.get("ends", {})
-    whole = [[ends[key][0] + value + ends[key][1] if key in ends else value for key, value in zip(table["columns"], row)] for row in table["rows"]]
+    ends, words = table.get("ends", {}), table.get("words", {})
+
+    def whole_of(key, value):
+        return ends[key][0] + value + ends[key][1] if key in ends else words[key][value] if key in words else value
+
+    whole = [[whole_of(key, value) for key, value in zip(table["columns"], row)] for row in rows]
     return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
 
 
@@ -142,7 +188,7 @@ def document_of(text):
     document = json.loads(text)
     if isinstance(document, dict):
         for key, value in document.items():
-            if isinstance(value, dict) and value.keys() - {"ends"} == {"same", "columns", "rows"}:
+            if isinstance(value, dict) and value.keys() - {"ends", "words"} == {"same", "columns", "rows"}:
                 document[key] = _objects_of(value)
     return document
 

@@ -84,7 +84,30 @@ class ResultFiles(unittest.TestCase):
         expanded = json.loads(compact.compact(self.path, expand=True))
         self.assertEqual([(one["name"], one["real_time"], one.get("label")) for one in expanded["benchmarks"]],
                          [(NAME + "/iterations:1/repeats:3/manual_time_median", 2, None), ("other", 4, "waived: no GPU")])
+        self.assertTrue(all(one["cpu_time"] == one["real_time"] for one in expanded["benchmarks"]))
+        for one in expanded["benchmarks"]:
+            del one["cpu_time"]
         self.assertEqual(results.read(self.write(compact.compact(self.path)), "question"), expanded)
+
+    def test_the_time_of_the_host_stays_where_the_bench_measured_no_other(self):
+        self.load([{"name": "parsing", "real_time": 4, "cpu_time": 3, "time_unit": "us"}, {**repeated([1.0])[0], "cpu_time": 3}])
+        kept = results.read(self.write(compact.compact(self.path)), "question")["benchmarks"]
+        self.assertEqual({one["name"].split("/")[0]: one.get("cpu_time") for one in kept}, {"parsing": 3, NAME.split("/")[0]: None})
+
+    def test_few_texts_of_a_column_stand_once(self):
+        objects = [{"name": f"n{i}", "verdict": ("seen", "not seen")[i % 2]} for i in range(16)]
+        table = results.table_of(objects)
+        self.assertEqual(table["words"], {"verdict": ["not seen", "seen"]})
+        self.assertEqual(table["rows"][0], ["n0", 1])
+        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
+        self.assertNotIn("words", results.table_of(objects[:15]))
+
+    def test_what_several_names_in_a_row_begin_with_stands_once_before_them(self):
+        names = ["b/one/x", "b/one/yy", "b/one/z", "b/other/x", "c", "MP+release+acquire@one_block", "MP+release+acquire@two_blocks"]
+        table = results.table_of([{"name": name, "real_time": i} for i, name in enumerate(names)])
+        self.assertEqual(["b/one/", ["x", 0], ["yy", 1], ["z", 2], "", ["b/other/x", 3], ["c", 4], "MP+release+acquire@", ["one_block", 5],
+                          ["two_blocks", 6]], table["rows"])
+        self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
 
     def test_what_all_names_begin_and_end_with_stands_once(self):
         for names, ends in ((("b/a/x/i:1", "b/c/i:1"), ["b/", "/i:1"]), (("b/b/b", "b/b"), ["b/", ""]), (("b", "b/b"), None), (("ab/x", "ac/x"), ["", "/x"])):
