@@ -19,6 +19,7 @@ namespace membar::inline v0_2 {
 /// That the calling thread has waited for the kernels before: what `chain_link::wait` returns, and `chained::after` asks for.
 class prerequisites_ended {
  private:
+  template <bool>
   friend class chain_link;
   constexpr prerequisites_ended() noexcept = default;
 };
@@ -55,13 +56,14 @@ class chained {
 ///
 /// PTX: the constructor: `griddepcontrol.launch_dependents`. wait, or else the destructor: `griddepcontrol.wait`. Requires: compute
 /// capability 9.0.
+template <bool Needed = true>  // so that an older architecture refuses its use, and not the header
 class chain_link {
  public:
   /// Lets the next kernel begin, once all blocks of this one have begun or ended.
-  __device__ chain_link() noexcept { launch_dependents(); }
+  __device__ chain_link() noexcept { launch_dependents<Needed>(); }
   __device__ ~chain_link() {
     if (!waited_) {
-      wait_for_prerequisites();
+      wait_for_prerequisites<Needed>();
     }
   }
   chain_link(const chain_link&) = delete;
@@ -69,7 +71,7 @@ class chain_link {
 
   /// Waits until the kernels before have ended. It has no budget: it ends when they do.
   [[nodiscard]] __device__ prerequisites_ended wait() noexcept {
-    wait_for_prerequisites();
+    wait_for_prerequisites<Needed>();
     waited_ = true;
     return prerequisites_ended();
   }
