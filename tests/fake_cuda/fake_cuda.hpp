@@ -166,10 +166,12 @@ struct machine {
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< device and bytes of each cudaMemsetAsync
   std::vector<symbol_copy> symbol_copies;
-  std::vector<const void*> owned_by_graph;  ///< what the graph of any captured stream keeps alive
-  std::vector<int> waited_for;              ///< the device of each cudaDeviceSynchronize
-  std::vector<std::string> calls;           ///< names of copies, fills and waits, in order
-  std::vector<std::string> failures;        ///< what the handler for failed restores was told
+  std::vector<const void*> owned_by_graph;             ///< what the graph of any captured stream keeps alive
+  std::vector<int> waited_for;                         ///< the device of each cudaDeviceSynchronize
+  std::pair<const void*, std::size_t> written_late{};  ///< copies to this memory run when something waits for a stream
+  std::vector<std::function<void()>> late_copies;
+  std::vector<std::string> calls;     ///< names of copies, fills and waits, in order
+  std::vector<std::string> failures;  ///< what the handler for failed restores was told
 
   std::recursive_mutex mutex;
 

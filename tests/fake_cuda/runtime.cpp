@@ -91,9 +91,22 @@ cudaError_t deallocate(void* memory, const char* name = __builtin_FUNCTION()) {
 cudaError_t copy(void* to, const void* from, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
   const auto body = [&] {
     now().calls.emplace_back(call_name(name));
+    const auto at = reinterpret_cast<std::uintptr_t>(to), late = reinterpret_cast<std::uintptr_t>(now().written_late.first);
+    if (at >= late && at < late + now().written_late.second) {
+      const auto* const begin = static_cast<const unsigned char*>(from);
+      now().late_copies.push_back(
+          [to, staged = std::vector<unsigned char>(begin, begin + bytes)] { std::memcpy(to, staged.data(), staged.size()); });
+      return;
+    }
     std::memcpy(to, from, bytes);
   };
   return answer(body, name);
+}
+
+void run_late_copies() {
+  for (const auto& copy : std::exchange(now().late_copies, {})) {
+    copy();
+  }
 }
 
 cudaError_t new_event(cudaEvent_t* event, const char* name = __builtin_FUNCTION()) {
@@ -270,7 +283,10 @@ cudaError_t __wrap_cudaCtxResetPersistingL2Cache() {
   return answer([&] { ++now().resets; });
 }
 cudaError_t __wrap_cudaDeviceSynchronize() {
-  return answer([&] { now().waited_for.push_back(current_device()); });
+  return answer([&] {
+    now().waited_for.push_back(current_device());
+    run_late_copies();
+  });
 }
 
 // Links.
@@ -324,6 +340,7 @@ cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t handle) {
   return answer([&] {
     now().calls.emplace_back("cudaStreamSynchronize");
     ++of(handle).synchronized;
+    run_late_copies();
   });
 }
 cudaError_t __wrap_cudaStreamQuery(cudaStream_t handle) {

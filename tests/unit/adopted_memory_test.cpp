@@ -104,6 +104,17 @@ TEST_F(adopted_memories, keep_what_they_held) {
   }
 }
 
+// A copy from pageable memory may return before it has run.
+TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_they_held) {
+  std::memset(whole.get(), 0x5a, 8 * size);
+  now().written_late = {whole.get(), 8 * size};
+  each_is(thrown([&](int self) { return of(self); }), "");
+  EXPECT_TRUE(now().late_copies.empty());
+  for (std::size_t i = 0; i != 8 * size; ++i) {
+    ASSERT_EQ(static_cast<unsigned char*>(whole.get())[i], 0x5a);
+  }
+}
+
 TEST_F(adopted_memories, in_another_order_than_the_pes_are_refused_on_every_pe) {
   each_is(thrown([&](int self) { return self == 2 ? of(self, {1, 0, 2}) : of(self); }),
           "membar: memory is adopted on no PE, because PE 2 was given an address that is not of the PE it was given for: give "

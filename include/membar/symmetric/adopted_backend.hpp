@@ -335,7 +335,10 @@ class basic_adopted_backend {
     void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
     mark before = 0;
     const mark mine = base + static_cast<mark>(memory_.self);
-    const auto copied = [](void* to, const void* from) { return cudaMemcpy(to, from, sizeof(mark), cudaMemcpyDefault); };
+    const auto copied = [](void* to, const void* from) {  // and run: a copy to a device may return before it has
+      const cudaError_t begun = cudaMemcpyAsync(to, from, sizeof(mark), cudaMemcpyDefault, nullptr);
+      return begun == cudaSuccess ? cudaStreamSynchronize(nullptr) : begun;
+    };
     const cudaError_t saved = copied(&before, own);
     cudaError_t status = saved == cudaSuccess ? copied(own, &mine) : saved;
     fault found = fault::none;
