@@ -45,10 +45,11 @@ __device__ bool fill_all(Ring& ring, const unsigned* from, unsigned tiles, unsig
   return late;
 }
 
-/// A lane of a consuming warp: checks its words of every tile and writes over them, and counts the tiles; returns whether it was late.
+/// A lane of a consuming warp: checks its words of every tile and, if `overwrites`, writes over them, and counts the tiles; returns
+/// whether it was late.
 template <class Ring>
-__device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigned tiles, unsigned first,
-                          unsigned long long all) {
+__device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigned tiles, unsigned first, unsigned long long all,
+                          bool overwrites = true) {
   typename Ring::consumer takes(ring);
   unsigned long long wrong = 0;
   unsigned long long done = 0;
@@ -62,7 +63,9 @@ __device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigne
     auto* const words = static_cast<unsigned*>(tile.memory);
     for (unsigned word = lane; word < tile_words; word += 32) {
       wrong += checked(words[word] != word_of(static_cast<unsigned>((done + first) % tiles), word));
-      words[word] = ~0U;  // must not come after the next tile
+      if (overwrites) {
+        words[word] = ~0U;  // must not come after the next tile
+      }
     }
     takes.give_back();
   }

@@ -30,7 +30,7 @@ __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
 }
 
 /// In the first block one thread fills and one passes on; a warp of each block consumes: each lane checks its words of every tile,
-/// and writes over them.
+/// and writes over them, but where they are relayed from.
 template <cluster_copies Copies>
 __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ broadcast<Copies> ring;
@@ -42,7 +42,8 @@ __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsign
   const unsigned first = blockIdx.x / membar::cluster_block_count();
   bool late = false;
   if (threadIdx.x < 32) {
-    late = check_all(ring, seen, threadIdx.x, tiles, first, all);
+    const bool passed_on = Copies == cluster_copies::relayed && membar::cluster_block_rank() == 0;
+    late = check_all(ring, seen, threadIdx.x, tiles, first, all, !passed_on);
   } else if (membar::cluster_block_rank() == 0) {
     late = threadIdx.x == 32 ? fill_all(ring, from, tiles, first, all) : threadIdx.x == 64 ? relay_all(ring, all) : false;
   }

@@ -468,6 +468,15 @@ TEST(sync_patterns, a_stage_of_a_broadcast_is_given_back_between_two_proxy_fence
   EXPECT_TRUE(filled_early(relayed_broadcast, relayed(enters, "")));
 }
 
+TEST(sync_patterns, a_consumer_of_a_broadcast_only_reads_a_stage_that_is_relayed_from) {
+  const auto reaches_the_other_block = [](const char* start, std::vector<scenario_thread> threads) {
+    threads[1].code = takes_from("full") + "; st.weak.shared s, 3" + leaves + gives_back_to_all;
+    return table().violated({"reaches_the_other_block", start, std::move(threads), "P2:r0 == 3"});
+  };
+  EXPECT_TRUE(reaches_the_other_block(relayed_broadcast, relayed(enters, leaves)));
+  EXPECT_FALSE(reaches_the_other_block(broadcast, multicast(enters, leaves)));
+}
+
 TEST(sync_patterns, a_consumer_of_a_broadcast_copies_a_stage_out_between_a_proxy_fence_and_a_read_wait) {
   const auto copied = [](const std::string& fence, const std::string& wait) {
     const std::string copies_out = "mbarrier.try_wait.parity.{broadcast_full}.cta there, 0; " + fence +

@@ -18,7 +18,8 @@ namespace membar::inline v0_2 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
-  relayed,   ///< a copy from global memory into the first block, then one from there to each other block, which a thread starts
+  relayed,  ///< a copy from global memory into the first block, then one from there to each other block, which a thread starts;
+            ///< consumers of the first block only read
   multicast  ///< one copy from global memory into all; ptxas advises to compile it for sm_90a: elsewhere it may be slow
 };
 
@@ -32,7 +33,9 @@ enum class cluster_copies : unsigned char {
 ///
 /// Synchronizes: what a tile brought is visible to a consumer whose `take` is done. A tile is brought into a stage after all consumers
 /// of the cluster have given the tile before it back: what they did with the stage comes before, ordinary loads and stores included.
-/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers.
+/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers. Relayed tiles are
+/// copied out of the stages of the block of rank 0 while its consumers have them: they only read, and what they stored there could reach
+/// the other blocks. Consumers of other blocks, and of multicast tiles, may write into the stage.
 /// Ends: no stage is free, or no tile is there, for the whole budget: `timed_out`, and nothing has changed.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`, `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then
