@@ -432,7 +432,7 @@ class enumerator final : private memory_apart {
   // ---- causality and coherence
 
   constexpr bool causes() {
-    if (candidate_.uninitialized != 0 && !uses_are_early(candidate_, rules_, facts_, events())) {
+    if (!uses_are_early(candidate_, rules_, facts_, events())) {
       return true;
     }
     relate_causes(candidate_, rules_, program_, facts_, events());

@@ -25,8 +25,8 @@ struct event_structure {
   event_set memory = 0;
   event_set generic_memory = 0;
   event_set read_only = 0;    ///< reads through the read-only path
-  event_set async_proxy = 0;  ///< accesses through the async proxy
-  event_set map_reads = 0;    ///< of tensor maps, by tensor copies
+  event_set async_proxy = 0;  ///< accesses and fences of the async proxy
+  event_set map_reads = 0;    ///< of tensor maps, by tensor copies, and fences of their proxy
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
   event_set one_way_releases = 0;  ///< proxy fences of one direction
@@ -120,11 +120,9 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.barriers |= if_kind(event_kind::barrier);
     f.sent |= if_kind(event_kind::sent);
     f.received |= if_kind(event_kind::received);
-    f.proxy_fences |= !e.restricted || precedes_alone(rules, e) || follows(rules, e) ? if_kind(event_kind::proxy_fence) : 0;
-    if (e.restricted) {
-      f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
-      f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
-    }
+    f.proxy_fences |= precedes_alone(rules, e) ? if_kind(event_kind::proxy_fence) : 0;
+    f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
+    f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
     f.initializations |= if_kind(event_kind::initialization);
     // the boundary of a kernel is a fence of all proxies
     f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? if_kind(event_kind::grid_wait) : 0;
@@ -151,8 +149,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.generic_memory |= only(i);
     }
     f.read_only |= x.via == proxy::read_only ? only(i) : 0;
-    f.async_proxy |= x_memory && x.via == proxy::async ? only(i) : 0;
-    f.map_reads |= x_memory && x.via == proxy::tensor_map ? only(i) : 0;
+    f.async_proxy |= x.via == proxy::async ? only(i) : 0;
+    f.map_reads |= x.via == proxy::tensor_map ? only(i) : 0;
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =

@@ -196,7 +196,7 @@ class thread_paths : public path_values {
         }
         set(thread, i.destination, constant(1), state);
       }
-      if (i.code == opcode::async_copy && i.tensor_map >= 0) {
+      if (i.tensor_map >= 0) {
         return walk_tensor_map(thread, next, state);
       }
       if (accesses_memory(i.code)) {
