@@ -85,11 +85,13 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
   });
 }
 
-template <int Stages, unsigned StageBytes>
+/// `Blocks` on each multiprocessor.
+template <int Stages, unsigned StageBytes, int Blocks = 4>
 void add_pipeline(bench::suite& cases, const bench::made_once<fixture>& shared) {
-  add_arm(cases, shared, "pipeline_" + std::to_string(Stages) + "x" + std::to_string(StageBytes / 1024) + "_KiB",
+  const std::string shape = std::to_string(Stages) + "x" + std::to_string(StageBytes / 1024) + "_KiB";
+  add_arm(cases, shared, "pipeline_" + shape + (Blocks == 4 ? "" : "_of_" + std::to_string(Blocks) + "_blocks"),
           [](fixture& here) {
-            const auto blocks = static_cast<unsigned>(4 * here.multiprocessors);
+            const auto blocks = static_cast<unsigned>(Blocks * here.multiprocessors);
             membar::launch(membar::launch_config{blocks, 64, here.stream.get()}, copy_by_pipeline<Stages, StageBytes>,
                            reinterpret_cast<const unsigned char*>(here.from.get()),
                            reinterpret_cast<unsigned char*>(here.to.get()), bytes / StageBytes, here.late.get());
@@ -104,6 +106,8 @@ void add_cases(bench::suite& cases) {
   add_pipeline<4, 8192>(cases, shared);
   add_pipeline<2, 16384>(cases, shared);
   add_pipeline<8, 4096>(cases, shared);
+  add_pipeline<4, 4096, 3>(cases, shared);
+  add_pipeline<11, 4096, 1>(cases, shared);
   add_arm(cases, shared, "words_of_16_bytes", [](fixture& here) {
     membar::launch(membar::launch_config{static_cast<unsigned>(8 * here.multiprocessors), 256, here.stream.get()},
                    copy_by_words, static_cast<const uint4*>(here.from.get()), here.to.get(), here.from.size());

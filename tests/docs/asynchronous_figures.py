@@ -108,11 +108,17 @@ def ratios(results):
 
 def seen(results):
     tests = {}
-    for file in ("conformance", "conformance_rest", "conformance_asynchronous", "conformance_reuse"):
+    for file in ("conformance", "conformance_asynchronous", "conformance_reuse"):
         for test in results.read(f"h200/{file}")["tests"]:
             of = tests.setdefault(test["test"], [0, 0, 0])
             of[0], of[1], of[2] = of[0] + test["instances"], of[1] + test["weak"], of[2] + test["forbidden"]
     rows = (("the proxy fence before a bulk store", "Proxy+copy_in_bulk.no-fence@one_block", ("Proxy+copy_in_bulk.proxy_fence.async_shared_block@one_block",)),
+            ("the proxy fence before a bulk load of what was stored", "Proxy+load_in_bulk.no-fence@one_block",
+             ("Proxy+load_in_bulk.proxy_fence.async_global@one_block",)),
+            ("the same, before a bulk load over what was stored", "Proxy+store_before_load_in_bulk.no-fence@one_block",
+             ("Proxy+store_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
+            ("the same, before a bulk load over what is read", "Proxy+load_before_load_in_bulk.no-fence@one_block",
+             ("Proxy+load_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
             ("the read wait before a stage is written again", "Reuse+no-wait@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
             ("one group too many may be pending", "Reuse+bulk_wait_read.1@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
             ("the dependency wait", "MP.launch+no-wait@two_kernels", ("MP.launch+wait_for_prerequisites@two_kernels",)),

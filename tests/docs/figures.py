@@ -106,7 +106,7 @@ def litmus_costs(results):
 
 
 def questions(results):
-    tests = [t for part in ("conformance", "conformance_rest") for t in results.read(f"h200/{part}")["tests"] if t["instances"]]
+    tests = [t for t in results.read("h200/conformance")["tests"] if t["instances"]]
 
     def chosen(role, place, words="", without=()):
         return [t for t in tests if t["role"] == role and t["test"].rsplit("@", 1)[1].startswith(place) and re.search(words, t["test"])

@@ -254,8 +254,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     } else if (rules.holds(rule::proxy_fence_after_the_source)) {
       left = base.image(base[x] & f.before_fence[x]);
     }
-    event_set direct =
-        through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy, x) ? only(x) : 0));
+    event_set direct = through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy, x) ? only(x) : 0));
     direct |= one_way_entry(c, rules, program, f, events, base, left, x);
     if (generic && !rules.holds(rule::generic_accesses)) {
       direct &= ~f.generic_memory;
