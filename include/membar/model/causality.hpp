@@ -96,7 +96,9 @@ constexpr void synchronize_restricted(candidate& c, const Rules& rules, const pr
 /// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality, of which `base` is a part that is known.
 /// Source: PTX ISA, "Synchronizes-with".
 template <class Rules>
-constexpr void synchronize(candidate& c, const Rules& rules, const event_structure& f, const relation& base) noexcept {
+constexpr void synchronize(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
+                           std::span<const event> events, const relation& base) noexcept {
+  synchronize_restricted(c, rules, program, f, events);
   for (int i = 0; i < f.count; ++i) {
     c.base[i] = base[i];
   }

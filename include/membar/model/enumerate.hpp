@@ -287,8 +287,7 @@ class enumerator final : private memory_apart {
   // Whether the reads that have a source break no axiom. `base` is base causality without the last of them.
   [[nodiscard]] constexpr bool promising(const relation& base) {
     observe(candidate_, rules_, facts_, events(), assigned_);
-    synchronize(candidate_, rules_, facts_, base);
-    synchronize_restricted(candidate_, rules_, program_, facts_, events());
+    synchronize(candidate_, rules_, program_, facts_, events(), base);
     relate_causes(candidate_, rules_, program_, facts_, events());
     return reads_not_from_effects(candidate_, rules_, assigned_) && cohere(candidate_, rules_, facts_) && least_order_holds();
   }
@@ -370,8 +369,7 @@ class enumerator final : private memory_apart {
 
   constexpr bool complete() {
     observe(candidate_, rules_, facts_, events(), assigned_);
-    synchronize(candidate_, rules_, facts_, facts_.base);
-    synchronize_restricted(candidate_, rules_, program_, facts_, events());
+    synchronize(candidate_, rules_, program_, facts_, events(), facts_.base);
     if (facts_.barriers == 0) {
       return orient_fences(0);
     }
