@@ -8,7 +8,7 @@
 /// Reads-from and coherence are given, so every axiom that it can still break has the form "`b` does not follow from `a`": `never_after`.
 /// A path from `a` to `b` that the order adds leads to a first fence f, along fences to a last one g, and on to `b`. So an order breaks
 /// an axiom exactly if it leads, with base causality, from an f to a g of which some such `a` and `b` exist. "f is never before g" then
-/// says all of the axioms, and fences are all that the search looks at.
+/// says all of the axioms, and fences are all that the search looks at. That two accesses are left unordered has the same form.
 ///
 /// *Why edges are forced.* If f before g would lead from an x to a y that x is never before, g is before f in every order.
 ///
