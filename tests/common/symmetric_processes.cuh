@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/symmetric/host_group.hpp>
+#include <membar/symmetric/on_stream.cuh>
 
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/processes.hpp>
@@ -131,6 +132,27 @@ template <class Backend>
 template <class Backend>
 [[nodiscard]] int pass_barriers_of(Backend& backend) {
   return pass_barriers_in_rounds(backend, 5'000);
+}
+
+/// Copies to the next PE in a stream, which notifies it, waits and reads what came.
+template <class Backend>
+[[nodiscard]] int pass_by_copies_of_streams(Backend& backend) {
+  symmetric::heap<Backend> heap(backend, 1 << 20);
+  const pe self = backend.local_pes().front(), other = ring_neighbour(self, 1, backend.count());
+  const auto values = heap.template allocate<int>(1000);
+  const auto ready = heap.template allocate<signal<add>>(1);
+  load_stream_operations(heap);
+  const std::vector<int> mine(1000, 100 + self.index());
+  std::vector<int> got(1000);
+  const support::stream stream;
+  put_on_stream(heap, values.on(self), mine.data(), other, stream.get());
+  notify_on_stream(ready.on(self)[0], 1, other, stream.get());
+  wait_on_stream(ready.on(self)[0], at_least(1), membar::wait_budget::milliseconds(20'000), stream.get());
+  membar::check(cudaMemcpyAsync(got.data(), values.on(self).local(), 4000, cudaMemcpyDefault, stream.get()));
+  membar::check(cudaStreamSynchronize(stream.get()), "a kernel failed");
+  heap.free(values);
+  heap.free(ready);
+  return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
 }
 
 }  // namespace membar_test

@@ -48,26 +48,7 @@ TEST_F(process_pes, get_reads_what_was_notified) { expect_success(pass_protocol<
 TEST_F(process_pes, packed_messages_are_whole) { expect_success(pass_all_packed<backend>); }
 TEST_F(process_pes, barriers_hold) { expect_success(pass_barriers_of<backend>); }
 
-TEST_F(process_pes, copies_of_streams_reach_the_other_process) {
-  expect_success([](backend& of) {
-    symmetric::heap<backend> heap(of, shared_bytes);
-    const pe self = of.local_pes().front(), other = ring_neighbour(self, 1, of.count());
-    const auto values = heap.allocate<int>(1000);
-    const auto ready = heap.allocate<signal<add>>(1);
-    load_stream_operations(heap);
-    const std::vector<int> mine(1000, 100 + self.index());
-    std::vector<int> got(1000);
-    const support::stream stream;
-    put_on_stream(heap, values.on(self), mine.data(), other, stream.get());
-    notify_on_stream(ready.on(self)[0], 1, other, stream.get());
-    wait_on_stream(ready.on(self)[0], at_least(1), membar::wait_budget::milliseconds(20'000), stream.get());
-    membar::check(cudaMemcpyAsync(got.data(), values.on(self).local(), 4000, cudaMemcpyDefault, stream.get()));
-    membar::check(cudaStreamSynchronize(stream.get()), "a kernel failed");
-    heap.free(values);
-    heap.free(ready);
-    return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
-  });
-}
+TEST_F(process_pes, copies_of_streams_reach_the_other_process) { expect_success(pass_by_copies_of_streams<backend>); }
 
 TEST_F(process_pes, put_with_signal_shows_its_data_in_memory_of_cuda_ipc) {
   expect_success_in_a_group(
