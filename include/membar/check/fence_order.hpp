@@ -61,8 +61,8 @@ class fence_pairs {
         }
       }
     }
-    if (pairs_.size() ==
-        fences_ * (fences_ - 1) / 2) {  // every two are related: what is forced decides, as the file's comment says
+    // Where every two are related, what is forced decides, as the file's comment says.
+    if (pairs_.size() == fences_ * (fences_ - 1) / 2) {
       std::vector<pair> open = pairs_;
       return force(now, open);
     }
