@@ -304,6 +304,35 @@ TEST(check_orders_fences, of_which_some_are_related_through_others_alone) {
   EXPECT_GT(without, 1000);
 }
 
+TEST(check_orders_fences, of_a_ring_in_which_each_choice_alone_breaks_nothing) {
+  std::mt19937 stream(4);
+  int with = 0;
+  int without = 0;
+  for (int n = 0; n < 5000; ++n) {
+    const std::size_t fences = 5 + stream() % 4;
+    check::detail::fence_pairs order(fences);
+    const std::vector<std::vector<bool>> before(fences, std::vector<bool>(fences));
+    std::vector<std::vector<bool>> never = before;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (std::size_t i = 0; i < fences; ++i) {
+      const std::size_t j = (i + 2) % fences;
+      for (const auto& [from, to] : {std::pair(i, j), std::pair(j, i)}) {
+        if (stream() % 8 != 0) {
+          never[from][to] = true;
+          order.set_never_before(from, to);
+        }
+      }
+      pairs.emplace_back(i, (i + 1) % fences);
+      order.relate(i, (i + 1) % fences);
+    }
+    const bool some = some_order(before, never, pairs, 0);
+    EXPECT_EQ(order.exists(), some) << n;
+    ++(some ? with : without);
+  }
+  EXPECT_GT(with, 1000);
+  EXPECT_GT(without, 100);
+}
+
 /// Store buffering of the last two of four threads, after seven fences of each and eight of the others. Whether an order exists.
 bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   execution e(4, 2);
