@@ -410,6 +410,49 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
+/// What the middle one of three lanes gets of the instruction in %r2, and whether in %p1. `values` sets what each brings, %r1.
+std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
+  ptx_program p(
+      {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +
+       " setp.ne.u32 %p0, %r0, 1; @%p0 ret; st.global.u32 [x], %r2; selp.u32 %r3, 1, 0, %p1; st.global.u32 [y], %r3;"},
+      3);
+  std::pair<std::uint64_t, std::uint64_t> got{~0ULL, ~0ULL};
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    got = {end.value(p.address("x"), 4), end.value(p.address("y"), 4)};
+    return std::string();
+  });
+  EXPECT_EQ(r.status, check_status::verified) << instruction << r.found.message;
+  return got;
+}
+
+TEST(check_finds, which_lanes_have_the_same_value) {
+  using result = std::pair<std::uint64_t, std::uint64_t>;
+  const std::string apart = "and.b32 %r1, %r0, 1;";  // 0, 1, 0
+  const std::string same = "mov.u32 %r1, 5;";
+  EXPECT_EQ(of_three_lanes("match.any.sync.b32 %r2, %r1, 7;", apart), (result{2, 0}));
+  EXPECT_EQ(of_three_lanes("match.any.sync.b32 %r2, %r1, 7;", "setp.gt.u32 %p0, %r0, 0; selp.u32 %r1, 3, 4, %p0;"),
+            (result{6, 0}));
+  EXPECT_EQ(of_three_lanes("match.all.sync.b32 %r2|%p1, %r1, 7;", apart), (result{0, 0}));
+  EXPECT_EQ(of_three_lanes("match.all.sync.b32 %r2|%p1, %r1, 7;", same), (result{7, 1}));
+  EXPECT_EQ(of_three_lanes("mov.b64 %rd0, {%r1, %r0}; match.all.sync.b64 %r2|%p1, %rd0, 7;", same), (result{0, 0}))
+      << "the upper halves differ";
+}
+
+TEST(check_finds, what_lanes_reduce_their_values_to) {
+  const std::string values = "mul.lo.u32 %r1, %r0, 16; sub.u32 %r1, 9, %r1;";  // 9, -7, -23
+  const auto reduced = [&](const std::string& how) {
+    return of_three_lanes("redux.sync." + how + " %r2, %r1, 7;", values).first;
+  };
+  EXPECT_EQ(reduced("add.u32"), 0xffffffebU);
+  EXPECT_EQ(reduced("min.s32"), 0xffffffe9U);
+  EXPECT_EQ(reduced("max.s32"), 9U);
+  EXPECT_EQ(reduced("min.u32"), 9U);
+  EXPECT_EQ(reduced("max.u32"), 0xfffffff9U);
+  EXPECT_EQ(reduced("and.b32"), 9U & 0xfffffff9U & 0xffffffe9U);
+  EXPECT_EQ(reduced("or.b32"), 9U | 0xfffffff9U | 0xffffffe9U);
+  EXPECT_EQ(reduced("xor.b32"), 9U ^ 0xfffffff9U ^ 0xffffffe9U);
+}
+
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
   // every thread stores and fences, the first one counts: the last block reads what the others stored, without a fence after the count
   const std::string publish =

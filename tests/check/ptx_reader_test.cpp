@@ -119,6 +119,13 @@ TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_man
                             "shfl.sync.idx.b32 %r1, %r1, 0, 31;",
                             "vote.sync.pred %p1, %p1, -1;",
                             "vote.sync.all.pred %p1, %p1;",
+                            "match.sync.b32 %r1, %r1, -1;",
+                            "match.any.sync.b32 %r1|%p1, %r1, -1;",
+                            "match.all.sync.u32 %r1|%p1, %r1, -1;",
+                            "match.any.sync.b32 %r1, %r1;",
+                            "redux.sync.u32 %r1, %r1, -1;",
+                            "redux.sync.add.f32 %r1, %r1, -1;",
+                            "redux.sync.add.u32 %r1, %r1;",
                             "activemask.b32 %r1, 1;"}) {
     EXPECT_EQ(error_in(wrong).substr(0, 4), "8:1:") << wrong;
   }

@@ -88,7 +88,8 @@ TEST(check_symmetry, is_not_of_threads_that_can_be_told_apart) {
   for (const std::string& apart :
        {std::string("mov.u32 %r3, %tid.x;"), std::string("mov.u32 %r3, %laneid;"), std::string("mov.u32 %r3, %lanemask_lt;"),
         std::string("mov.u32 %r3, %ctaid.x;"), std::string("mov.u32 %r3, %warpid;"), std::string("bar.warp.sync 7;"),
-        std::string("vote.sync.ballot.b32 %r3, %p0, 7;")}) {
+        std::string("vote.sync.ballot.b32 %r3, %p0, 7;"), std::string("match.any.sync.b32 %r3, %r3, 7;"),
+        std::string("redux.sync.add.u32 %r3, %r3, 7;")}) {
     EXPECT_EQ(executions(apart + add_to_x, 3), 6U) << apart;
   }
   EXPECT_EQ(executions("mov.u32 %r3, %ntid.x; bar.sync 0;" + add_to_x, 3), 1U) << "their number is the same for all";

@@ -19,7 +19,7 @@
 
 namespace membar::inline v0_2::checker {
 
-/// The dependencies of one execution. Those that lanes of a warp pass on in a shuffle or a vote are not followed: what is asked
+/// The dependencies of one execution. Those that lanes of a warp pass on in a shuffle, a vote, a match or a reduction are not followed: what is asked
 /// for here is never less than what the model has without them.
 class dependencies {
  public:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes.
+/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions.
 ///
 /// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
-/// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; shuffles and votes do not.
+/// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
 #pragma once
 
 #include <membar/check/graph.hpp>
@@ -64,7 +64,10 @@ class meetings {
       case op::block_barrier:
         return {i.destinations > 0 ? m.operand(s, i.sources - 1) & 1U : 0, 0};
       case op::shuffle:
+      case op::warp_reduce:
         return {truncated(m.operand(s, 0), 32), 0};
+      case op::match:
+        return {truncated(m.operand(s, 0), 8 * bytes_of(i.type)), 0};
       case op::vote:
         return {m.operand(s, 0) & 1U, 0};
       default:
@@ -134,6 +137,10 @@ class meetings {
                 0};
       case op::active_mask:
         return {lane_bit(thread), 0};
+      case op::match:
+        return matched(i.mode == 2, lane_bit(thread), arrivals);
+      case op::warp_reduce:
+        return {reduced(i, arrivals), 0};
       case op::shuffle: {
         const int lane = std::countr_zero(lane_bit(thread));
         const int by = static_cast<int>(m.operand(s, 1) & 31U);
@@ -172,6 +179,53 @@ class meetings {
   }
 
  private:
+  /// The lanes whose value is that of lane `mine`; for `all`, every lane or none, and whether it is every one.
+  [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
+    std::uint64_t value = 0;
+    for (const graph_event* a : arrivals) {
+      value = lane_bit(a->thread) == mine ? a->value.low : value;
+    }
+    std::uint64_t same = 0;
+    std::uint64_t lanes = 0;
+    for (const graph_event* a : arrivals) {
+      lanes |= lane_bit(a->thread);
+      same |= a->value.low == value ? lane_bit(a->thread) : 0;
+    }
+    return all ? wide_value{same == lanes ? lanes : 0, same == lanes ? 1U : 0U} : wide_value{same, 0};
+  }
+
+  /// What `redux` makes of the values. Source: PTX ISA, "redux.sync".
+  [[nodiscard]] static std::uint64_t reduced(const instruction& i, const std::vector<const graph_event*>& arrivals) {
+    const auto less = [&](std::uint64_t a, std::uint64_t b) {
+      return i.type == ptx_type::s32 ? static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) : a < b;
+    };
+    std::uint64_t result = arrivals.front()->value.low;
+    for (const graph_event* a : std::span(arrivals).subspan(1)) {
+      const std::uint64_t next = a->value.low;
+      switch (i.mode) {
+        case 1:
+          result += next;
+          break;
+        case 2:
+          result = less(next, result) ? next : result;
+          break;
+        case 3:
+          result = less(result, next) ? next : result;
+          break;
+        case 4:
+          result &= next;
+          break;
+        case 5:
+          result |= next;
+          break;
+        default:
+          result ^= next;
+          break;
+      }
+    }
+    return truncated(result, 32);
+  }
+
   static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
 
   [[nodiscard]] std::uint64_t lane_bit(int thread) const noexcept {

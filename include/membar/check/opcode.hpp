@@ -214,6 +214,8 @@ struct operand_count {
       return {4, 4};
     case op::shuffle:
       return {4, 4, 2};
+    case op::match:
+      return {2, 2, i.mode == 2 ? 2U : 1U};
     default:
       return {2, 2};
   }
@@ -515,6 +517,34 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     i.mode = words.take("all") ? 1 : words.take("any") ? 2 : words.take("uni") ? 3 : words.take("ballot") ? 4 : 0;
     typed();
     with_mode();
+    return finish(operand_shape::registers);
+  }
+  if (name == "match") {
+    i.code = op::match;
+    i.mode = words.take("any") ? 1 : words.take("all") ? 2 : 0;
+    static_cast<void>(words.take("sync"));
+    typed();
+    with_mode();
+    if (i.type != ptx_type::b32 && i.type != ptx_type::b64) {
+      refuse("'" + i.text + "' compares .b32 or .b64");
+    }
+    return finish(operand_shape::registers);
+  }
+  if (name == "redux") {
+    i.code = op::warp_reduce;
+    static_cast<void>(words.take("sync"));
+    i.mode = words.take("add")   ? 1
+             : words.take("min") ? 2
+             : words.take("max") ? 3
+             : words.take("and") ? 4
+             : words.take("or")  ? 5
+             : words.take("xor") ? 6
+                                 : 0;
+    typed();
+    with_mode();
+    if (i.type != ptx_type::u32 && i.type != ptx_type::s32 && i.type != ptx_type::b32) {
+      refuse("'" + i.text + "' is not supported: redux.sync of integers is");
+    }
     return finish(operand_shape::registers);
   }
   if (name == "activemask") {

@@ -91,7 +91,7 @@ def main():
 
     copy_of(asked.repository.resolve(), folder / "clone")
     shutil.rmtree(folder / "wheels", ignore_errors=True)
-    without = [] if asked.commands else ["-C", "cmake.define.MEMBAR_BUILD_TOOLS=OFF"]
+    without = [] if asked.commands else ["--config-settings=cmake.define.MEMBAR_BUILD_TOOLS=OFF"]
     run(builder / "bin" / "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder / "wheels", *without, folder / "clone")
     wheels = list((folder / "wheels").glob("*.whl"))
     version = version_of(folder / "clone")
