@@ -120,7 +120,7 @@ class nccl_noise final : public noise {
     drain();
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - began_;
     previous_map_.reset();
-    return static_cast<double>(enqueued_) * floats_ * sizeof(float) / elapsed.count();
+    return static_cast<double>(enqueued_ * floats_ * sizeof(float)) / elapsed.count();
   }
 
  private:
