@@ -86,7 +86,8 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_in("add.cc.u32 %r1, %r1, 1;"), "8:1: '.cc' of 'add.cc.u32' is not supported");
   EXPECT_EQ(error_in("bra nowhere;"), "8:1: the label 'nowhere' is not defined in 'k'");
   EXPECT_EQ(error_in("mov.u32 %r1, %nosuch;"), "8:1: '%nosuch' is no register, variable or special register that is known");
-  EXPECT_EQ(error_in("fence.proxy.async;"), "8:1: 'fence.proxy.async' is not supported: only the generic proxy is checked");
+  EXPECT_EQ(error_in("fence.proxy.alias;"),
+            "8:1: 'fence.proxy.alias' is not supported: of the proxies, the generic and the async one are checked");
   EXPECT_EQ(error_in("call.uni f, ();"), "8:1: the function 'f' is called and not defined in this module");
   EXPECT_EQ(error_in("st.acquire.gpu.global.u32 [x], 1;").substr(0, 4), "8:1:");
   EXPECT_EQ(error_in("mov.u32 %r1;\n@%q bra L;"), "9:2: the predicate '%q' is not declared");

@@ -126,6 +126,7 @@ class buffered_threads : protected event_builder {
     const thread_state* s = m.begin(watch);
     while (s->status == thread_status::at_event && to.plan.size() <= model::max_events) {
       const instruction& i = m.at(*s);
+      to.unsupported = to.unsupported || i.mbarrier != mbarrier_op::none || i.restricted;
       planned& p = to.plan.emplace_back();
       const std::size_t here = to.plan.size() - 1;
       p.slot = steps * 32 + s->part;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/check/instruction.hpp>
+#include <membar/check/mbarrier_state.hpp>
 #include <membar/check/opcode.hpp>
 #include <membar/check/ptx_module.hpp>
 #include <membar/model/error.hpp>
@@ -42,7 +43,10 @@ struct kernel_code {
 
 /// Where `extern __shared__` memory begins: apart from all variables, whose size is known before that of a launch. All such
 /// variables are one, as in CUDA.
-inline constexpr std::uint64_t dynamic_offset = std::uint64_t{1} << 28U;
+inline constexpr std::uint64_t dynamic_offset = std::uint64_t{1} << 24U;
+
+/// From this bit on, an address in shared memory has the block of the cluster that it is in: its rank and 1, or 0 for the own block.
+inline constexpr int block_shift = 26;
 
 /// The addresses of a module's variables in global and constant memory.
 struct module_layout {
@@ -372,6 +376,16 @@ class kernel_decoder {
         address(f, s, i, s.operands[0]);
         source(f, s, i, s.operands[1]);
         break;
+      case operand_shape::pending_count:
+        need(2, 2);
+        destination(f, s, i, s.operands[0]);
+        source(f, s, i, s.operands[1]);
+        constant(i, mbarrier_state::count_bits);
+        constant(i, mbarrier_state::count_bits);
+        break;
+      case operand_shape::addresses:
+        addresses(f, s, i);
+        break;
     }
     if (shape == operand_shape::registers || shape == operand_shape::sources) {
       const operand_count expected = operands_of(i);
@@ -411,6 +425,47 @@ class kernel_decoder {
     }
     for (const ptx_operand& part : o.parts) {
       destination(f, s, i, part);
+    }
+  }
+
+  static void constant(instruction& i, std::uint64_t value) {
+    source_operand& v = i.by[i.sources++];
+    v.kind = source_operand::kind_t::constant;
+    v.low = value;
+  }
+
+  /// The operands of an instruction on an mbarrier or of a copy: a destination, addresses, values.
+  void addresses(const frame& f, const ptx_statement& s, instruction& i) {
+    for (const ptx_operand& o : s.operands) {
+      if (o.kind == ptx_operand::kind_t::address && i.sources == 0) {
+        address(f, s, i, o);
+      } else if (o.kind == ptx_operand::kind_t::address) {
+        further_address(f, s, i, o);
+      } else if (i.sources == 0) {
+        destination(f, s, i, o);
+      } else {
+        source(f, s, i, o);
+      }
+    }
+    const operand_count expected = async_operands_of(i);
+    if (i.sources < expected.least || i.sources > expected.most || i.destinations > expected.results) {
+      refuse(s, "'" + s.opcode + "' has no form with " + std::to_string(i.destinations) + " destinations and " +
+                    std::to_string(i.sources) + " addresses and values");
+    }
+    if (i.sources == 1 && i.mbarrier != mbarrier_op::none) {
+      constant(i, 1);  // one arrival
+    }
+  }
+
+  void further_address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
+    if (o.reg < 0 && o.name.empty()) {
+      refuse(s, "an address of '" + s.opcode + "' is neither a register nor a variable");
+    }
+    ptx_operand base = o;
+    base.kind = o.reg >= 0 ? ptx_operand::kind_t::reg : ptx_operand::kind_t::name;
+    source(f, s, i, base);
+    if (o.reg >= 0) {
+      i.by[i.sources - 1U].low = o.value;
     }
   }
 

@@ -116,7 +116,8 @@ class event_builder {
   /// An event of thread `t`, with its clocks, that is part of no graph yet.
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = program_.threads.size();
-    const std::size_t all = (equal_.empty() ? 2 : 3) * width;
+    const std::size_t further = begins_mbarriers_ ? 1 : 0;
+    const std::size_t all = (further + (equal_.empty() ? 2 : 3)) * width;
     auto* const clocks = static_cast<std::uint16_t*>(arena_.take(all * sizeof(std::uint16_t)));
     auto* const e = new (arena_.take(sizeof(graph_event))) graph_event;
     const thread_line& line = model::at(g.threads, t);
@@ -128,11 +129,16 @@ class event_builder {
     e->base = clocks;
     e->prefix = clocks + width;
     e->past = clocks + all - width;
+    e->begun = begins_mbarriers_ ? clocks + 2 * width : e->base;
     std::fill(clocks, clocks + all, std::uint16_t{0});
     if (e->number > 0) {
-      std::copy(line.events.back()->base, line.events.back()->base + width, clocks);
-      std::copy(line.events.back()->prefix, line.events.back()->prefix + width, clocks + width);
-      std::copy(line.events.back()->past, line.events.back()->past + width, clocks + all - width);
+      const graph_event& last = *line.events.back();
+      std::copy(last.base, last.base + width, clocks);
+      std::copy(last.prefix, last.prefix + width, clocks + width);
+      std::copy(last.past, last.past + width, clocks + all - width);
+      if (begins_mbarriers_) {
+        std::copy(last.begun, last.begun + width, clocks + 2 * width);
+      }
     } else {
       for (int u = 0; u < count(); ++u) {
         const auto& before = program_.launches_before;
@@ -141,7 +147,7 @@ class event_builder {
         if (mine < model::count_of(before) && !theirs.empty() &&
             std::find(model::at(before, mine).begin(), model::at(before, mine).end(), model::at(program_.threads, u).launch) !=
                 model::at(before, mine).end()) {
-          rules_.join(clocks, theirs.back()->base);
+          rules_.synchronize(*theirs.back(), *e);
           follow(*e, *theirs.back());
         }
       }
@@ -152,7 +158,11 @@ class event_builder {
     return *e;
   }
 
-  [[nodiscard]] static std::uint16_t* base_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.base); }
+  [[nodiscard]] static bool begins_mbarriers(const program& p) {
+    return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& k) {
+      return std::any_of(k->code.begin(), k->code.end(), [](const instruction& i) { return i.restricted; });
+    });
+  }
 
   /// Lets `e` follow another event by reads-from, a meeting or the order of launches.
   void follow(graph_event& e, const graph_event& other) const noexcept {
@@ -189,6 +199,8 @@ class event_builder {
     e.bytes = i.bytes;
     e.strong = i.strong;
     e.scope = i.scope;
+    e.mbarrier = i.mbarrier;
+    e.arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
     e.update = is_update(i.code);
     e.reduction = i.code == op::reduction;
     e.acquires = e.kind == event_kind::read && model::acquires(i.order);
@@ -234,8 +246,8 @@ class event_builder {
     suspects result;
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o != nullptr && o->thread != e.thread && !precedes(*o, e.base) && !rules_.morally_strong(*o, e) &&
-            !rules_.causes(g, *o, e.base)) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, e.base) && !at_one_mbarrier(*o, e) &&
+            !rules_.morally_strong(*o, e) && !rules_.causes(g, *o, e.base)) {
           result.emplace_back(o, &e);
         }
       }
@@ -253,6 +265,12 @@ class event_builder {
       look_at(other);
     }
     return result;
+  }
+
+  /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
+  [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
+    return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
+           ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && precedes(x, y.begun)));
   }
 
   /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
@@ -349,6 +367,17 @@ class event_builder {
     return false;
   }
 
+  /// The place in the location's order of the last write that `e` may not miss.
+  [[nodiscard]] int oldest_source(const graph& g, const graph_event& e, int location) const noexcept {
+    int oldest = rules_.oldest_source(g, location, e.base);
+    const auto& order = model::at(g.order, location);
+    for (int i = oldest + 1; e.begun != e.base && i < model::count_of(order); ++i) {
+      const graph_event& w = *model::at(order, i);
+      oldest = w.mbarrier == mbarrier_op::init && precedes(w, e.begun) ? i : oldest;
+    }
+    return oldest;
+  }
+
   /// Gives a read its source. False if nothing was ever written there.
   [[nodiscard]] bool read_from(const graph& g, graph_event& e, const graph_event* source) {
     e.source = source;
@@ -364,8 +393,11 @@ class event_builder {
         return false;
       }
     }
+    if (e.mbarrier == mbarrier_op::test) {
+      e.passes = model::at(machines_, e.thread).passes(state_of(g, e.thread), e.value);
+    }
     if (e.acquires) {
-      rules_.acquire(g, e, base_of(e));
+      rules_.acquire(g, e);
     }
     return true;
   }
@@ -496,6 +528,7 @@ class event_builder {
   event_rules rules_;
   std::vector<machine> machines_;
   meetings meetings_;
+  bool begins_mbarriers_ = begins_mbarriers(program_);  ///< some fence is for initializations alone
   std::vector<int> equal_{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   check_result result_{};
 

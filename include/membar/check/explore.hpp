@@ -164,7 +164,9 @@ class explorer final : private buffering_check {
   [[nodiscard]] bool is_met(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     std::vector<const graph_event*> left;
-    return model::at(machines_, t).at(s).code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty();
+    const instruction& i = model::at(machines_, t).at(s);
+    return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !meetings_.group(g, t, left).empty() ||
+           (i.code == op::cluster_wait && meetings_.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
 
   /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
@@ -268,7 +270,7 @@ class explorer final : private buffering_check {
       }
     } else {
       const int newest = model::count_of(model::at(g.order, first.location)) - 1;
-      const int oldest = rules_.oldest_source(g, first.location, first.base);
+      const int oldest = oldest_source(g, first, first.location);
       // at random: an update and half of the other reads read the newest
       const int last = !at_random() ? oldest : first.update || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
       for (int i = at_random() ? last : newest; i >= last && !stopped(); --i) {
@@ -360,12 +362,19 @@ class explorer final : private buffering_check {
     thread_line& line = model::at(g.threads, t);
     e.value = model::at(machines_, t).stored(s);
     e.partner = e.update ? line.events.back() : nullptr;
+    if (e.update && e.mbarrier != mbarrier_op::none) {
+      const mbarrier_outcome outcome = model::at(machines_, t).updated_mbarrier_at(s);
+      e.completes = outcome.completes;
+      if (outcome.wrong != nullptr) {
+        report(g, check_status::violated,
+               "thread " + std::to_string(t) + " " + outcome.wrong + ": " + place_text(program_, e.address));
+        return;
+      }
+    }
     std::vector<const graph_event*>& heads = scratch_;
     heads.clear();
     rules_.release(g, e, heads);
-    auto* const kept = static_cast<const graph_event**>(arena_.take(heads.size() * sizeof(heads[0]) + 1));
-    std::copy(heads.begin(), heads.end(), kept);
-    e.heads = {kept, heads.size()};
+    e.heads = kept(heads);
     ++g.next_stamp;
     const suspects found = races_of(g, e);
     line.events.push_back(&e);
@@ -385,12 +394,19 @@ class explorer final : private buffering_check {
     --g.next_stamp;
   }
 
+  /// A copy of `heads` that lives as long as the event that is added next.
+  [[nodiscard]] std::span<const graph_event* const> kept(const std::vector<const graph_event*>& heads) {
+    auto* const to = static_cast<const graph_event**>(arena_.take(heads.size() * sizeof(heads[0]) + 1));
+    std::copy(heads.begin(), heads.end(), to);
+    return {to, heads.size()};
+  }
+
   /// Calls `use` with `w` at each place in its location's coherence that Coherence and Atomicity allow.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
     const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // it may move while `use` runs
     const int size = model::count_of(order());
-    int least = rules_.oldest_source(g, w.location, w.base) + 1;
+    int least = oldest_source(g, w, w.location) + 1;
     int most = size;
     if (w.update) {
       least = most = event_rules::place_in(order(), w.partner->source) + 1;
@@ -453,7 +469,7 @@ class explorer final : private buffering_check {
       look_for_late_acquire(h, changed);
       for_each_place(h, w, [&] {
         const auto& order = model::at(h.order, w.location);
-        if (event_rules::place_in(order, &w) >= rules_.oldest_source(h, r.location, changed.base)) {
+        if (event_rules::place_in(order, &w) >= oldest_source(h, changed, r.location)) {
           take_read(h, changed, s, &w);
         }
       });
@@ -496,8 +512,12 @@ class explorer final : private buffering_check {
     e.acquires = model::acquires(i.order);
     e.releases = model::releases(i.order);
     e.sequential = i.order == memory_order::seq_cst;
+    e.restricted = i.restricted;
+    if (e.restricted) {
+      rules_.join(const_cast<std::uint16_t*>(e.begun), e.base);
+    }
     if (e.acquires) {
-      rules_.acquire(g, e, base_of(e));
+      rules_.acquire(g, e);
     }
     g.sequential_fences += e.sequential ? 1 : 0;
     take_other(g, e, s, {}, e.sequential);
@@ -507,20 +527,41 @@ class explorer final : private buffering_check {
   void add_meeting(graph& g, int t) {
     const thread_state& s = state_of(g, t);
     graph_event& e = make_event(g, t, event_kind::barrier);
+    const instruction& i = model::at(machines_, t).at(s);
+    const bool cluster = i.code == op::cluster_arrive || i.code == op::cluster_wait;
     std::string wrong;
     wide_value seen{};
-    if (s.part == 0) {
-      e.releases = true;
+    if (const char* const misuse = cluster ? meetings_.misuse_of_cluster_barrier(g, t, i) : nullptr; misuse != nullptr) {
+      report(g, check_status::violated, "thread " + std::to_string(t) + " " + misuse);
+      return;
+    }
+    e.scope = i.scope;
+    e.arrives = s.part == 0 && i.code != op::cluster_wait;
+    if (e.arrives || cluster) {
       e.meeting = meetings_.at(t, s, wrong);
+    }
+    if (e.arrives) {
+      e.releases = !cluster || model::releases(i.order);
       e.value = meetings_.brought(t, s);
-    } else {
+      if (cluster) {
+        std::vector<const graph_event*> heads;
+        rules_.release_by_arrival(g, e, heads);
+        e.heads = kept(heads);
+      }
+    } else if (wrong.empty()) {
       std::vector<const graph_event*> left;
       const std::vector<const graph_event*> arrivals = meetings_.group(g, t, left);
       for (const graph_event* a : arrivals) {
         follow(e, *a);
         look_for_mixed_barriers(e, *a);
-        if (meetings::orders(model::at(machines_, t).at(s).code)) {
-          rules_.join(base_of(e), a->base);
+        if (cluster) {
+          for (const graph_event* head : a->heads) {
+            if (rules_.include_each_other(*head, e)) {
+              rules_.synchronize(*head, e);
+            }
+          }
+        } else if (meetings::orders(i.code)) {
+          rules_.synchronize(*a, e);
         }
       }
       for (const graph_event* a : left) {

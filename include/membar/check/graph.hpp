@@ -33,8 +33,13 @@ struct graph_event {
   bool releases = false;
   bool sequential = false;
   bool reduction = false;
-  bool update = false;  ///< half of a read-modify-write
-  bool mixed = false;   ///< a read that takes its bytes from writes of other sizes
+  bool update = false;      ///< half of a read-modify-write
+  bool mixed = false;       ///< a read that takes its bytes from writes of other sizes
+  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
+  bool completes = false;   ///< an update of an mbarrier: its phase
+  bool arrives = false;     ///< at an mbarrier
+  bool passes = false;      ///< a test of an mbarrier: the phase is complete
+  mbarrier_op mbarrier = mbarrier_op::none;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
   std::int32_t thread = 0;
@@ -51,9 +56,11 @@ struct graph_event {
   const graph_event* partner = nullptr;   ///< the read of a read-modify-write's write
   std::uint64_t meeting = 0;              ///< barriers: which one
   const std::uint16_t* base = nullptr;    ///< per thread: how many events precede this one by base causality, itself included
+  const std::uint16_t* begun = nullptr;   ///< the same of initializations of mbarriers, which a fence of its own releases
   const std::uint16_t* prefix = nullptr;  ///< the same by program order, reads-from and meetings
   const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
-  std::span<const graph_event* const> heads{};  ///< a write's: the starts of the release patterns that a read of it observes
+  /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
+  std::span<const graph_event* const> heads{};
 };
 
 /// Memory that is accessed as one: an address and a size.
@@ -197,20 +204,24 @@ class event_rules {
 
   /// Lets `e`, a read that acquires or a fence that does, synchronize with what its thread has observed: joins clocks into
   /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
-  void acquire(const graph& g, const graph_event& e, std::uint16_t* base) const noexcept {
+  void acquire(const graph& g, graph_event& e) const noexcept {
     const auto from = [&](const graph_event& r) {
-      if (r.source == nullptr || !morally_strong(*r.source, r)) {
+      const graph_event* const s = r.mbarrier != mbarrier_op::none ? phase_seen(r) : r.source;
+      if (s == nullptr || (r.mbarrier == mbarrier_op::none && !morally_strong(*s, r))) {
         return;
       }
-      for (const graph_event* head : r.source->heads) {
-        if (morally_strong(*head, e)) {
-          join(base, head->base);
+      for (const graph_event* head : s->heads) {
+        if (include_each_other(*head, e)) {
+          synchronize(*head, e);
         }
       }
     };
     const bool fence = e.kind == model::event_kind::fence;
     if (!fence) {
       from(e);
+      if (e.mbarrier != mbarrier_op::none) {
+        return;
+      }
     }
     for (const graph_event* r : model::at(g.threads, e.thread).events) {
       if (r->number < e.number && r->kind == model::event_kind::read && r->strong &&
@@ -220,9 +231,67 @@ class event_rules {
     }
   }
 
+  /// The write that completed the last phase that a wait at an mbarrier has seen complete; null if it did not pass, or saw none.
+  /// Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": what was done before the arrivals of that phase is visible.
+  [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
+    const graph_event* w = wait.passes ? wait.source : nullptr;
+    while (w != nullptr && !w->completes) {
+      w = w->partner != nullptr ? w->partner->source : nullptr;
+    }
+    return w;
+  }
+
+  /// Lets `e` synchronize with `head`, the start of a release pattern.
+  void synchronize(const graph_event& head, graph_event& e) const noexcept {
+    if (!head.restricted) {
+      join(const_cast<std::uint16_t*>(e.base), head.base);
+    }
+    if (e.begun != e.base) {
+      join(const_cast<std::uint16_t*>(e.begun), head.begun);
+    }
+  }
+
+  /// Whether the scopes of the ends of a synchronization include each other's thread.
+  [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
+    const auto at_barrier = [](const graph_event& e) {
+      return e.mbarrier != mbarrier_op::none || e.kind == model::event_kind::barrier;
+    };
+    if (!at_barrier(x) && !at_barrier(y)) {
+      return morally_strong(x, y);
+    }
+    return model::includes(model::every_rule{}, x.scope, place_of(x), place_of(y)) &&
+           model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
+  }
+
+  /// The starts of the release patterns that end in arrival `e` at a barrier: itself, and the fences before it.
+  void release_by_arrival(const graph& g, const graph_event& e, std::vector<const graph_event*>& heads) const {
+    if (e.releases) {
+      heads.push_back(&e);
+    }
+    bool fences[2][4] = {};
+    for (int i = e.number - 1; i >= 0; --i) {
+      const graph_event& f = *model::at(model::at(g.threads, e.thread).events, i);
+      bool& known = fences[f.restricted ? 1 : 0][static_cast<std::size_t>(f.scope)];
+      if (f.kind == model::event_kind::fence && f.releases && !known) {
+        known = true;
+        heads.push_back(&f);
+      }
+    }
+  }
+
   /// The starts of the release patterns that end in write `w`, appended to `heads`. Source: PTX ISA, "Release pattern".
   void release(const graph& g, const graph_event& w, std::vector<const graph_event*>& heads) const {
     if (!w.strong) {
+      return;
+    }
+    if (w.mbarrier != mbarrier_op::none) {  // arrivals of one phase release together
+      if (w.arrives) {
+        release_by_arrival(g, w, heads);
+      }
+      const graph_event* const before = w.partner->source;
+      if (before != nullptr && !before->completes) {
+        heads.insert(heads.end(), before->heads.begin(), before->heads.end());
+      }
       return;
     }
     const auto add = [&](const graph_event* head) {
@@ -237,7 +306,7 @@ class event_rules {
       add(&w);
     }
     // of several heads of one kind and scope the last says all: its clock is the latest
-    bool fences[4] = {};
+    bool fences[2][4] = {};
     bool writes[4] = {};
     const auto& events = model::at(g.threads, w.thread).events;
     for (int i = w.number - 1; i >= 0; --i) {
@@ -246,8 +315,8 @@ class event_rules {
       if (!e.releases) {
         continue;
       }
-      if (e.kind == model::event_kind::fence && !fences[scope]) {
-        fences[scope] = true;
+      if (bool& known = fences[e.restricted ? 1 : 0][scope]; e.kind == model::event_kind::fence && !known) {
+        known = true;
         add(&e);
       } else if (e.kind == model::event_kind::write && e.location == w.location && !writes[scope]) {
         writes[scope] = true;

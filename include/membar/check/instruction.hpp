@@ -63,8 +63,10 @@ enum class op : std::uint8_t {
   three_inputs,  ///< lop3
   set_predicate,
   select,
-  load_param,  ///< a parameter of the kernel
-  nothing,     ///< nanosleep, prefetch, discard of hints
+  map_to_block,  ///< mapa: an address in another block's shared memory
+  block_rank,    ///< getctarank
+  load_param,    ///< a parameter of the kernel
+  nothing,       ///< nanosleep, prefetch, discard of hints
   // the thread's path
   branch,
   branch_index,
@@ -82,8 +84,21 @@ enum class op : std::uint8_t {
   vote,
   match,
   warp_reduce,
-  active_mask
+  active_mask,
+  cluster_arrive,  ///< barrier.cluster.arrive
+  cluster_wait,    ///< barrier.cluster.wait
+  proxy_fence,     ///< fence.proxy.async
+  async_copy,      ///< starts copies, stores or reductions that are performed later
+  async_commit,    ///< the end of a group of them
+  async_wait       ///< for groups
 };
+
+/// What an instruction does to an mbarrier, which is a location of 64 bits: a store, a read-modify-write or a load.
+enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, complete, test };
+
+/// What a proxy fence is for. Shared memory is that of the own block, or of another one of the cluster.
+enum class proxy_space : std::uint8_t { global, own_shared, other_shared };
+inline constexpr int proxy_spaces = 3;
 
 /// Whether the instruction is an event of the memory model, or a meeting with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
@@ -110,6 +125,13 @@ enum class special : std::uint8_t {
   lanes_less_equal,
   lanes_greater,
   lanes_greater_equal,
+  cluster_rank,
+  cluster_blocks,
+  cluster,
+  clusters,
+  explicit_cluster,
+  zero,
+  one,
   clock,
   nanoseconds
 };
@@ -121,7 +143,7 @@ struct source_operand {
   bool negated = false;  ///< `!%p`
   special machine = special::lane;
   std::int32_t word = -1;  ///< the register's first word
-  std::uint64_t low = 0;
+  std::uint64_t low = 0;   ///< of a constant; added to a register
 };
 
 /// A destination register.
@@ -147,6 +169,17 @@ struct instruction {
   bool non_coherent = false;  ///< a load through the proxy of read-only data
   bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
   bool head = false;          ///< a jump backward leads here
+  mbarrier_op mbarrier = mbarrier_op::none;
+  bool transaction = false;                       ///< an arrival on an mbarrier: expects bytes
+  bool parity = false;                            ///< a test of an mbarrier: names the phase by its parity
+  bool keeps_phase = false;                       ///< an arrival that may not complete the phase
+  bool restricted = false;                        ///< a fence for the initialization of mbarriers alone
+  bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
+  bool multicast = false;                         ///< a copy to several blocks
+  std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
+  std::uint8_t performed_as = 0;                  ///< a copy: the section of the code that performs it
+  state_space from_space = state_space::generic;  ///< a copy's source
+  model::completion completes = model::completion::group;
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;
   state_space space = state_space::generic;

@@ -164,6 +164,11 @@ inline int add_launch(program& p, const launch_request& request) {
       c.where.domain = request.domain;
       c.where.block = number;
       c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
+      if (request.cluster > 0) {
+        c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
+        c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
+        c.explicit_cluster = true;
+      }
       c.where.warp = static_cast<int>(t / 32);
       c.parameters = request.arguments;
       c.live_at_heads = live_at_heads(c);

@@ -146,6 +146,9 @@ class liveness {
         result.add(special_value(o.machine, context_));
         break;
     }
+    if (o.low != 0 && o.kind == source_operand::kind_t::reg) {
+      result.add_any();  // an address
+    }
     if (o.negated && !result.any()) {
       for (int k = 0; k < result.count; ++k) {
         model::at(result.values, k) = (model::at(result.values, k) ^ 1U) & 1U;

@@ -5,7 +5,9 @@
 
 #include <membar/check/decode.hpp>
 #include <membar/check/instruction.hpp>
+#include <membar/check/mbarrier_state.hpp>
 #include <membar/check/stack_arena.hpp>
+#include <membar/check/thread_context.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
@@ -18,75 +20,6 @@
 #include <vector>
 
 namespace membar::inline v0_2::checker {
-
-/// What a thread is given at its launch, and where it runs.
-struct thread_context {
-  const kernel_code* kernel = nullptr;
-  std::array<std::uint32_t, 3> thread{};
-  std::array<std::uint32_t, 3> threads{1, 1, 1};
-  std::array<std::uint32_t, 3> block{};
-  std::array<std::uint32_t, 3> blocks{1, 1, 1};
-  int launch = 0;
-  int block_number = 0;  ///< among all blocks of the program
-  model::place where{};
-  std::vector<std::uint8_t> parameters{};
-  std::vector<std::vector<std::uint64_t>> live_at_heads{};  ///< per instruction; empty where no jump backward leads to
-
-  [[nodiscard]] std::uint64_t shared_base() const noexcept {
-    return shared_window + (static_cast<std::uint64_t>(block_number) << 32U);
-  }
-  [[nodiscard]] std::uint32_t number_in_block() const noexcept {
-    return thread[0] + threads[0] * (thread[1] + threads[1] * thread[2]);
-  }
-  [[nodiscard]] std::uint32_t block_size() const noexcept { return threads[0] * threads[1] * threads[2]; }
-};
-
-/// What every clock shows: time stands still, so that no wait runs out of its budget.
-inline constexpr std::uint64_t frozen_time = 1;
-
-/// The value of a special register.
-[[nodiscard]] inline std::uint64_t special_value(special which, const thread_context& c) noexcept {
-  const std::uint32_t lane = c.number_in_block() % 32;
-  const std::uint64_t bit = std::uint64_t{1} << lane;
-  switch (which) {
-    case special::thread_x:
-    case special::thread_y:
-    case special::thread_z:
-      return c.thread[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::thread_x)];
-    case special::threads_x:
-    case special::threads_y:
-    case special::threads_z:
-      return c.threads[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::threads_x)];
-    case special::block_x:
-    case special::block_y:
-    case special::block_z:
-      return c.block[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::block_x)];
-    case special::blocks_x:
-    case special::blocks_y:
-    case special::blocks_z:
-      return c.blocks[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::blocks_x)];
-    case special::lane:
-      return lane;
-    case special::warp:
-      return c.number_in_block() / 32;
-    case special::warps:
-      return (c.block_size() + 31) / 32;
-    case special::lanes_equal:
-      return bit;
-    case special::lanes_less:
-      return bit - 1;
-    case special::lanes_less_equal:
-      return 2 * bit - 1;
-    case special::lanes_greater:
-      return 0xffffffffU & ~(2 * bit - 1);
-    case special::lanes_greater_equal:
-      return 0xffffffffU & ~(bit - 1);
-    case special::clock:
-    case special::nanoseconds:
-      return frozen_time;
-  }
-  return 0;
-}
 
 /// Where a thread stands.
 enum class thread_status : std::uint8_t {
@@ -181,6 +114,9 @@ class machine {
   /// What the next event, a write, stores.
   [[nodiscard]] wide_value stored(const thread_state& s) const noexcept {
     const instruction& i = at(s);
+    if (i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate) {
+      return {i.mbarrier == mbarrier_op::init ? initial_mbarrier(value(s, i.by[1])) : 0, 0};
+    }
     if (i.code == op::store) {
       const wide_value v = wide_of(s, i.by[1U + s.part], i.type);
       return {truncated(v.low, 8 * std::min<int>(i.bytes, 8)), i.bytes == 16 ? v.high : 0};
@@ -204,7 +140,11 @@ class machine {
     s->seen = seen;
     switch (i.code) {
       case op::load:
-        put(*s, i.to[s->part], i.type, seen);
+        if (i.mbarrier != mbarrier_op::none) {
+          put(*s, i.to[0], ptx_type::pred, {passes(before, seen) ? 1U : 0U, 0});
+        } else {
+          put(*s, i.to[s->part], i.type, seen);
+        }
         finish_element(*s, i);
         break;
       case op::store:
@@ -230,6 +170,15 @@ class machine {
         ++s->pc;
         break;
       case op::fence:
+      case op::proxy_fence:
+        ++s->pc;
+        break;
+      case op::cluster_arrive:
+      case op::cluster_wait:
+      case op::async_copy:
+      case op::async_commit:
+      case op::async_wait:
+        ++s->effects;
         ++s->pc;
         break;
       default:  // a meeting: an arrival, then what came of it
@@ -254,13 +203,24 @@ class machine {
 
   /// Where a load or store begins.
   [[nodiscard]] std::uint64_t base_address(const thread_state& s, const instruction& i) const noexcept {
-    std::uint64_t at = value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset);
-    if (i.space == state_space::shared) {
-      at = context_->shared_base() + truncated(at, 32);
-    } else if (i.space == state_space::local) {
-      at = local_window + truncated(at, 32);
-    }
-    return at;
+    return generic(i.space, value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset));
+  }
+
+  /// The generic address of one in a state space.
+  [[nodiscard]] std::uint64_t generic(state_space space, std::uint64_t address) const noexcept {
+    return space == state_space::shared  ? context_->from_shared(address)
+           : space == state_space::local ? local_window + truncated(address, 32)
+                                         : address;
+  }
+
+  /// Whether a test of an mbarrier in state `seen` finds that the phase it asks for is complete.
+  [[nodiscard]] bool passes(const thread_state& s, wide_value seen) const noexcept {
+    return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
+  }
+
+  /// What the next event, an update of an mbarrier whose read is done, does to it.
+  [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
+    return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
 
   /// Whether an address is in the thread's local memory, where accesses are no events.
@@ -290,7 +250,7 @@ class machine {
       case source_operand::kind_t::none:
         break;
       case source_operand::kind_t::reg:
-        v = s.words()[o.word];
+        v = s.words()[o.word] + o.low;
         break;
       case source_operand::kind_t::constant:
         v = o.low;
@@ -323,6 +283,9 @@ class machine {
   }
 
   [[nodiscard]] wide_value updated(const thread_state& s, const instruction& i, wide_value old) const noexcept {
+    if (i.mbarrier != mbarrier_op::none) {
+      return {updated_mbarrier(i, old.low, value(s, i.by[1])).word, 0};
+    }
     const int bits = std::min<int>(i.bytes, 8) * 8;
     const wide_value by = wide_of(s, i.by[i.what == model::operation::compare_exchange ? 2 : 1], i.type);
     if (i.what == model::operation::move || i.what == model::operation::compare_exchange) {
@@ -566,12 +529,22 @@ class machine {
       }
       case op::to_generic:
       case op::from_generic: {
-        const std::uint64_t base = i.space == state_space::shared  ? context_->shared_base()
-                                   : i.space == state_space::local ? local_window
-                                                                   : 0;
-        result = i.code == op::to_generic ? a + base : a - base;
+        const bool shared = i.space == state_space::shared;
+        const std::uint64_t base = i.space == state_space::local ? local_window : 0;
+        result = i.code == op::to_generic ? (shared ? context_->from_shared(a) : a + base)
+                                          : (shared ? context_->to_shared(a) : a - base);
         break;
       }
+      case op::map_to_block: {
+        const bool generic_address = i.space != state_space::shared;
+        const std::uint64_t there = thread_context::in_block(static_cast<std::uint32_t>(value(s, i.by[1])),
+                                                             generic_address ? context_->to_shared(a) : a);
+        result = generic_address ? context_->from_shared(there) : there;
+        break;
+      }
+      case op::block_rank:
+        result = context_->rank_of(i.space == state_space::shared ? a : context_->to_shared(a));
+        break;
       case op::is_space:
         result = i.space == state_space::shared  ? ((a >> 46U) == (shared_window >> 46U) ? 1 : 0)
                  : i.space == state_space::local ? (is_local(a) ? 1 : 0)

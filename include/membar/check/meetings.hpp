@@ -30,6 +30,9 @@ class meetings {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
     const thread_context& c = model::at(threads_, thread);
+    if (i.code == op::cluster_arrive || i.code == op::cluster_wait) {
+      return cluster_meeting;
+    }
     if (i.code == op::block_barrier) {
       const std::uint64_t barrier = i.sources > 0 ? m.operand(s, 0) : 0;
       const bool reduces = i.destinations > 0;
@@ -56,6 +59,14 @@ class meetings {
     return warp_meeting | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
   }
 
+  /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
+  [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
+    const bool has_arrived = arrivals(g, thread, cluster_meeting, nullptr, -1) != waits(g, thread);
+    return i.code == op::cluster_arrive && has_arrived  ? "arrives at the cluster's barrier twice without a wait"
+           : i.code == op::cluster_wait && !has_arrived ? "waits at the cluster's barrier without an arrival"
+                                                        : nullptr;
+  }
+
   /// What the arriving thread brings.
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
@@ -79,15 +90,17 @@ class meetings {
   /// waited for: `left` becomes their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
     left.clear();
-    const graph_event& mine = *model::at(g.threads, thread).events.back();
-    const int turn = arrivals(g, thread, mine.meeting, nullptr, -1);
+    const thread_line& line = model::at(g.threads, thread);
+    const bool cluster = model::at(machines_, thread).at(*line.states.back()).code == op::cluster_wait;
+    const std::uint64_t meeting = cluster ? cluster_meeting : line.events.back()->meeting;
+    const int turn = arrivals(g, thread, meeting, nullptr, -1);
     std::vector<const graph_event*> result;
     for (int t = 0; t < model::count_of(threads_); ++t) {
-      if (!takes_part(t, thread, mine.meeting)) {
+      if (!takes_part(t, thread, meeting)) {
         continue;
       }
       const graph_event* theirs = nullptr;
-      static_cast<void>(arrivals(g, t, mine.meeting, &theirs, turn));
+      static_cast<void>(arrivals(g, t, meeting, &theirs, turn));
       if (theirs != nullptr) {
         result.push_back(theirs);
       } else if (model::at(g.threads, t).states.back()->status == thread_status::ended) {
@@ -103,6 +116,13 @@ class meetings {
 
   /// Whether `other` takes part in a meeting of `thread`.
   [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
+    if (model::at(threads_, other).copies_of >= 0) {
+      return false;
+    }
+    if (meeting == cluster_meeting) {
+      return model::same_cluster(model::at(threads_, other).where, model::at(threads_, thread).where) ||
+             model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
+    }
     if ((meeting & warp_meeting) == 0) {
       return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
     }
@@ -227,6 +247,16 @@ class meetings {
   }
 
   static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
+  static constexpr std::uint64_t cluster_meeting = std::uint64_t{1} << 41U;
+
+  /// How often a thread has waited at the barrier of its cluster.
+  [[nodiscard]] static int waits(const graph& g, int thread) {
+    int count = 0;
+    for (const graph_event* e : model::at(g.threads, thread).events) {
+      count += e->meeting == cluster_meeting && !e->arrives ? 1 : 0;
+    }
+    return count;
+  }
 
   [[nodiscard]] std::uint64_t lane_bit(int thread) const noexcept {
     return std::uint64_t{1} << (model::at(threads_, thread).number_in_block() % 32);
@@ -242,7 +272,7 @@ class meetings {
   [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {
-      if (e->kind == model::event_kind::barrier && e->releases && e->meeting == meeting) {
+      if (e->kind == model::event_kind::barrier && e->arrives && e->meeting == meeting) {
         ++count;
         if (count == turn && found != nullptr) {
           *found = e;

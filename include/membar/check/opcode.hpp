@@ -3,158 +3,17 @@
 /// The words of PTX's opcodes: what "atom.acq_rel.gpu.global.add.u64" asks for.
 #pragma once
 
+#include <membar/check/async_opcode.hpp>
 #include <membar/check/instruction.hpp>
+#include <membar/check/opcode_words.hpp>
 #include <membar/check/ptx_module.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace membar::inline v0_2::checker::detail {
-
-/// An opcode divided at its dots. Words are taken out as they are understood; what is left at the end is not.
-class opcode_words {
- public:
-  explicit opcode_words(std::string_view text) {
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t dot = std::min(text.find('.', at), text.size());
-      words_.push_back(text.substr(at, dot - at));
-      at = dot + 1;
-    }
-    first_ = words_.front();
-    words_.erase(words_.begin());
-  }
-
-  [[nodiscard]] std::string_view first() const noexcept { return first_; }
-
-  /// Takes `word` out, if it is there.
-  bool take(std::string_view word) {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (words_[i] == word) {
-        words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i));
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// Takes out the last word that is a type.
-  ptx_type take_type() {
-    for (std::size_t i = words_.size(); i > 0; --i) {
-      if (const ptx_type type = type_named(words_[i - 1]); type != ptx_type::none) {
-        words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i - 1));
-        return type;
-      }
-    }
-    return ptx_type::none;
-  }
-
-  [[nodiscard]] const std::vector<std::string_view>& left() const noexcept { return words_; }
-
- private:
-  std::string_view first_;
-  std::vector<std::string_view> words_;
-};
-
-/// Which operands an instruction has.
-enum class operand_shape : unsigned char { none, any, label, index, registers, sources, load, store, atomic, reduction };
-
-[[nodiscard]] inline bool special_register(std::string_view name, special& result) noexcept {
-  struct row {
-    std::string_view name;
-    special machine;
-  };
-  constexpr row rows[] = {{"%tid.x", special::thread_x},
-                          {"%tid.y", special::thread_y},
-                          {"%tid.z", special::thread_z},
-                          {"%ntid.x", special::threads_x},
-                          {"%ntid.y", special::threads_y},
-                          {"%ntid.z", special::threads_z},
-                          {"%ctaid.x", special::block_x},
-                          {"%ctaid.y", special::block_y},
-                          {"%ctaid.z", special::block_z},
-                          {"%nctaid.x", special::blocks_x},
-                          {"%nctaid.y", special::blocks_y},
-                          {"%nctaid.z", special::blocks_z},
-                          {"%laneid", special::lane},
-                          {"%warpid", special::warp},
-                          {"%nwarpid", special::warps},
-                          {"%lanemask_eq", special::lanes_equal},
-                          {"%lanemask_lt", special::lanes_less},
-                          {"%lanemask_le", special::lanes_less_equal},
-                          {"%lanemask_gt", special::lanes_greater},
-                          {"%lanemask_ge", special::lanes_greater_equal},
-                          {"%clock", special::clock},
-                          {"%clock64", special::clock},
-                          {"%clock_hi", special::clock},
-                          {"%globaltimer", special::nanoseconds},
-                          {"%globaltimer_lo", special::nanoseconds}};
-  for (const row& r : rows) {
-    if (r.name == name) {
-      result = r.machine;
-      return true;
-    }
-  }
-  return false;
-}
-
-/// Takes the scope out of an opcode. The default is that of PTX: `gpu` for read-modify-writes.
-inline bool take_scope(opcode_words& words, thread_scope& scope) {
-  struct row {
-    std::string_view word;
-    thread_scope scope;
-  };
-  constexpr row rows[] = {{"cta", thread_scope::block},
-                          {"cluster", thread_scope::cluster},
-                          {"gpu", thread_scope::device},
-                          {"sys", thread_scope::system}};
-  for (const row& r : rows) {
-    if (words.take(r.word)) {
-      scope = r.scope;
-      return true;
-    }
-  }
-  return false;
-}
-
-inline bool take_order(opcode_words& words, memory_order& order) {
-  struct row {
-    std::string_view word;
-    memory_order order;
-  };
-  constexpr row rows[] = {{"relaxed", memory_order::relaxed},
-                          {"acquire", memory_order::acquire},
-                          {"release", memory_order::release},
-                          {"acq_rel", memory_order::acq_rel},
-                          {"sc", memory_order::seq_cst}};
-  for (const row& r : rows) {
-    if (words.take(r.word)) {
-      order = r.order;
-      return true;
-    }
-  }
-  return false;
-}
-
-inline state_space take_space(opcode_words& words) {
-  if (words.take("global")) {
-    return state_space::global;
-  }
-  if (words.take("shared") || words.take("shared::cta")) {
-    return state_space::shared;
-  }
-  if (words.take("local")) {
-    return state_space::local;
-  }
-  if (words.take("param") || words.take("param::entry") || words.take("param::func")) {
-    return state_space::param;
-  }
-  return words.take("const") ? state_space::constant : state_space::generic;
-}
 
 /// Cache operators and hints, which the memory model does not see. Source: PTX ISA, "Cache Operators", "Cache Eviction Priority
 /// Hints".
@@ -165,13 +24,6 @@ inline void drop_hints(opcode_words& words) {
     static_cast<void>(words.take(hint));
   }
 }
-
-/// How many operands an instruction has, each register of a list counted.
-struct operand_count {
-  unsigned least = 0;
-  unsigned most = 0;
-  unsigned results = 1;  ///< at most
-};
 
 /// The sources of an instruction that puts results into registers, or of a barrier. Source: PTX ISA, the syntax of each.
 [[nodiscard]] constexpr operand_count operands_of(const instruction& i) noexcept {
@@ -192,6 +44,7 @@ struct operand_count {
     case op::from_generic:
     case op::is_space:
     case op::warp_barrier:
+    case op::block_rank:
       return {1, 1};
     case op::move:
       return i.destinations > 1 ? operand_count{1, 1, 4} : operand_count{1, 4};
@@ -264,6 +117,9 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     i.code = words.take("hi") ? high : words.take("wide") ? wide : low;
   };
 
+  if (operand_shape shape{}; read_async_opcode(words, i, shape, refuse)) {
+    return finish(shape);
+  }
   if (name == "mov" || name == "add" || name == "sub" || name == "div" || name == "rem" || name == "neg" || name == "abs" ||
       name == "min" || name == "max" || name == "and" || name == "or" || name == "xor" || name == "not" || name == "cnot" ||
       name == "shl" || name == "shr" || name == "bfe" || name == "bfi" || name == "prmt" || name == "popc" || name == "clz" ||
@@ -442,23 +298,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     static_cast<void>(take_order(words, i.order));
     i.scope = thread_scope::device;
     static_cast<void>(take_scope(words, i.scope));
-    struct row {
-      std::string_view name;
-      model::operation what;
-    };
-    constexpr row rows[] = {
-        {"add", model::operation::add},      {"exch", model::operation::move},   {"cas", model::operation::compare_exchange},
-        {"and", model::operation::bit_and},  {"or", model::operation::bit_or},   {"xor", model::operation::bit_xor},
-        {"min", model::operation::minimum},  {"max", model::operation::maximum}, {"inc", model::operation::increment},
-        {"dec", model::operation::decrement}};
-    bool found = false;
-    for (const row& r : rows) {
-      if (!found && words.take(r.name)) {
-        i.what = r.what;
-        found = true;
-      }
-    }
-    if (!found) {
+    if (!take_operation(words, i.what)) {
       refuse("'" + i.text + "' is no read-modify-write that is supported");
     }
     static_cast<void>(words.take("noftz"));
@@ -471,9 +311,11 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   if (name == "fence" || name == "membar") {
     i.code = op::fence;
     i.strong = true;
-    if (words.take("proxy") || words.take("mbarrier_init")) {
-      refuse("'" + i.text + "' is not supported: only the generic proxy is checked");
+    if (words.take("proxy")) {
+      read_proxy_fence(words, i, refuse);
+      return finish(operand_shape::none);
     }
+    i.restricted = words.take("mbarrier_init");
     i.order = name == "membar" ? memory_order::seq_cst : memory_order::acq_rel;
     static_cast<void>(name == "fence" && take_order(words, i.order));
     if (name == "membar" && words.take("gl")) {
@@ -486,6 +328,18 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   if (name == "bar" || name == "barrier") {
     static_cast<void>(words.take("cta"));
     i.aligned = words.take("aligned") || name == "bar";  // bar is barrier.cta.aligned
+    if (words.take("cluster")) {
+      const bool arrives = words.take("arrive");
+      i.code = arrives ? op::cluster_arrive : op::cluster_wait;
+      i.scope = thread_scope::cluster;
+      i.strong = true;
+      i.order = arrives ? memory_order::release : memory_order::acquire;
+      if (!arrives && !words.take("wait")) {
+        refuse("'" + i.text + "' neither arrives nor waits");
+      }
+      static_cast<void>(take_order(words, i.order));
+      return finish(operand_shape::none);
+    }
     if (words.take("warp")) {
       i.code = op::warp_barrier;
       static_cast<void>(words.take("sync"));
