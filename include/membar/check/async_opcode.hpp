@@ -107,8 +107,93 @@ void read_proxy_fence(opcode_words& words, instruction& i, const Refuse& refuse)
                                                    : static_cast<std::uint8_t>(global | own | other);
 }
 
+/// The type of what a copy writes or reduces in one access.
+template <class Refuse>
+void read_piece(opcode_words& words, instruction& i, const Refuse& refuse) {
+  i.type = words.take_type();
+  i.bytes = static_cast<std::uint8_t>(bytes_of(i.type));
+  if (i.bytes != 4 && i.bytes != 8) {
+    refuse("'" + i.text + "' is not supported: copies that reduce or store are, in 32 and 64 bits");
+  }
+}
+
+/// `cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk`, and their groups. Source: PTX ISA, "Data Movement and Conversion
+/// Instructions: Asynchronous copy".
+template <class Refuse>
+bool read_copy(opcode_words& words, instruction& i, operand_shape& shape, const Refuse& refuse) {
+  i.combines = words.take("reduce");
+  static_cast<void>(words.take("async"));
+  const bool bulk = words.take("bulk");
+  i.completes = bulk ? model::completion::bulk_group : model::completion::group;
+  if (words.take("tensor") || words.take("ignore-src")) {
+    refuse("'" + i.text + "' is not supported: of the copies, those without a tensor map are checked");
+  }
+  if (words.take("prefetch")) {
+    static_cast<void>(words.take("L2") && words.take("global") && words.take("L2::cache_hint"));
+    i.code = op::nothing;
+    shape = operand_shape::any;
+    return true;
+  }
+  if (words.take("commit_group")) {
+    i.code = op::async_commit;
+    shape = operand_shape::none;
+    return true;
+  }
+  if (const bool all = words.take("wait_all"); all || words.take("wait_group")) {
+    i.code = op::async_wait;
+    i.mode = all ? 1 : 0;
+    i.reads_only = words.take("read");
+    shape = all ? operand_shape::none : operand_shape::sources;
+    return true;
+  }
+  i.code = op::async_copy;
+  if (words.take("mbarrier")) {
+    i.mbarrier = mbarrier_op::arrive;
+    if (!words.take("arrive") || !words.take("noinc")) {
+      refuse("'" + i.text + "' is not supported: with .noinc it is");
+    }
+    i.completes = model::completion::mbarrier;
+    i.space = take_first_space(words);
+    static_cast<void>(words.take("b64"));
+    return true;
+  }
+  static_cast<void>(words.take("ca") || words.take("cg"));
+  static_cast<void>(words.take("L2::64B") || words.take("L2::128B") || words.take("L2::256B"));
+  if (words.take("L2::cache_hint")) {
+    refuse("'" + i.text + "' has a cache hint, which is not supported");
+  }
+  i.space = take_first_space(words);
+  i.from_space = take_first_space(words);
+  i.multicast = words.take("multicast::cluster");
+  if (words.take("mbarrier::complete_tx::bytes")) {
+    i.completes = model::completion::mbarrier;
+  }
+  static_cast<void>(words.take("bulk_group"));
+  if (i.space == state_space::generic || i.from_space == state_space::generic) {
+    refuse("'" + i.text + "' does not name its state spaces");
+  }
+  i.type = ptx_type::b128;
+  i.bytes = 16;
+  if (i.combines) {
+    static_cast<void>(words.take("noftz"));
+    if (!take_operation(words, i.what)) {
+      refuse("'" + i.text + "' is no reduction that is supported");
+    }
+    read_piece(words, i, refuse);
+  }
+  return true;
+}
+
 /// The destinations, addresses and values of an instruction of the asynchronous side. Source: PTX ISA, the syntax of each.
 [[nodiscard]] constexpr operand_count async_operands_of(const instruction& i) noexcept {
+  if (i.code == op::async_copy) {
+    const bool memory = i.from_space != state_space::generic;
+    return i.mbarrier != mbarrier_op::none                ? operand_count{1, 1, 0}
+           : !memory                                      ? operand_count{2U + i.elements, 2U + i.elements, 0}
+           : i.completes == model::completion::mbarrier   ? operand_count{i.multicast ? 5U : 4U, i.multicast ? 5U : 4U, 0}
+           : i.completes == model::completion::bulk_group ? operand_count{3, 3, 0}
+                                                          : operand_count{3, 4, 0};
+  }
   switch (i.mbarrier) {
     case mbarrier_op::init:
     case mbarrier_op::expect:
@@ -137,6 +222,24 @@ bool read_async_opcode(opcode_words& words, instruction& i, operand_shape& shape
       return true;
     }
     read_mbarrier(words, i, refuse);
+    return true;
+  }
+  if (name == "cp") {
+    return read_copy(words, i, shape, refuse);
+  }
+  if ((name == "st" || name == "red") && words.take("async")) {
+    i.code = op::async_copy;
+    i.completes = model::completion::mbarrier;
+    i.combines = name == "red";
+    static_cast<void>(words.take("weak") || words.take("relaxed"));
+    static_cast<void>(words.take("cluster") || words.take("mbarrier::complete_tx::bytes"));
+    static_cast<void>(words.take("mbarrier::complete_tx::bytes"));
+    i.space = take_first_space(words);
+    i.elements = words.take("v2") ? 2 : words.take("v4") ? 4 : 1;
+    if (i.combines && !take_operation(words, i.what)) {
+      refuse("'" + i.text + "' is no read-modify-write that is supported");
+    }
+    read_piece(words, i, refuse);
     return true;
   }
   if (name == "mapa" || name == "getctarank") {

@@ -64,8 +64,9 @@ class buffering_check : protected event_builder {
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base)) {
-          buffering_ =
-              !follows_at_location(g, *r, e) && !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
+          const bool copies = model::at(program_.threads, e.thread).copies_of >= 0;
+          buffering_ = !follows_at_location(g, *r, e) &&
+                       (copies || !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number));
         }
       }
     };
@@ -83,8 +84,9 @@ class buffering_check : protected event_builder {
     for (int t = 0; t < count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
-      for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1; t != e.thread && n >= e.base[t] && !buffering_;
-           --n) {
+      const bool copies = model::at(program_.threads, t).copies_of >= 0;  // whose reads acquire nothing
+      for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
+           t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);
         fence = fence || (h.kind == event_kind::fence && h.acquires);
         if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {

@@ -452,7 +452,13 @@ class kernel_decoder {
       refuse(s, "'" + s.opcode + "' has no form with " + std::to_string(i.destinations) + " destinations and " +
                     std::to_string(i.sources) + " addresses and values");
     }
-    if (i.sources == 1 && i.mbarrier != mbarrier_op::none) {
+    if (i.code == op::async_copy && i.completes == model::completion::group) {
+      if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
+        refuse(s, "'" + s.opcode + "' copies 4, 8 or 16 bytes");
+      }
+      i.bytes = static_cast<std::uint8_t>(i.by[2].low);
+    }
+    if (i.sources == 1 && i.mbarrier != mbarrier_op::none && i.code != op::async_copy) {
       constant(i, 1);  // one arrival
     }
   }

@@ -82,7 +82,8 @@ class dependencies {
         mine[static_cast<std::size_t>(n)] = true;
         open.emplace_back(thread, n);
         const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
-        if (read.source != nullptr) {
+        // what an asynchronous copy passes on is left out
+        if (read.source != nullptr && model::at(contexts_, read.source->thread).copies_of < 0) {
           open.emplace_back(read.source->thread, read.source->number);
         }
       }

@@ -57,6 +57,7 @@ class event_builder {
   void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
     if (!stopped()) {
       result_.found = finding_of(program_, g, status, std::move(message), blamed);
+      lacks_copies_ = false;
     }
   }
 
@@ -116,8 +117,9 @@ class event_builder {
   /// An event of thread `t`, with its clocks, that is part of no graph yet.
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = program_.threads.size();
-    const std::size_t further = begins_mbarriers_ ? 1 : 0;
-    const std::size_t all = (further + (equal_.empty() ? 2 : 3)) * width;
+    const std::size_t begun = begins_mbarriers_ ? 1 : 0;
+    const std::size_t copies = copies_ ? proxy_spaces + 1 : 0;
+    const std::size_t all = (begun + copies + (equal_.empty() ? 2 : 3)) * width;
     auto* const clocks = static_cast<std::uint16_t*>(arena_.take(all * sizeof(std::uint16_t)));
     auto* const e = new (arena_.take(sizeof(graph_event))) graph_event;
     const thread_line& line = model::at(g.threads, t);
@@ -128,17 +130,16 @@ class event_builder {
     e->stamp = g.next_stamp;
     e->base = clocks;
     e->prefix = clocks + width;
-    e->past = clocks + all - width;
+    e->past = equal_.empty() ? e->prefix : clocks + all - width;
     e->begun = begins_mbarriers_ ? clocks + 2 * width : e->base;
+    e->crossed = copies_ ? clocks + (2 + begun) * width : nullptr;
+    e->given = line.idle != nullptr ? clocks + (1 + begun + copies) * width : nullptr;
     std::fill(clocks, clocks + all, std::uint16_t{0});
-    if (e->number > 0) {
-      const graph_event& last = *line.events.back();
-      std::copy(last.base, last.base + width, clocks);
-      std::copy(last.prefix, last.prefix + width, clocks + width);
-      std::copy(last.past, last.past + width, clocks + all - width);
-      if (begins_mbarriers_) {
-        std::copy(last.begun, last.begun + width, clocks + 2 * width);
-      }
+    if (e->number > 0) {  // all of its clocks: they stand one after the other
+      std::copy(line.events.back()->base, line.events.back()->base + all, clocks);
+    } else if (line.issue != nullptr) {
+      rules_.synchronize(*line.issue, *e);
+      follow(*e, *line.issue);
     } else {
       for (int u = 0; u < count(); ++u) {
         const auto& before = program_.launches_before;
@@ -151,11 +152,83 @@ class event_builder {
           follow(*e, *theirs.back());
         }
       }
+      rules_.cross(*e, ~0U);  // the boundary of a kernel joins the proxies
     }
-    for (std::size_t own = static_cast<std::size_t>(t); own < all; own += width) {
-      clocks[own] = static_cast<std::uint16_t>(e->number + 1);
+    for (std::size_t k = 0; k < all / width; ++k) {
+      const bool crossed = copies_ && k >= 2 + begun && k < 2 + begun + proxy_spaces;
+      if (!crossed || line.idle != nullptr) {  // what a thread did itself is before no proxy fence yet
+        clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
+      }
     }
     return *e;
+  }
+
+  /// What performs the operation that thread `t` starts next; -1 if there are too few.
+  [[nodiscard]] int free_copy(const graph& g, int t) const {
+    int started = 0;
+    for (const graph_event* e : model::at(g.threads, t).events) {
+      started += e->starts >= 0 ? 1 : 0;
+    }
+    for (int c = 0; c < count(); ++c) {
+      if (model::at(program_.threads, c).copies_of == t && started-- == 0) {
+        return c;
+      }
+    }
+    return -1;
+  }
+
+  /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
+  [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
+    last.clear();
+    const machine& m = model::at(machines_, t);
+    const thread_state& s = state_of(g, t);
+    const instruction& wait = m.at(s);
+    const int of = model::at(program_.threads, t).copies_of < 0 ? t : model::at(program_.threads, t).copies_of;
+    std::vector<int> committed;
+    std::vector<int> ends;  // of the groups, in `committed`
+    std::vector<int> open;
+    for (const graph_event* e : model::at(g.threads, of).events) {
+      const instruction& i = instruction_of(program_, *e);
+      if (e == model::at(g.threads, t).issue) {
+        break;
+      }
+      if (e->starts >= 0 && i.completes == wait.completes) {
+        open.push_back(e->starts);
+      } else if (e->kind == event_kind::commit && i.completes == wait.completes) {
+        committed.insert(committed.end(), open.begin(), open.end());
+        ends.push_back(model::count_of(committed));
+        open.clear();
+      }
+    }
+    if (wait.mode == 1) {
+      committed.insert(committed.end(), open.begin(), open.end());
+    } else {
+      const auto groups = static_cast<std::uint64_t>(ends.size());
+      const std::uint64_t pending = std::min(truncated(m.operand(s, 0), 32), groups);
+      committed.resize(pending == groups ? 0 : static_cast<std::size_t>(ends[static_cast<std::size_t>(groups - pending - 1)]));
+    }
+    for (const int c : committed) {
+      const graph_event* const end = ended_part(model::at(g.threads, c), c, wait.reads_only);
+      if (end == nullptr) {
+        return false;
+      }
+      last.push_back(end);
+    }
+    return true;
+  }
+
+  /// The last event of an operation, or of the reading of its source; null if that is not there yet.
+  [[nodiscard]] const graph_event* ended_part(const thread_line& line, int c, bool reads_only) const {
+    if (line.states.back()->status == thread_status::ended && !reads_only) {
+      return line.events.empty() ? nullptr : line.events.back();
+    }
+    const machine& m = model::at(machines_, c);
+    int n = 0;
+    while (n < model::count_of(line.events) && m.at(*model::at(line.states, n)).code == op::load) {
+      ++n;
+    }
+    const bool reads_on = n == model::count_of(line.events) && m.at(*line.states.back()).code == op::load;
+    return !reads_only || n == 0 || reads_on ? nullptr : model::at(line.events, n - 1);
   }
 
   [[nodiscard]] static bool begins_mbarriers(const program& p) {
@@ -192,14 +265,25 @@ class event_builder {
            first_update(g, model::at(equal_, t)) == nullptr;
   }
 
+  /// Whether a thread performs a bulk copy, through the async proxy.
+  [[nodiscard]] bool is_bulk(const graph& g, int t) const {
+    const graph_event* const issue = model::at(g.threads, t).issue;
+    if (issue == nullptr) {
+      return false;
+    }
+    const instruction& i = instruction_of(program_, *issue);
+    return i.from_space != state_space::generic && i.completes != model::completion::group;
+  }
+
   /// Fills in what the instruction that a thread stands at says of its access of memory.
-  static void describe_access(graph_event& e, const machine& m, const thread_state& s) {
+  static void describe_access(graph_event& e, const machine& m, const thread_state& s, bool bulk = false) {
     const instruction& i = m.at(s);
     e.address = e.physical = m.address(s);
     e.bytes = i.bytes;
     e.strong = i.strong;
     e.scope = i.scope;
     e.mbarrier = i.mbarrier;
+    e.via = bulk && i.mbarrier == mbarrier_op::none ? model::proxy::async : model::proxy::generic;
     e.arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
     e.update = is_update(i.code);
     e.reduction = i.code == op::reduction;
@@ -211,7 +295,7 @@ class event_builder {
   [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(machines_, e.thread);
     const instruction& i = m.at(s);
-    describe_access(e, m, s);
+    describe_access(e, m, s, is_bulk(g, e.thread));
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
     if (object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
         (object->constant && e.kind == event_kind::write)) {
@@ -244,10 +328,11 @@ class event_builder {
   /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
   [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
     suspects result;
+    const std::uint16_t* const before = rules_.ordered_before(e);
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o != nullptr && o->thread != e.thread && !precedes(*o, e.base) && !at_one_mbarrier(*o, e) &&
-            !rules_.morally_strong(*o, e) && !rules_.causes(g, *o, e.base)) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, before) && !at_one_mbarrier(*o, e) &&
+            !rules_.morally_strong(*o, e) && !rules_.causes(g, *o, before)) {
           result.emplace_back(o, &e);
         }
       }
@@ -270,7 +355,8 @@ class event_builder {
   /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
   [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
     return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
-           ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && precedes(x, y.begun)));
+           ((x.strong && y.strong) ||
+            (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));
   }
 
   /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
@@ -280,6 +366,12 @@ class event_builder {
         report_race(g, *found.front().first, *found.front().second);
       }
       return found.empty();
+    }
+    if (copies_ && !found.empty()) {
+      report(g, check_status::gave_up,
+             "accesses that may race beside fence.sc of several threads and asynchronous copies are not supported",
+             {found.front().first, found.front().second});
+      return false;
     }
     fence_order order(g, rules_);
     const bool result = order.search(found);
@@ -302,7 +394,7 @@ class event_builder {
     for (int b = 0; b < e.bytes; ++b) {
       const std::uint64_t at = e.address + static_cast<std::uint64_t>(b);
       const graph_event* latest = latest_of_byte(g, at, e.location, [&](const graph_event& w) {
-        if (!rules_.causes(g, w, e.base)) {
+        if (!rules_.causes(g, w, rules_.ordered_before(e))) {
           report(g, check_status::gave_up,
                  "a read of thread " + std::to_string(e.thread) +
                      " may take its bytes from writes of several sizes that are not all ordered before it",
@@ -528,9 +620,11 @@ class event_builder {
   event_rules rules_;
   std::vector<machine> machines_;
   meetings meetings_;
+  bool copies_ = program_.copies_of_each != 0;                  ///< some threads perform asynchronous copies
   bool begins_mbarriers_ = begins_mbarriers(program_);  ///< some fence is for initializations alone
   std::vector<int> equal_{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   check_result result_{};
+  bool lacks_copies_ = false;  ///< the exploration ended because too little performs copies
 
  private:
   class memory_at_end final : public final_memory {

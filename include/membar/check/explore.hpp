@@ -13,6 +13,7 @@
 /// reads-from (load buffering) are ruled out on the way (buffering_check.hpp), or else explored in the end (load_buffering.hpp).
 #pragma once
 
+#include <membar/check/async_copies.hpp>
 #include <membar/check/buffering_check.hpp>
 #include <membar/check/graph.hpp>
 #include <membar/check/load_buffering.hpp>
@@ -42,7 +43,7 @@ class explorer final : private buffering_check {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options)
       : buffering_check(checked), property_(property), options_(options) {
-    if (options.symmetry && !at_random()) {
+    if (options.symmetry && !at_random() && !copies_) {
       equal_ = equals_before(checked);
       if (std::all_of(equal_.begin(), equal_.end(), [](int t) { return t < 0; })) {
         equal_.clear();
@@ -50,6 +51,9 @@ class explorer final : private buffering_check {
       result_.symmetric = !equal_.empty();
     }
   }
+
+  /// Whether the exploration ended because a thread starts more copies than there is to perform them.
+  [[nodiscard]] bool lacks_copies() const noexcept { return lacks_copies_; }
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -70,7 +74,10 @@ class explorer final : private buffering_check {
     }
     from_the_begin();
     result_.status = result_.found.status;
-    if (!stopped() && buffering_ && options_.load_buffering) {
+    if (!stopped() && buffering_ && options_.load_buffering && copies_) {
+      result_.status = result_.found.status = check_status::gave_up;
+      result_.found.message = "load buffering is not ruled out, and is not explored beside asynchronous copies";
+    } else if (!stopped() && buffering_ && options_.load_buffering) {
       return load_buffering_explorer(program_, property_, options_, std::move(result_)).run();
     }
     result_.load_buffering_is_open = buffering_;
@@ -85,7 +92,10 @@ class explorer final : private buffering_check {
     g.threads.resize(program_.threads.size());
     bool fine = true;
     for (int t = 0; t < count() && fine; ++t) {
-      model::at(g.threads, t).states.push_back(model::at(machines_, t).begin());
+      thread_line& line = model::at(g.threads, t);
+      const bool copies = model::at(program_.threads, t).copies_of >= 0;
+      line.idle = copies ? model::at(machines_, t).idle() : nullptr;
+      line.states.push_back(copies ? line.idle : model::at(machines_, t).begin());
     }
     for (int t = 0; t < count() && fine; ++t) {
       fine = healthy(g, t);
@@ -165,6 +175,9 @@ class explorer final : private buffering_check {
     const thread_state& s = state_of(g, t);
     std::vector<const graph_event*> left;
     const instruction& i = model::at(machines_, t).at(s);
+    if (i.code >= op::proxy_fence) {
+      return i.code != op::async_wait || awaited(g, t, left);
+    }
     return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !meetings_.group(g, t, left).empty() ||
            (i.code == op::cluster_wait && meetings_.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
@@ -234,6 +247,8 @@ class explorer final : private buffering_check {
         add_write(g, t);
       } else if (code == op::fence) {
         add_fence(g, t);
+      } else if (code >= op::proxy_fence) {
+        add_asynchronous(g, t);
       } else {
         add_meeting(g, t);
       }
@@ -576,6 +591,55 @@ class explorer final : private buffering_check {
     take_other(g, e, s, seen, false);
   }
 
+  /// A proxy fence, the start of an asynchronous copy, the end of a group of them, a wait for groups.
+  void add_asynchronous(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    const machine& m = model::at(machines_, t);
+    const instruction& i = m.at(s);
+    graph_event& e = make_event(g, t, i.code == op::proxy_fence    ? event_kind::proxy_fence
+                                      : i.code == op::async_copy   ? event_kind::issue
+                                      : i.code == op::async_commit ? event_kind::commit
+                                                                   : event_kind::group_wait);
+    if (i.code == op::async_copy) {
+      start_copy(g, e, s);
+      return;
+    }
+    if (i.code == op::proxy_fence) {
+      rules_.cross(e, i.proxy_spaces);
+    } else if (i.code == op::async_wait) {
+      std::vector<const graph_event*> last;
+      static_cast<void>(awaited(g, t, last));
+      for (const graph_event* end : last) {
+        rules_.synchronize(*end, e);
+        follow(e, *end);
+      }
+    }
+    take_other(g, e, s, {}, false);
+  }
+
+  void start_copy(graph& g, graph_event& e, const thread_state& s) {
+    const copy_request asked = copy_started(program_, model::at(machines_, e.thread), s);
+    if (!asked.wrong.empty()) {
+      report(g, asked.unsupported ? check_status::gave_up : check_status::violated,
+             "thread " + std::to_string(e.thread) + " " + asked.wrong);
+      return;
+    }
+    e.starts = free_copy(g, e.thread);
+    if (e.starts < 0) {
+      report(g, check_status::gave_up,
+             "thread " + std::to_string(e.thread) + " starts more than " + std::to_string(program_.copies_of_each) +
+                 " asynchronous copies");
+      lacks_copies_ = true;
+      return;
+    }
+    e.started = model::at(machines_, e.starts).begin(nobody{}, asked.words);
+    model::at(g.threads, e.starts).start(&e);
+    if (healthy(g, e.starts)) {
+      take_other(g, e, s, {}, false);
+    }
+    model::at(g.threads, e.starts).start(nullptr);
+  }
+
   void take_other(graph& g, const graph_event& e, const thread_state& s, wide_value seen, bool check) {
     thread_line& line = model::at(g.threads, e.thread);
     ++g.next_stamp;
@@ -628,7 +692,20 @@ class explorer final : private buffering_check {
 /// and the property holds at the end of each. Whatever was cut ends in `gave_up`.
 [[nodiscard]] inline check_result explore(const program& checked, const check_property& property = {},
                                           const check_options& options = {}) {
-  return detail::explorer(checked, property, options).run();
+  if (checked.copies_of_each != 0 || std::none_of(checked.kernels.begin(), checked.kernels.end(),
+                                                   [](const auto& kernel) { return starts_copies(*kernel); })) {
+    return detail::explorer(checked, property, options).run();
+  }
+  for (int each = 2;; each *= 2) {
+    auto whole = std::make_shared<const program>(with_copies(checked, each));
+    detail::explorer exploration(*whole, property, options);
+    check_result result = exploration.run();
+    const bool more = 2 * (whole->threads.size() - checked.threads.size()) + checked.threads.size() <= most_threads_and_copies;
+    if (!exploration.lacks_copies() || !more) {
+      result.found.whole = std::move(whole);
+      return result;
+    }
+  }
 }
 
 }  // namespace membar::inline v0_2::checker

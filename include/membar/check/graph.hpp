@@ -61,6 +61,11 @@ struct graph_event {
   const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
   /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
   std::span<const graph_event* const> heads{};
+  /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
+  const std::uint16_t* crossed = nullptr;
+  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
+  std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
+  const thread_state* started = nullptr;
 };
 
 /// Memory that is accessed as one: an address and a size.
@@ -86,6 +91,13 @@ struct memory_object {
 struct thread_line {
   std::vector<const graph_event*> events;
   std::vector<const thread_state*> states;  ///< one more than events
+  const thread_state* idle = nullptr;       ///< of what performs asynchronous operations: the state before it has one
+  const graph_event* issue = nullptr;       ///< what started its operation
+
+  void start(const graph_event* by) {
+    issue = by;
+    states.front() = by != nullptr ? by->started : idle;
+  }
 };
 
 /// An execution while it grows.
@@ -115,6 +127,10 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
     const thread_line& line = from.threads[t];
     to.threads[t].events.assign(line.events.begin(), line.events.begin() + keep[t]);
     to.threads[t].states.assign(line.states.begin(), line.states.begin() + keep[t] + 1);
+    to.threads[t].idle = line.idle;
+    if (line.idle != nullptr) {
+      to.threads[t].start(line.issue != nullptr && kept(line.issue) ? line.issue : nullptr);
+    }
     for (const graph_event* e : to.threads[t].events) {
       to.sequential_fences += e->sequential ? 1 : 0;
     }
@@ -241,18 +257,60 @@ class event_rules {
     return w;
   }
 
-  /// Lets `e` synchronize with `head`, the start of a release pattern.
+  /// Lets `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
+    const auto passed = [&](const std::uint16_t* clock) { return head.given != nullptr ? head.given : clock; };
     if (!head.restricted) {
-      join(const_cast<std::uint16_t*>(e.base), head.base);
+      join(const_cast<std::uint16_t*>(e.base), passed(head.base));
     }
     if (e.begun != e.base) {
-      join(const_cast<std::uint16_t*>(e.begun), head.begun);
+      join(const_cast<std::uint16_t*>(e.begun), passed(head.begun));
+    }
+    if (e.given != nullptr && head.given != nullptr) {
+      join(const_cast<std::uint16_t*>(e.given), head.given);
+    }
+    // a proxy fence is for the accesses that its block starts
+    if (e.crossed != nullptr && !head.restricted && model::same_block(place_of(head), place_of(e))) {
+      for (std::size_t s = 0; s < proxy_spaces; ++s) {
+        join(crossed(e, s), passed(head.crossed + s * threads_.size()));
+      }
     }
   }
 
+  /// The clock of what comes before a proxy fence of a space and `e`.
+  [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
+    return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
+  }
+
+  /// `e` is a proxy fence for these spaces, a bit for each.
+  void cross(const graph_event& e, unsigned spaces) const noexcept {
+    for (std::size_t s = 0; s < proxy_spaces && e.crossed != nullptr; ++s) {
+      if (((spaces >> s) & 1U) != 0) {
+        join(crossed(e, s), e.base);
+      }
+    }
+  }
+
+  /// Per thread how many events are ordered before access `e` by causality: through the async proxy, those before a proxy fence.
+  /// Source: PTX ISA, "Proxy-preserved base causality order".
+  [[nodiscard]] const std::uint16_t* ordered_before(const graph_event& e) const noexcept {
+    if (e.via != model::proxy::async || e.crossed == nullptr) {
+      return e.base;
+    }
+    const bool own = (e.address - shared_window) >> 32U == static_cast<std::uint64_t>(model::at(threads_, e.thread).block_number);
+    return crossed(e, static_cast<std::size_t>(e.address < shared_window ? proxy_space::global
+                                               : own                     ? proxy_space::own_shared
+                                                                         : proxy_space::other_shared));
+  }
+
+  /// Whether `e` is of an asynchronous operation.
+  [[nodiscard]] bool is_copy(const graph_event& e) const noexcept { return model::at(threads_, e.thread).copies_of >= 0; }
+
   /// Whether the scopes of the ends of a synchronization include each other's thread.
   [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
+    if (is_copy(x)) {
+      return true;  // its completion is performed where the mbarrier is
+    }
     const auto at_barrier = [](const graph_event& e) {
       return e.mbarrier != mbarrier_op::none || e.kind == model::event_kind::barrier;
     };
@@ -285,7 +343,9 @@ class event_rules {
       return;
     }
     if (w.mbarrier != mbarrier_op::none) {  // arrivals of one phase release together
-      if (w.arrives) {
+      if (is_copy(w)) {
+        heads.push_back(&w);
+      } else if (w.arrives) {
         release_by_arrival(g, w, heads);
       }
       const graph_event* const before = w.partner->source;

@@ -191,7 +191,11 @@ class liveness {
     reached_[0] = true;
     values_[0].assign(static_cast<std::size_t>(words_), {});
     for (value_set& v : values_[0]) {
-      v.add(0);  // the machine's registers begin as 0
+      if (context_.copies_of >= 0) {
+        v.add_any();
+      } else {
+        v.add(0);  // the machine's registers begin as 0
+      }
     }
     std::vector<int> waiting = {0};
     std::vector<value_set> after;

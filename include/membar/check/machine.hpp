@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -95,12 +97,22 @@ class machine {
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
   /// The state before the first event. `watch` is called for each instruction that is no event, and for each that is one when
-  /// the thread comes to it, with the state before it and whether its predicate lets it run; it returns a `watched`.
+  /// the thread comes to it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
+  /// first registers, which otherwise begin as 0.
   template <class Watch = nobody>
-  [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}) const {
+  [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}, std::span<const std::uint64_t> words = {}) const {
     auto* const s = new (arena_->take(bytes())) thread_state;
     std::memset(s->words(), 0, bytes() - sizeof(thread_state));
+    std::copy(words.begin(), words.end(), s->words());
     advance(*s, watch);
+    return s;
+  }
+
+  /// The state of a thread that does nothing.
+  [[nodiscard]] const thread_state* idle() const {
+    auto* const s = new (arena_->take(bytes())) thread_state;
+    std::memset(s->words(), 0, bytes() - sizeof(thread_state));
+    s->status = thread_status::ended;
     return s;
   }
 
@@ -173,9 +185,16 @@ class machine {
       case op::proxy_fence:
         ++s->pc;
         break;
+      case op::async_copy:
+        ++s->effects;
+        s->part = part_of_multicast(*s, i);
+        if (s->part != 0) {
+          return s;
+        }
+        ++s->pc;
+        break;
       case op::cluster_arrive:
       case op::cluster_wait:
-      case op::async_copy:
       case op::async_commit:
       case op::async_wait:
         ++s->effects;
@@ -302,6 +321,12 @@ class machine {
     }
     const auto wide = [&](std::uint64_t v) { return static_cast<std::int64_t>(extended(v, i.type)); };
     return {truncated(static_cast<std::uint64_t>(model::apply(i.what, wide(old.low), wide(by.low))), bits), 0};
+  }
+
+  /// Of a copy to several blocks: the number of the next one; 0 after the last.
+  [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
+    const int blocks = i.multicast ? std::popcount(truncated(value(s, i.by[4]), 16)) : 1;
+    return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
   }
 
   void finish_element(thread_state& s, const instruction& i) const noexcept {

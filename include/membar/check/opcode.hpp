@@ -50,6 +50,8 @@ inline void drop_hints(opcode_words& words) {
       return i.destinations > 1 ? operand_count{1, 1, 4} : operand_count{1, 4};
     case op::set_predicate:
       return i.combines ? operand_count{3, 3, 2} : operand_count{2, 2, 2};
+    case op::async_wait:
+      return {i.mode == 0 ? 1U : 0U, 1, 0};
     case op::block_barrier:
       return i.destinations == 0 ? operand_count{1, 2} : operand_count{2, 3};
     case op::multiply_add_low:
@@ -277,9 +279,6 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     i.code = op::store;
     const bool is_volatile = words.take("volatile");
     const bool mmio = words.take("mmio");
-    if (words.take("async")) {
-      refuse("'st.async' is not supported");
-    }
     i.strong = take_order(words, i.order) || is_volatile || mmio;
     static_cast<void>(take_scope(words, i.scope));
     static_cast<void>(words.take("weak"));
@@ -291,9 +290,6 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   }
   if (name == "atom" || name == "red") {
     i.code = name == "atom" ? op::atomic : op::reduction;
-    if (words.take("async")) {
-      refuse("'red.async' is not supported");
-    }
     i.strong = true;
     static_cast<void>(take_order(words, i.order));
     i.scope = thread_scope::device;

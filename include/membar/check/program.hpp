@@ -20,6 +20,7 @@ struct program {
   std::vector<thread_context> threads;
   std::vector<memory_object> memory;
   std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
+  int copies_of_each = 0;                         ///< at the end of `threads`: what performs as many copies of each thread that starts some
 };
 
 /// How an exploration ended.
@@ -57,6 +58,7 @@ struct finding {
   std::string message;
   std::vector<trace_event> events;          ///< in an order in which they may have been executed
   std::vector<const instruction*> waiting;  ///< per thread: where it waits; null if it does not
+  std::shared_ptr<const program> whole{};   ///< the program with what performs its asynchronous copies; null if it has none
 };
 
 /// What an exploration went through.

@@ -34,6 +34,9 @@ namespace membar::inline v0_2::checker {
 /// A thread as "thread 2 (block 1, thread 0 of worker)".
 [[nodiscard]] inline std::string thread_text(const program& p, int thread) {
   const thread_context& c = model::at(p.threads, thread);
+  if (c.copies_of >= 0) {
+    return "an asynchronous copy of " + thread_text(p, c.copies_of);
+  }
   const auto coordinates = [](const auto& v) {
     return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
                                   : std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
@@ -63,8 +66,10 @@ namespace membar::inline v0_2::checker {
                   : ", from thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
     case model::event_kind::write:
       return "writes " + value_text(e.value) + " to " + place_text(p, e.address);
+    case model::event_kind::issue:
+      return "starts a copy";
     case model::event_kind::barrier:
-      return e.releases ? "arrives" : "goes on";
+      return e.arrives ? "arrives" : "goes on";
     default:
       return "";
   }
@@ -77,6 +82,10 @@ namespace membar::inline v0_2::checker {
            " bytes by " + thread_text(p, e.thread);
   };
   std::string why;
+  if (x.via != y.via && precedes(x, y.base)) {
+    return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
+           "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
+  }
   if (x.address != y.address || x.bytes != y.bytes) {
     why = "they overlap in part, so that they are never morally strong";
   } else if (!x.strong || !y.strong) {
@@ -114,13 +123,16 @@ namespace membar::inline v0_2::checker {
     trace_event& shown = result.events.emplace_back();
     shown.thread = e->thread;
     shown.number = e->number;
-    shown.at = &instruction_of(p, *e);
+    const graph_event* const issue = model::at(g.threads, e->thread).issue;
+    shown.at = &instruction_of(p, issue != nullptr ? *issue : *e);
     shown.what = event_text(p, *e);
     shown.blamed = is_blamed;
     shown.event = *e;
     shown.event.source = shown.event.partner = nullptr;
-    shown.event.base = shown.event.prefix = shown.event.past = nullptr;
+    shown.event.base = shown.event.prefix = shown.event.past = shown.event.begun = nullptr;
     shown.event.heads = {};
+    shown.event.crossed = shown.event.given = nullptr;
+    shown.event.started = nullptr;
     if (e->source != nullptr && !e->mixed) {
       shown.source_thread = e->source->thread;
       shown.source_number = e->source->number;
