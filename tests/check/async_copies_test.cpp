@@ -190,6 +190,26 @@ TEST(check_copies, a_copy_into_another_block_completes_there) {
          check_status::verified, "", 1, 2);
 }
 
+TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
+  // rank 1 reads its stage and gives it back; rank 0 copies into it
+  const auto given_back = [&](const std::string& release, const std::string& acquire) {
+    return of_block(1, init + "st.shared.u32 [stage], 1;") + of_block(0, init) + meet +
+           of_block(1, "ld.shared.u32 %r0, [stage];" + release +
+                           "mov.u32 %r3, bar; mapa.shared::cluster.u32 %r4, %r3, 0; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];"
+                           "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;") +
+           of_block(0, "V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p0, [bar], 0; @!%p0 bra V;" + acquire + remote +
+                           "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage+16], 16, [%r4];") +
+           of_block(1, wait) + meet;
+  };
+  const std::string filled = "st.shared.u32 [stage+16], 2; st.shared.u32 [stage+20], 2; st.shared.u32 [stage+24], 2; st.shared.u32 [stage+28], 2;"
+                             "fence.proxy.async.shared::cta;";
+  const std::string release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;";
+  const std::string acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;";
+  expect(of_block(0, filled) + given_back(release, acquire), check_status::verified, "", 1, 2);
+  expect(of_block(0, filled) + given_back("", acquire), check_status::race, "a proxy fence is missing", 1, 2);
+  expect(of_block(0, filled) + given_back(release, ""), check_status::race, "a proxy fence is missing", 1, 2);
+}
+
 TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
   const std::string start =
       "mov.u16 %rs0, 3; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [stage], [from], 16, [bar], %rs0;";

@@ -322,7 +322,7 @@ int run(const std::string& path, const request& how) {
       return verified;
     }
     if (!how.quiet) {
-      show(prepared.checked, r.found, how);
+      show(check::whole_program(prepared.checked, r.found), r.found, how);
     }
     if (how.repair != 0 && r.status != check::check_status::gave_up) {
       show_repairs(prepared, repair, costs(), how);

@@ -94,6 +94,14 @@ void read_mbarrier(opcode_words& words, instruction& i, const Refuse& refuse) {
 template <class Refuse>
 void read_proxy_fence(opcode_words& words, instruction& i, const Refuse& refuse) {
   i.code = op::proxy_fence;
+  if (words.take("async::generic")) {  // what a release is before, then what an acquire is after, both in shared memory
+    i.restricted = true;
+    if (!take_order(words, i.order) || !take_scope(words, i.scope) ||
+        !words.take(i.order == memory_order::release ? "sync_restrict::shared::cta" : "sync_restrict::shared::cluster")) {
+      refuse("'" + i.text + "' is no fence of PTX");
+    }
+    return;
+  }
   if (!words.take("async")) {
     refuse("'" + i.text + "' is not supported: of the proxies, the generic and the async one are checked");
   }

@@ -64,9 +64,8 @@ class buffering_check : protected event_builder {
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base)) {
-          const bool copies = model::at(program_.threads, e.thread).copies_of >= 0;
-          buffering_ = !follows_at_location(g, *r, e) &&
-                       (copies || !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number));
+          buffering_ =
+              !follows_at_location(g, *r, e) && !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
         }
       }
     };

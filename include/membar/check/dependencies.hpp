@@ -66,6 +66,12 @@ class dependencies {
     while (!open.empty()) {
       const auto [thread, event] = open.back();
       open.pop_back();
+      if (model::at(contexts_, thread).copies_of >= 0) {
+        if (depends_on_issue(thread, event, on)) {
+          return true;
+        }
+        continue;
+      }
       const of_thread& here = of(thread);
       for (int n = 0; n < event; ++n) {
         if (!data_flow::has(model::at(here, event), n)) {
@@ -82,8 +88,7 @@ class dependencies {
         mine[static_cast<std::size_t>(n)] = true;
         open.emplace_back(thread, n);
         const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
-        // what an asynchronous copy passes on is left out
-        if (read.source != nullptr && model::at(contexts_, read.source->thread).copies_of < 0) {
+        if (read.source != nullptr) {
           open.emplace_back(read.source->thread, read.source->number);
         }
       }
@@ -92,6 +97,24 @@ class dependencies {
   }
 
  private:
+  /// An asynchronous operation depends on the instruction that starts it, and the value that an update writes on the one it read.
+  /// Returns whether that is `on`. Which piece of a copy depends on which is not followed.
+  [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
+    const thread_line& line = model::at(graph_.threads, thread);
+    std::vector<bool>& mine = model::at(memory_.seen_, thread);
+    mine.resize(line.events.size() + 1);
+    if (mine[static_cast<std::size_t>(event)] || line.issue == nullptr) {
+      return false;
+    }
+    mine[static_cast<std::size_t>(event)] = true;
+    memory_.open_.emplace_back(line.issue->thread, line.issue->number);
+    const graph_event* const read = event < model::count_of(line.events) ? model::at(line.events, event)->partner : nullptr;
+    if (read != nullptr && read->source != nullptr) {
+      memory_.open_.emplace_back(read->source->thread, read->source->number);
+    }
+    return read != nullptr && read->thread == on.thread && read->number == on.number;
+  }
+
   [[nodiscard]] const of_thread& of(int t) {
     const of_thread*& result = model::at(memory_.threads_, t);
     if (result == nullptr) {
@@ -133,6 +156,9 @@ class dependencies {
         const bool writes = i.code == op::store || (accesses && i.code != op::load && (s->part == 1 || last));
         if (accesses) {
           flow.join(on, i.by[0], false);
+        }
+        for (unsigned k = 0; i.code == op::async_copy && k < i.sources; ++k) {
+          flow.join(on, i.by[k], false);
         }
         if (writes && i.code == op::store) {
           flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);

@@ -118,7 +118,7 @@ class event_builder {
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = program_.threads.size();
     const std::size_t begun = begins_mbarriers_ ? 1 : 0;
-    const std::size_t copies = copies_ ? proxy_spaces + 1 : 0;
+    const std::size_t copies = copies_ ? proxy_spaces + 2 : 0;
     const std::size_t all = (begun + copies + (equal_.empty() ? 2 : 3)) * width;
     auto* const clocks = static_cast<std::uint16_t*>(arena_.take(all * sizeof(std::uint16_t)));
     auto* const e = new (arena_.take(sizeof(graph_event))) graph_event;
@@ -133,7 +133,8 @@ class event_builder {
     e->past = equal_.empty() ? e->prefix : clocks + all - width;
     e->begun = begins_mbarriers_ ? clocks + 2 * width : e->base;
     e->crossed = copies_ ? clocks + (2 + begun) * width : nullptr;
-    e->given = line.idle != nullptr ? clocks + (1 + begun + copies) * width : nullptr;
+    e->released = copies_ ? e->crossed + proxy_spaces * width : nullptr;
+    e->given = line.idle != nullptr ? e->released + width : nullptr;
     std::fill(clocks, clocks + all, std::uint16_t{0});
     if (e->number > 0) {  // all of its clocks: they stand one after the other
       std::copy(line.events.back()->base, line.events.back()->base + all, clocks);
@@ -155,7 +156,7 @@ class event_builder {
       rules_.cross(*e, ~0U);  // the boundary of a kernel joins the proxies
     }
     for (std::size_t k = 0; k < all / width; ++k) {
-      const bool crossed = copies_ && k >= 2 + begun && k < 2 + begun + proxy_spaces;
+      const bool crossed = copies_ && k >= 2 + begun && k < 2 + begun + proxy_spaces + 1;
       if (!crossed || line.idle != nullptr) {  // what a thread did itself is before no proxy fence yet
         clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
       }
@@ -233,7 +234,8 @@ class event_builder {
 
   [[nodiscard]] static bool begins_mbarriers(const program& p) {
     return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& k) {
-      return std::any_of(k->code.begin(), k->code.end(), [](const instruction& i) { return i.restricted; });
+      return std::any_of(k->code.begin(), k->code.end(),
+                         [](const instruction& i) { return i.restricted && i.code == op::fence; });
     });
   }
 

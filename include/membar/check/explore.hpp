@@ -604,7 +604,9 @@ class explorer final : private buffering_check {
       start_copy(g, e, s);
       return;
     }
-    if (i.code == op::proxy_fence) {
+    if (i.code == op::proxy_fence && i.restricted) {
+      rules_.cross_one_way(e, i.order == memory_order::release);
+    } else if (i.code == op::proxy_fence) {
       rules_.cross(e, i.proxy_spaces);
     } else if (i.code == op::async_wait) {
       std::vector<const graph_event*> last;

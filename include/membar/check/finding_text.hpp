@@ -29,7 +29,7 @@ namespace detail {
 class finding_litmus {
  public:
   finding_litmus(const program& p, const finding& f)
-      : program_(p), events_(f.events), race_(f.status == check_status::race), kept_(f.events.size(), false) {
+      : program_(whole_program(p, f)), events_(f.events), race_(f.status == check_status::race), kept_(f.events.size(), false) {
     for (std::size_t k = 0; k < events_.size(); ++k) {
       index_[{events_[k].thread, events_[k].number}] = k;
     }
@@ -42,6 +42,9 @@ class finding_litmus {
     std::map<int, int> registers;
     for (std::size_t k = 0; k < events_.size(); ++k) {
       const trace_event& e = events_[k];
+      if (kept_[k] && (e.event.mbarrier != mbarrier_op::none || e.at->code >= op::cluster_arrive)) {
+        throw model::error("the finding has '" + e.at->text + "', which is not written as a litmus test");
+      }
       if (kept_[k]) {
         columns[e.thread];
         sorted_.emplace_back(e.thread, e.number);
@@ -297,7 +300,8 @@ class finding_litmus {
 
 /// A finding as a graph in the language of Graphviz: a column for each thread, program order and reads-from as edges, and in red
 /// what is to blame.
-[[nodiscard]] inline std::string dot_of(const program& p, const finding& f, const std::string& name) {
+[[nodiscard]] inline std::string dot_of(const program& launched, const finding& f, const std::string& name) {
+  const program& p = whole_program(launched, f);
   const auto quoted = [](const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -313,6 +317,9 @@ class finding_litmus {
       if (e.thread == t) {
         mine.push_back(&e);
       }
+    }
+    if (mine.empty() && model::at(p.threads, t).copies_of >= 0) {
+      continue;
     }
     std::sort(mine.begin(), mine.end(), [](auto* x, auto* y) { return x->number < y->number; });
     out += "  subgraph cluster_" + std::to_string(t) + " {\n    label=" + quoted(thread_text(p, t)) + ";\n";

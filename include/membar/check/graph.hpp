@@ -63,7 +63,8 @@ struct graph_event {
   std::span<const graph_event* const> heads{};
   /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
   const std::uint16_t* crossed = nullptr;
-  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
+  const std::uint16_t* released = nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
+  const std::uint16_t* given = nullptr;     ///< of an asynchronous operation: what its completion passes on, instead of `base`
   std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
   const thread_state* started = nullptr;
 };
@@ -269,6 +270,9 @@ class event_rules {
     if (e.given != nullptr && head.given != nullptr) {
       join(const_cast<std::uint16_t*>(e.given), head.given);
     }
+    if (e.released != nullptr && !head.restricted && head.given == nullptr) {
+      join(const_cast<std::uint16_t*>(e.released), head.released);
+    }
     // a proxy fence is for the accesses that its block starts
     if (e.crossed != nullptr && !head.restricted && model::same_block(place_of(head), place_of(e))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
@@ -280,6 +284,18 @@ class event_rules {
   /// The clock of what comes before a proxy fence of a space and `e`.
   [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
+  }
+
+  /// `e` is a proxy fence that releases what the threads of its block did in its shared memory, or acquires what others have released.
+  /// Source: PTX ISA, "membar/fence", `.sync_restrict`.
+  void cross_one_way(const graph_event& e, bool releases) const noexcept {
+    for (std::size_t t = 0; t < threads_.size() && e.crossed != nullptr; ++t) {
+      const bool own = model::same_block(threads_[t].where, place_of(e));
+      const auto space = static_cast<std::size_t>(own ? proxy_space::own_shared : proxy_space::other_shared);
+      std::uint16_t& to = releases ? const_cast<std::uint16_t*>(e.released)[t] : crossed(e, space)[t];
+      const std::uint16_t from = releases ? e.base[t] : e.released[t];
+      to = (!releases || own) && from > to ? from : to;
+    }
   }
 
   /// `e` is a proxy fence for these spaces, a bit for each.

@@ -61,6 +61,11 @@ struct finding {
   std::shared_ptr<const program> whole{};   ///< the program with what performs its asynchronous copies; null if it has none
 };
 
+/// The program that a finding's threads are of: `p`, or with what performs its asynchronous copies.
+[[nodiscard]] inline const program& whole_program(const program& p, const finding& f) noexcept {
+  return f.whole != nullptr ? *f.whole : p;
+}
+
 /// What an exploration went through.
 struct check_statistics {
   std::uint64_t executions = 0;  ///< complete ones, each once

@@ -55,17 +55,28 @@ namespace membar::inline v0_2::checker {
   return v.high == 0 ? std::to_string(v.low) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
 }
 
+/// The state of an mbarrier.
+[[nodiscard]] inline std::string mbarrier_text(std::uint64_t word) {
+  const mbarrier_state s = mbarrier_state::of(word);
+  if (s.expected == 0) {
+    return "no mbarrier";
+  }
+  return "phase " + std::to_string(s.phase) + ", " + std::to_string(s.pending) + " of " + std::to_string(s.expected) +
+         " arrivals pending" + (s.bytes == 0 ? "" : ", " + std::to_string(s.bytes) + " bytes pending");
+}
+
 /// What an event does, after the name of its instruction.
 [[nodiscard]] inline std::string event_text(const program& p, const graph_event& e) {
+  const std::string value = e.mbarrier != mbarrier_op::none ? mbarrier_text(e.value.low) : value_text(e.value);
   switch (e.kind) {
     case model::event_kind::read:
-      return "reads " + value_text(e.value) + " of " + place_text(p, e.address) +
+      return "reads " + value + " of " + place_text(p, e.address) +
              (e.mixed ? ", from several writes"
               : e.source == nullptr
                   ? ", its initial value"
                   : ", from thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
     case model::event_kind::write:
-      return "writes " + value_text(e.value) + " to " + place_text(p, e.address);
+      return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
       return "starts a copy";
     case model::event_kind::barrier:
@@ -131,7 +142,7 @@ namespace membar::inline v0_2::checker {
     shown.event.source = shown.event.partner = nullptr;
     shown.event.base = shown.event.prefix = shown.event.past = shown.event.begun = nullptr;
     shown.event.heads = {};
-    shown.event.crossed = shown.event.given = nullptr;
+    shown.event.crossed = shown.event.released = shown.event.given = nullptr;
     shown.event.started = nullptr;
     if (e->source != nullptr && !e->mixed) {
       shown.source_thread = e->source->thread;
