@@ -14,7 +14,8 @@ using namespace membar_test;
 using check::check_status;
 
 constexpr const char* variables =
-    ".shared .align 8 .b64 bar;\n.shared .align 16 .b8 stage[64];\n.global .align 16 .b8 from[64] = {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4};\n"
+    ".shared .align 8 .b64 bar;\n.shared .align 16 .b8 stage[64];\n.global .align 16 .b8 from[64] = {1, 0, 0, 0, 2, 0, 0, 0, "
+    "3, 0, 0, 0, 4};\n"
     ".global .align 16 .b8 to[64];\n.global .u32 flag;\n";
 
 check::check_result explored(const std::string& body, std::uint32_t threads = 1, std::uint32_t blocks = 1) {
@@ -22,7 +23,8 @@ check::check_result explored(const std::string& body, std::uint32_t threads = 1,
   request.block[0] = threads;
   request.grid[0] = blocks;
   request.cluster = blocks > 1 ? static_cast<int>(blocks) : 0;
-  return check::explore(program_of_launch(variables, "mov.u32 %r15, %tid.x; mov.u32 %r14, %cluster_ctarank; mov.u32 %r13, %ctaid.x;" + body, request));
+  return check::explore(program_of_launch(
+      variables, "mov.u32 %r15, %tid.x; mov.u32 %r14, %cluster_ctarank; mov.u32 %r13, %ctaid.x;" + body, request));
 }
 
 void expect(const std::string& body, check_status status, const std::string& words = "", std::uint32_t threads = 1,
@@ -57,7 +59,8 @@ std::string holds(const std::string& place, int value) {
 }
 
 TEST(check_copies, a_wait_for_its_bytes_sees_what_a_copy_brought) {
-  expect(init + bring + wait + holds("shared.u32 %r0, [stage+4]", 2) + holds("shared.u32 %r0, [stage+16]", 0), check_status::verified);
+  expect(init + bring + wait + holds("shared.u32 %r0, [stage+4]", 2) + holds("shared.u32 %r0, [stage+16]", 0),
+         check_status::verified);
 }
 
 TEST(check_copies, nothing_is_there_without_the_wait) {
@@ -65,11 +68,13 @@ TEST(check_copies, nothing_is_there_without_the_wait) {
 }
 
 TEST(check_copies, a_wait_of_another_thread_sees_them_too) {
-  expect(by(0, init) + "bar.sync 0;" + by(0, bring) + by(1, wait + holds("shared.u32 %r0, [stage+8]", 3)), check_status::verified, "", 2);
+  expect(by(0, init) + "bar.sync 0;" + by(0, bring) + by(1, wait + holds("shared.u32 %r0, [stage+8]", 3)),
+         check_status::verified, "", 2);
 }
 
 TEST(check_copies, bytes_that_nobody_brings_are_waited_for_in_vain) {
-  expect(init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;" + bring.substr(bring.find("cp.async")) + wait, check_status::hang);
+  expect(init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;" + bring.substr(bring.find("cp.async")) + wait,
+         check_status::hang);
 }
 
 TEST(check_copies, what_was_stored_before_a_copy_needs_a_proxy_fence) {
@@ -90,7 +95,8 @@ TEST(check_copies, a_stage_that_was_read_is_filled_again_after_a_proxy_fence) {
       "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from+16], 16, [bar];"
       "V: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 1; @!%p0 bra V;";
   const std::string read = "ld.shared.u32 %r0, [stage];";
-  expect(init + bring + wait + read + "fence.proxy.async.shared::cta;" + again + holds("shared.u32 %r0, [stage]", 0), check_status::verified);
+  expect(init + bring + wait + read + "fence.proxy.async.shared::cta;" + again + holds("shared.u32 %r0, [stage]", 0),
+         check_status::verified);
   expect(init + bring + wait + read + again, check_status::race, "a proxy fence is missing");
   expect(init + bring + wait + again, check_status::verified);  // by copies alone: through one proxy
 }
@@ -98,12 +104,14 @@ TEST(check_copies, a_stage_that_was_read_is_filled_again_after_a_proxy_fence) {
 TEST(check_copies, a_fence_of_another_block_is_none) {
   const std::string store = "st.global.u32 [from], 5;";
   const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
-  expect(of_block(0, store + "fence.proxy.async;") + meet + of_block(1, init + bring + wait), check_status::race, "a proxy fence is missing", 1, 2);
+  expect(of_block(0, store + "fence.proxy.async;") + meet + of_block(1, init + bring + wait), check_status::race,
+         "a proxy fence is missing", 1, 2);
   expect(of_block(0, store) + meet + of_block(1, "fence.proxy.async;" + init + bring + wait), check_status::verified, "", 1, 2);
 }
 
 TEST(check_copies, a_group_is_complete_after_its_wait) {
-  const std::string fill = "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
+  const std::string fill =
+      "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
   const std::string fence = "fence.proxy.async.shared::cta;";
   expect(fill + fence + take + done + holds("global.u32 %r0, [to]", 9), check_status::verified);
   expect(fill + fence + take + "ld.global.u32 %r0, [to];" + done, check_status::race);
@@ -111,7 +119,8 @@ TEST(check_copies, a_group_is_complete_after_its_wait) {
 }
 
 TEST(check_copies, the_newest_groups_may_be_pending) {
-  const std::string fill = "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
+  const std::string fill =
+      "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
   const std::string two = fill + "fence.proxy.async.shared::cta;" + take +
                           "cp.async.bulk.global.shared::cta.bulk_group [to+16], [stage], 16; cp.async.bulk.commit_group;";
   expect(two + "cp.async.bulk.wait_group 1; ld.global.u32 %r0, [to];", check_status::verified);
@@ -120,37 +129,48 @@ TEST(check_copies, the_newest_groups_may_be_pending) {
 }
 
 TEST(check_copies, a_group_that_is_not_committed_is_waited_for_by_nobody) {
-  const std::string fill = "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
-  expect(fill + "fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [to], [stage], 16;" + done + "ld.global.u32 %r0, [to];",
+  const std::string fill =
+      "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
+  expect(fill + "fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [to], [stage], 16;" + done +
+             "ld.global.u32 %r0, [to];",
          check_status::race);
 }
 
 TEST(check_copies, a_source_is_written_again_when_it_was_read) {
-  const std::string fill = "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
+  const std::string fill =
+      "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
   const std::string start = fill + "fence.proxy.async;" + take;
   expect(start + "st.shared.u32 [stage], 1;", check_status::race);
-  expect(start + "cp.async.bulk.wait_group.read 0; st.shared.u32 [stage], 1;" + done + holds("global.u32 %r0, [to]", 9), check_status::verified);
+  expect(start + "cp.async.bulk.wait_group.read 0; st.shared.u32 [stage], 1;" + done + holds("global.u32 %r0, [to]", 9),
+         check_status::verified);
   expect(start + "cp.async.bulk.wait_group.read 0; ld.global.u32 %r0, [to];" + done, check_status::race);
 }
 
 TEST(check_copies, a_reduction_adds_to_the_destination) {
-  const std::string fill = "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 1; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
+  const std::string fill =
+      "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 1; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;";
   const std::string add =
       "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [to], [stage], 16; cp.async.bulk.commit_group;";
-  expect(fill + "fence.proxy.async;" + add + add + done + holds("global.u32 %r0, [to]", 18) + holds("global.u32 %r0, [to+4]", 2),
-         check_status::verified);
+  expect(
+      fill + "fence.proxy.async;" + add + add + done + holds("global.u32 %r0, [to]", 18) + holds("global.u32 %r0, [to+4]", 2),
+      check_status::verified);
 }
 
 TEST(check_copies, small_copies_are_ordinary_accesses_of_their_own) {
-  const std::string copy = "cp.async.ca.shared.global [stage], [from], 4; cp.async.cg.shared.global [stage+16], [from+16], 16; cp.async.commit_group;";
-  expect("st.global.u32 [from], 5;" + copy + "cp.async.wait_group 0;" + holds("shared.u32 %r0, [stage]", 5), check_status::verified);
+  const std::string copy =
+      "cp.async.ca.shared.global [stage], [from], 4; cp.async.cg.shared.global [stage+16], [from+16], 16; "
+      "cp.async.commit_group;";
+  expect("st.global.u32 [from], 5;" + copy + "cp.async.wait_group 0;" + holds("shared.u32 %r0, [stage]", 5),
+         check_status::verified);
   expect("st.shared.u32 [stage], 0;" + copy + "ld.shared.u32 %r0, [stage]; cp.async.wait_all;", check_status::race);
-  expect(copy.substr(0, copy.find("cp.async.commit")) + "cp.async.wait_all; ld.shared.u32 %r0, [stage];", check_status::verified);
+  expect(copy.substr(0, copy.find("cp.async.commit")) + "cp.async.wait_all; ld.shared.u32 %r0, [stage];",
+         check_status::verified);
 }
 
 TEST(check_copies, small_copies_arrive_at_an_mbarrier) {
   const std::string copy = "cp.async.ca.shared.global [stage], [from], 8; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];";
-  expect(by(0, init) + "bar.sync 0;" + by(0, copy) + by(1, wait + holds("shared.u32 %r0, [stage+4]", 2)), check_status::verified, "", 2);
+  expect(by(0, init) + "bar.sync 0;" + by(0, copy) + by(1, wait + holds("shared.u32 %r0, [stage+4]", 2)),
+         check_status::verified, "", 2);
   expect(by(0, init) + "bar.sync 0;" + by(0, "st.global.u32 [flag], 1;" + copy) + by(1, wait + "ld.global.u32 %r0, [flag];"),
          check_status::race, "flag", 2);  // what the thread itself stored is not among it
 }
@@ -164,16 +184,19 @@ TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_complet
 }
 
 const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
-const std::string remote = "mov.u32 %r1, stage; mapa.shared::cluster.u32 %r2, %r1, 1; mov.u32 %r3, bar; mapa.shared::cluster.u32 %r4, %r3, 1;";
+const std::string remote =
+    "mov.u32 %r1, stage; mapa.shared::cluster.u32 %r2, %r1, 1; mov.u32 %r3, bar; mapa.shared::cluster.u32 %r4, %r3, 1;";
 
 TEST(check_copies, a_value_is_stored_in_another_block) {
   const std::string send = remote + "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2], 7, [%r4];";
   const std::string expecting = "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 4;" + wait;
-  expect(of_block(1, init) + meet + of_block(0, send) + of_block(1, expecting + holds("shared.u32 %r0, [stage]", 7)) + meet, check_status::verified, "", 1, 2);
+  expect(of_block(1, init) + meet + of_block(0, send) + of_block(1, expecting + holds("shared.u32 %r0, [stage]", 7)) + meet,
+         check_status::verified, "", 1, 2);
 }
 
 TEST(check_copies, values_are_added_in_another_block) {
-  const std::string send = remote + "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r2], 7, [%r4];";
+  const std::string send =
+      remote + "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r2], 7, [%r4];";
   const std::string expecting = "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 8;" + wait;
   expect(of_block(1, init + "st.shared.u32 [stage], 1;") + meet + of_block(0, send + send.substr(remote.size())) +
              of_block(1, expecting + holds("shared.u32 %r0, [stage]", 15)) + meet,
@@ -195,14 +218,17 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
   const auto given_back = [&](const std::string& release, const std::string& acquire) {
     return of_block(1, init + "st.shared.u32 [stage], 1;") + of_block(0, init) + meet +
            of_block(1, "ld.shared.u32 %r0, [stage];" + release +
-                           "mov.u32 %r3, bar; mapa.shared::cluster.u32 %r4, %r3, 0; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];"
+                           "mov.u32 %r3, bar; mapa.shared::cluster.u32 %r4, %r3, 0; "
+                           "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];"
                            "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;") +
-           of_block(0, "V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p0, [bar], 0; @!%p0 bra V;" + acquire + remote +
-                           "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage+16], 16, [%r4];") +
+           of_block(
+               0, "V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p0, [bar], 0; @!%p0 bra V;" + acquire + remote +
+                      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage+16], 16, [%r4];") +
            of_block(1, wait) + meet;
   };
-  const std::string filled = "st.shared.u32 [stage+16], 2; st.shared.u32 [stage+20], 2; st.shared.u32 [stage+24], 2; st.shared.u32 [stage+28], 2;"
-                             "fence.proxy.async.shared::cta;";
+  const std::string filled =
+      "st.shared.u32 [stage+16], 2; st.shared.u32 [stage+20], 2; st.shared.u32 [stage+24], 2; st.shared.u32 [stage+28], 2;"
+      "fence.proxy.async.shared::cta;";
   const std::string release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;";
   const std::string acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;";
   expect(of_block(0, filled) + given_back(release, acquire), check_status::verified, "", 1, 2);
@@ -212,17 +238,18 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
 
 TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
   const std::string start =
-      "mov.u16 %rs0, 3; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [stage], [from], 16, [bar], %rs0;";
+      "mov.u16 %rs0, 3; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [stage], [from], "
+      "16, [bar], %rs0;";
   expect(init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;" + meet + of_block(0, start) + wait +
              holds("shared.u32 %r0, [stage]", 1) + meet,
          check_status::verified, "", 1, 2);
 }
 
 TEST(check_copies, a_copy_has_a_multiple_of_sixteen_bytes) {
-  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];", check_status::violated,
-         "20 bytes, which must be a multiple of 16");
-  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 8192, [bar];", check_status::gave_up,
-         "8192 bytes");
+  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];",
+         check_status::violated, "20 bytes, which must be a multiple of 16");
+  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 8192, [bar];",
+         check_status::gave_up, "8192 bytes");
 }
 
 TEST(check_copies, a_copy_that_leaves_its_object_is_found) {
@@ -233,20 +260,60 @@ TEST(check_copies, a_copy_that_leaves_its_object_is_found) {
 TEST(check_copies, the_end_of_a_kernel_completes_its_copies) {
   const check::check_result r = explored(
       "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;"
-      "fence.proxy.async;" + take);
+      "fence.proxy.async;" +
+      take);
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
   EXPECT_EQ(r.counts.executions, 1U);
+}
+
+/// Three kernels of a stream, of which the last two begin before those before them have ended.
+check::check_result chain(const std::string& first, const std::string& second, const std::string& third,
+                          bool last_dependent = true) {
+  ptx_program p({first, second, third});
+  for (int k = 1; k < 3; ++k) {
+    p.get().launches_before[static_cast<std::size_t>(k)] = {k - 1};
+    p.get().dependent[static_cast<std::size_t>(k)] = k == 1 || last_dependent;
+  }
+  return p.explore();
+}
+
+TEST(check_dependent_launches, a_wait_orders_what_the_kernel_before_did) {
+  const std::string store = "griddepcontrol.launch_dependents; st.global.u32 [x], 7;";
+  const std::string read = holds("global.u32 %r0, [x]", 7);
+  EXPECT_EQ(chain(store, "griddepcontrol.wait;" + read, "").status, check_status::verified);
+  EXPECT_EQ(chain(store, read, "").status, check_status::race);
+  EXPECT_EQ(chain(store, read + "griddepcontrol.wait;", "").status, check_status::race);
+}
+
+TEST(check_dependent_launches, stores_before_the_launch_of_dependents_are_not_visible_either) {
+  EXPECT_EQ(chain("st.global.u32 [x], 7; griddepcontrol.launch_dependents;", "ld.global.u32 %r0, [x];", "").status,
+            check_status::race);
+}
+
+TEST(check_dependent_launches, a_wait_is_for_the_kernel_before_alone) {
+  const std::string store = "griddepcontrol.launch_dependents; st.global.u32 [x], 7;";
+  const std::string launch = "griddepcontrol.launch_dependents;";
+  const std::string read = "griddepcontrol.wait; ld.global.u32 %r0, [x];";
+  EXPECT_EQ(chain(store, launch, read).status, check_status::race);
+  EXPECT_EQ(chain(store, launch + "griddepcontrol.wait;", read).status, check_status::verified);
+}
+
+TEST(check_dependent_launches, one_that_is_never_let_begin_begins_at_the_end) {
+  EXPECT_EQ(chain("st.global.u32 [x], 7;", "griddepcontrol.wait; ld.global.u32 %r0, [x];", "").status, check_status::verified);
+  EXPECT_EQ(chain("st.global.u32 [x], 7;", "ld.global.u32 %r0, [x];", "").status, check_status::race);
 }
 
 TEST(check_copies, there_are_as_many_as_a_thread_starts) {
   std::string many = init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 160;";
   for (int k = 0; k < 10; ++k) {
-    many += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+" + std::to_string(16 * (k % 4)) + "], [from], 16, [bar];";
+    many += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+" + std::to_string(16 * (k % 4)) +
+            "], [from], 16, [bar];";
   }
   expect(many, check_status::race, "asynchronous copy");  // of each other's bytes
   std::string four = init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;";
   for (int k = 0; k < 4; ++k) {
-    four += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+" + std::to_string(16 * k) + "], [from], 16, [bar];";
+    four += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+" + std::to_string(16 * k) +
+            "], [from], 16, [bar];";
   }
   expect(four + wait + holds("shared.u32 %r0, [stage+48]", 1), check_status::verified);
 }

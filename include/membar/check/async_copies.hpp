@@ -49,8 +49,8 @@ struct copy_shape {
 [[nodiscard]] inline copy_shape shape_of(const instruction& i) {
   copy_shape s;
   s.kind = i.from_space != state_space::generic ? copy_shape::kind_t::memory
-           : i.mbarrier != mbarrier_op::none     ? copy_shape::kind_t::arrival
-                                                 : copy_shape::kind_t::values;
+           : i.mbarrier != mbarrier_op::none    ? copy_shape::kind_t::arrival
+                                                : copy_shape::kind_t::values;
   s.piece = i.bytes;
   s.elements = s.kind == copy_shape::kind_t::values ? i.elements : 1;
   s.reduces = i.combines;
@@ -80,11 +80,14 @@ struct copy_shape {
   };
   const auto reduction = [](const copy_shape& s) {
     constexpr const char* names[] = {"add", "and", "or", "xor", "min", "max", "inc", "dec"};
-    constexpr model::operation operations[] = {model::operation::add,       model::operation::bit_and, model::operation::bit_or,
-                                               model::operation::bit_xor,   model::operation::minimum, model::operation::maximum,
-                                               model::operation::increment, model::operation::decrement};
+    constexpr model::operation operations[] = {
+        model::operation::add,     model::operation::bit_and, model::operation::bit_or,    model::operation::bit_xor,
+        model::operation::minimum, model::operation::maximum, model::operation::increment, model::operation::decrement};
     const auto at = std::find(std::begin(operations), std::end(operations), s.what) - std::begin(operations);
-    const char* const kind = is_float(s.type) ? ".f" : is_signed(s.type) ? ".s" : s.type == ptx_type::b32 || s.type == ptx_type::b64 ? ".b" : ".u";
+    const char* const kind = is_float(s.type)                                     ? ".f"
+                             : is_signed(s.type)                                  ? ".s"
+                             : s.type == ptx_type::b32 || s.type == ptx_type::b64 ? ".b"
+                                                                                  : ".u";
     return std::string("red.relaxed.") + (s.kind == copy_shape::kind_t::values ? "cluster." : "gpu.") + names[at] + kind +
            std::to_string(8 * s.piece);
   };
@@ -101,19 +104,22 @@ struct copy_shape {
     const std::string piece = std::to_string(s.piece);
     const std::string word = s.piece == 16 ? "%q0" : "%rd13";
     const auto loop = [&](const std::string& name, const std::string& body, const std::string& address) {
-      return "mov.u64 %rd11, %rd3;\nmov.u64 %rd12, buffer;\n" + name + ":\n" + body + "add.u64 " + address + ", " + address + ", " +
-             piece + ";\nadd.u64 %rd12, %rd12, " + piece + ";\nsub.u64 %rd11, %rd11, " + piece + ";\nsetp.ne.u64 %p0, %rd11, 0;\n@%p0 bra " +
-             name + ";\n";
+      return "mov.u64 %rd11, %rd3;\nmov.u64 %rd12, buffer;\n" + name + ":\n" + body + "add.u64 " + address + ", " + address +
+             ", " + piece + ";\nadd.u64 %rd12, %rd12, " + piece + ";\nsub.u64 %rd11, %rd11, " + piece +
+             ";\nsetp.ne.u64 %p0, %rd11, 0;\n@%p0 bra " + name + ";\n";
     };
     const std::string put = s.reduces ? reduction(s) : "st." + access(s);
     text += label + ":\n";
     if (s.kind == copy_shape::kind_t::memory) {
-      text += loop(label + "R", "ld." + access(s) + " " + word + ", [%rd1];\nst.local." + access(s) + " [%rd12], " + word + ";\n", "%rd1");
-      text += loop(label + "W", "ld.local." + access(s) + " " + word + ", [%rd12];\n" + put + " [%rd2], " + word + ";\n", "%rd2");
+      text += loop(label + "R",
+                   "ld." + access(s) + " " + word + ", [%rd1];\nst.local." + access(s) + " [%rd12], " + word + ";\n", "%rd1");
+      text +=
+          loop(label + "W", "ld.local." + access(s) + " " + word + ", [%rd12];\n" + put + " [%rd2], " + word + ";\n", "%rd2");
     } else if (s.kind == copy_shape::kind_t::values) {
       for (int k = 0; k < s.elements; ++k) {
         const std::string value = s.piece == 16 ? "%q0" : "%rd" + std::to_string(5 + k);
-        text += (s.piece == 16 ? "mov.b128 %q0, {%rd5, %rd6};\n" : "") + put + " [%rd2+" + std::to_string(k * s.piece) + "], " + value + ";\n";
+        text += (s.piece == 16 ? "mov.b128 %q0, {%rd5, %rd6};\n" : "") + put + " [%rd2+" + std::to_string(k * s.piece) + "], " +
+                value + ";\n";
       }
     } else {
       text += "cp.async.wait_all;\nmbarrier.arrive.release.cta.b64 %rd13, [%rd4];\nexit;\n";

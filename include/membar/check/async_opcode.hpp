@@ -232,6 +232,12 @@ bool read_async_opcode(opcode_words& words, instruction& i, operand_shape& shape
     read_mbarrier(words, i, refuse);
     return true;
   }
+  if (name == "griddepcontrol") {
+    i.code = words.take("wait") ? op::grid_wait : op::grid_launch;
+    static_cast<void>(words.take("launch_dependents"));
+    shape = operand_shape::none;
+    return true;
+  }
   if (name == "cp") {
     return read_copy(words, i, shape, refuse);
   }

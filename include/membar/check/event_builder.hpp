@@ -98,20 +98,69 @@ class event_builder {
 
   // ---- events
 
-  [[nodiscard]] bool may_begin(const graph& g, int t) const {
-    if (!model::at(g.threads, t).events.empty()) {
-      return true;
-    }
-    const auto& before = program_.launches_before;
+  /// The launches that the launch of thread `t` comes after.
+  [[nodiscard]] const std::vector<int>& launches_before(int t) const {
+    static const std::vector<int> none;
     const int mine = model::at(program_.threads, t).launch;
-    for (int u = 0; u < count() && mine < model::count_of(before); ++u) {
-      const auto& all = model::at(before, mine);
-      if (std::find(all.begin(), all.end(), model::at(program_.threads, u).launch) != all.end() &&
-          state_of(g, u).status != thread_status::ended) {
-        return false;
+    return mine < model::count_of(program_.launches_before) ? model::at(program_.launches_before, mine) : none;
+  }
+  [[nodiscard]] bool is_dependent(int t) const {
+    const int mine = model::at(program_.threads, t).launch;
+    return mine < model::count_of(program_.dependent) && program_.dependent[static_cast<std::size_t>(mine)];
+  }
+
+  /// Calls `use` with each thread of the launches that the launch of thread `t` comes after.
+  template <class Use>
+  void for_each_before(int t, const Use& use) const {
+    const std::vector<int>& before = launches_before(t);
+    for (int u = 0; u < count() && !before.empty(); ++u) {
+      if (std::find(before.begin(), before.end(), model::at(program_.threads, u).launch) != before.end()) {
+        use(u);
       }
     }
-    return true;
+  }
+
+  /// Whether the launches before that of thread `t` have ended or, if `launched` is enough, have launched their dependents.
+  [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
+    bool result = true;
+    for_each_before(t, [&](int u) {
+      const auto& events = model::at(g.threads, u).events;
+      const bool begun = launched && (model::at(program_.threads, u).copies_of >= 0 ||
+                                      std::any_of(events.begin(), events.end(), [&](const graph_event* e) {
+                                        return instruction_of(program_, *e).code == op::grid_launch;
+                                      }));
+      result = result && (begun || state_of(g, u).status == thread_status::ended);
+    });
+    return result;
+  }
+
+  [[nodiscard]] bool may_begin(const graph& g, int t) const {
+    return !model::at(g.threads, t).events.empty() || are_over(g, t, is_dependent(t));
+  }
+
+  /// Lets `e`, the first event of a dependent launch, come after what let it begin, of which it is ordered after nothing.
+  void follow_begun_launches(const graph& g, graph_event& e) const {
+    for_each_before(e.thread, [&](int u) {
+      const graph_event* begins = nullptr;
+      for (const graph_event* o : model::at(g.threads, u).events) {
+        begins = begins == nullptr || instruction_of(program_, *begins).code != op::grid_launch ? o : begins;
+      }
+      if (begins != nullptr && model::at(program_.threads, u).copies_of < 0) {
+        follow(e, *begins);
+      }
+    });
+  }
+
+  /// Lets `e` come after the launches before that of its thread, which have ended.
+  void follow_launches(const graph& g, graph_event& e) const {
+    for_each_before(e.thread, [&](int u) {
+      const auto& theirs = model::at(g.threads, u).events;
+      if (!theirs.empty()) {
+        rules_.synchronize(*theirs.back(), e);
+        follow(e, *theirs.back());
+      }
+    });
+    rules_.cross(e, ~0U);  // the boundary of a kernel joins the proxies
   }
 
   /// An event of thread `t`, with its clocks, that is part of no graph yet.
@@ -141,19 +190,10 @@ class event_builder {
     } else if (line.issue != nullptr) {
       rules_.synchronize(*line.issue, *e);
       follow(*e, *line.issue);
+    } else if (!is_dependent(t)) {
+      follow_launches(g, *e);
     } else {
-      for (int u = 0; u < count(); ++u) {
-        const auto& before = program_.launches_before;
-        const int mine = model::at(program_.threads, t).launch;
-        const auto& theirs = model::at(g.threads, u).events;
-        if (mine < model::count_of(before) && !theirs.empty() &&
-            std::find(model::at(before, mine).begin(), model::at(before, mine).end(), model::at(program_.threads, u).launch) !=
-                model::at(before, mine).end()) {
-          rules_.synchronize(*theirs.back(), *e);
-          follow(*e, *theirs.back());
-        }
-      }
-      rules_.cross(*e, ~0U);  // the boundary of a kernel joins the proxies
+      follow_begun_launches(g, *e);
     }
     for (std::size_t k = 0; k < all / width; ++k) {
       const bool crossed = copies_ && k >= 2 + begun && k < 2 + begun + proxy_spaces + 1;
@@ -357,8 +397,7 @@ class event_builder {
   /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
   [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
     return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
-           ((x.strong && y.strong) ||
-            (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));
+           ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));
   }
 
   /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
@@ -622,7 +661,7 @@ class event_builder {
   event_rules rules_;
   std::vector<machine> machines_;
   meetings meetings_;
-  bool copies_ = program_.copies_of_each != 0;                  ///< some threads perform asynchronous copies
+  bool copies_ = program_.copies_of_each != 0;          ///< some threads perform asynchronous copies
   bool begins_mbarriers_ = begins_mbarriers(program_);  ///< some fence is for initializations alone
   std::vector<int> equal_{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   check_result result_{};

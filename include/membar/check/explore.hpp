@@ -74,9 +74,12 @@ class explorer final : private buffering_check {
     }
     from_the_begin();
     result_.status = result_.found.status;
-    if (!stopped() && buffering_ && options_.load_buffering && copies_) {
+    const auto& dependent = program_.dependent;
+    const bool begins_early = std::find(dependent.begin(), dependent.end(), true) != dependent.end();
+    if (!stopped() && buffering_ && options_.load_buffering && (copies_ || begins_early)) {
       result_.status = result_.found.status = check_status::gave_up;
-      result_.found.message = "load buffering is not ruled out, and is not explored beside asynchronous copies";
+      result_.found.message = std::string("load buffering is not ruled out, and is not explored beside ") +
+                              (copies_ ? "asynchronous copies" : "dependent launches");
     } else if (!stopped() && buffering_ && options_.load_buffering) {
       return load_buffering_explorer(program_, property_, options_, std::move(result_)).run();
     }
@@ -176,7 +179,7 @@ class explorer final : private buffering_check {
     std::vector<const graph_event*> left;
     const instruction& i = model::at(machines_, t).at(s);
     if (i.code >= op::proxy_fence) {
-      return i.code != op::async_wait || awaited(g, t, left);
+      return (i.code != op::async_wait || awaited(g, t, left)) && (i.code != op::grid_wait || are_over(g, t, false));
     }
     return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !meetings_.group(g, t, left).empty() ||
            (i.code == op::cluster_wait && meetings_.misuse_of_cluster_barrier(g, t, i) != nullptr);
@@ -596,10 +599,12 @@ class explorer final : private buffering_check {
     const thread_state& s = state_of(g, t);
     const machine& m = model::at(machines_, t);
     const instruction& i = m.at(s);
-    graph_event& e = make_event(g, t, i.code == op::proxy_fence    ? event_kind::proxy_fence
-                                      : i.code == op::async_copy   ? event_kind::issue
-                                      : i.code == op::async_commit ? event_kind::commit
-                                                                   : event_kind::group_wait);
+    graph_event& e = make_event(g, t,
+                                i.code == op::proxy_fence    ? event_kind::proxy_fence
+                                : i.code == op::async_copy   ? event_kind::issue
+                                : i.code == op::async_commit ? event_kind::commit
+                                : i.code == op::async_wait   ? event_kind::group_wait
+                                                             : event_kind::grid_wait);
     if (i.code == op::async_copy) {
       start_copy(g, e, s);
       return;
@@ -608,6 +613,8 @@ class explorer final : private buffering_check {
       rules_.cross_one_way(e, i.order == memory_order::release);
     } else if (i.code == op::proxy_fence) {
       rules_.cross(e, i.proxy_spaces);
+    } else if (i.code == op::grid_wait) {
+      follow_launches(g, e);
     } else if (i.code == op::async_wait) {
       std::vector<const graph_event*> last;
       static_cast<void>(awaited(g, t, last));
@@ -694,8 +701,8 @@ class explorer final : private buffering_check {
 /// and the property holds at the end of each. Whatever was cut ends in `gave_up`.
 [[nodiscard]] inline check_result explore(const program& checked, const check_property& property = {},
                                           const check_options& options = {}) {
-  if (checked.copies_of_each != 0 || std::none_of(checked.kernels.begin(), checked.kernels.end(),
-                                                   [](const auto& kernel) { return starts_copies(*kernel); })) {
+  if (checked.copies_of_each != 0 ||
+      std::none_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); })) {
     return detail::explorer(checked, property, options).run();
   }
   for (int each = 2;; each *= 2) {

@@ -36,6 +36,9 @@ class finding_litmus {
   }
 
   [[nodiscard]] std::string text(const std::string& name) {
+    if (std::find(program_.dependent.begin(), program_.dependent.end(), true) != program_.dependent.end()) {
+      throw model::error("the program has a dependent launch, of which a finding is not written as a litmus test");
+    }
     choose();
     std::string condition = "true";
     std::map<int, std::vector<std::string>> columns;

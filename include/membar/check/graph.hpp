@@ -63,8 +63,9 @@ struct graph_event {
   std::span<const graph_event* const> heads{};
   /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
   const std::uint16_t* crossed = nullptr;
-  const std::uint16_t* released = nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
-  const std::uint16_t* given = nullptr;     ///< of an asynchronous operation: what its completion passes on, instead of `base`
+  const std::uint16_t* released =
+      nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
+  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
   std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
   const thread_state* started = nullptr;
 };
@@ -313,7 +314,8 @@ class event_rules {
     if (e.via != model::proxy::async || e.crossed == nullptr) {
       return e.base;
     }
-    const bool own = (e.address - shared_window) >> 32U == static_cast<std::uint64_t>(model::at(threads_, e.thread).block_number);
+    const bool own =
+        (e.address - shared_window) >> 32U == static_cast<std::uint64_t>(model::at(threads_, e.thread).block_number);
     return crossed(e, static_cast<std::size_t>(e.address < shared_window ? proxy_space::global
                                                : own                     ? proxy_space::own_shared
                                                                          : proxy_space::other_shared));

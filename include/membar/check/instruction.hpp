@@ -90,7 +90,9 @@ enum class op : std::uint8_t {
   proxy_fence,     ///< fence.proxy.async
   async_copy,      ///< starts copies, stores or reductions that are performed later
   async_commit,    ///< the end of a group of them
-  async_wait       ///< for groups
+  async_wait,      ///< for groups
+  grid_launch,     ///< griddepcontrol.launch_dependents
+  grid_wait        ///< griddepcontrol.wait
 };
 
 /// What an instruction does to an mbarrier, which is a location of 64 bits: a store, a read-modify-write or a load.

@@ -75,7 +75,8 @@ struct launch_request {
   int device = 0;
   std::vector<std::uint8_t> arguments{};  ///< as `kernel_code::parameter_offsets` lays them out
   std::vector<int> after{};               ///< launches that have ended before this one begins
-  std::uint64_t dynamic_shared = 0;       ///< bytes of `extern __shared__` memory
+  bool dependent = false;            ///< it begins when those have launched their dependents (programmatic dependent launch)
+  std::uint64_t dynamic_shared = 0;  ///< bytes of `extern __shared__` memory
 };
 
 /// Puts memory after all that is there and returns its address.
@@ -118,12 +119,26 @@ inline int add_launch(program& p, const launch_request& request) {
                        std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
                        " can be checked");
   }
+  if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
+    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
+                       std::to_string(request.cluster) + ": a cluster is along x, and the blocks are a multiple of it");
+  }
   if (request.arguments.size() != kernel.parameter_bytes) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
                        " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
   }
   const int launch = model::count_of(p.launches_before);
   p.launches_before.push_back(request.after);
+  if (!request.dependent) {  // a launch that a dependent one let begin may go on after that one has ended
+    std::vector<int>& before = p.launches_before.back();
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      if (p.dependent[static_cast<std::size_t>(before[k])]) {
+        const std::vector<int>& further = model::at(p.launches_before, before[k]);
+        before.insert(before.end(), further.begin(), further.end());
+      }
+    }
+  }
+  p.dependent.push_back(request.dependent);
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
     p.kernels.push_back(request.kernel);
   }

@@ -197,6 +197,8 @@ class machine {
       case op::cluster_wait:
       case op::async_commit:
       case op::async_wait:
+      case op::grid_launch:
+      case op::grid_wait:
         ++s->effects;
         ++s->pc;
         break;

@@ -20,7 +20,8 @@ struct program {
   std::vector<thread_context> threads;
   std::vector<memory_object> memory;
   std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
-  int copies_of_each = 0;                         ///< at the end of `threads`: what performs as many copies of each thread that starts some
+  std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
+  int copies_of_each = 0;         ///< at the end of `threads`: what performs as many copies of each thread that starts some
 };
 
 /// How an exploration ended.

@@ -255,6 +255,8 @@ class scenario_reader {
         l.request.grid = shape("the grid");
       } else if (accept("block")) {
         l.request.block = shape("the block");
+      } else if (accept("dependent")) {
+        l.request.dependent = true;
       } else if (accept("cluster")) {
         l.request.cluster = static_cast<int>(small("the cluster", 16));
       } else if (accept("domain")) {
