@@ -15,9 +15,9 @@
 #pragma once
 
 #include <membar/check/dependencies.hpp>
-#include <membar/check/event_builder.hpp>
 #include <membar/check/graph.hpp>
 #include <membar/check/program.hpp>
+#include <membar/check/synchronization_events.hpp>
 #include <membar/model/array.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace membar::inline v0_2::checker::detail {
 
 /// Looks for load buffering in the executions that an exploration comes to.
-class buffering_check : protected event_builder {
+class buffering_check : protected synchronization_events {
  private:
   /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order and reads-from that is
   /// morally strong. Then `r` reads nothing from `e`: SC-per-Location.
@@ -52,7 +52,7 @@ class buffering_check : protected event_builder {
   std::vector<int> reached_{};
 
  protected:
-  using event_builder::event_builder;
+  using synchronization_events::synchronization_events;
   ~buffering_check() = default;
 
   /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency nor

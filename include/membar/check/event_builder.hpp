@@ -57,7 +57,6 @@ class event_builder {
   void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
     if (!stopped()) {
       result_.found = finding_of(program_, g, status, std::move(message), blamed);
-      lacks_copies_ = false;
     }
   }
 
@@ -202,74 +201,6 @@ class event_builder {
       }
     }
     return *e;
-  }
-
-  /// What performs the operation that thread `t` starts next; -1 if there are too few.
-  [[nodiscard]] int free_copy(const graph& g, int t) const {
-    int started = 0;
-    for (const graph_event* e : model::at(g.threads, t).events) {
-      started += e->starts >= 0 ? 1 : 0;
-    }
-    for (int c = 0; c < count(); ++c) {
-      if (model::at(program_.threads, c).copies_of == t && started-- == 0) {
-        return c;
-      }
-    }
-    return -1;
-  }
-
-  /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
-  [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
-    last.clear();
-    const machine& m = model::at(machines_, t);
-    const thread_state& s = state_of(g, t);
-    const instruction& wait = m.at(s);
-    const int of = model::at(program_.threads, t).copies_of < 0 ? t : model::at(program_.threads, t).copies_of;
-    std::vector<int> committed;
-    std::vector<int> ends;  // of the groups, in `committed`
-    std::vector<int> open;
-    for (const graph_event* e : model::at(g.threads, of).events) {
-      const instruction& i = instruction_of(program_, *e);
-      if (e == model::at(g.threads, t).issue) {
-        break;
-      }
-      if (e->starts >= 0 && i.completes == wait.completes) {
-        open.push_back(e->starts);
-      } else if (e->kind == event_kind::commit && i.completes == wait.completes) {
-        committed.insert(committed.end(), open.begin(), open.end());
-        ends.push_back(model::count_of(committed));
-        open.clear();
-      }
-    }
-    if (wait.mode == 1) {
-      committed.insert(committed.end(), open.begin(), open.end());
-    } else {
-      const auto groups = static_cast<std::uint64_t>(ends.size());
-      const std::uint64_t pending = std::min(truncated(m.operand(s, 0), 32), groups);
-      committed.resize(pending == groups ? 0 : static_cast<std::size_t>(ends[static_cast<std::size_t>(groups - pending - 1)]));
-    }
-    for (const int c : committed) {
-      const graph_event* const end = ended_part(model::at(g.threads, c), c, wait.reads_only);
-      if (end == nullptr) {
-        return false;
-      }
-      last.push_back(end);
-    }
-    return true;
-  }
-
-  /// The last event of an operation, or of the reading of its source; null if that is not there yet.
-  [[nodiscard]] const graph_event* ended_part(const thread_line& line, int c, bool reads_only) const {
-    if (line.states.back()->status == thread_status::ended && !reads_only) {
-      return line.events.empty() ? nullptr : line.events.back();
-    }
-    const machine& m = model::at(machines_, c);
-    int n = 0;
-    while (n < model::count_of(line.events) && m.at(*model::at(line.states, n)).code == op::load) {
-      ++n;
-    }
-    const bool reads_on = n == model::count_of(line.events) && m.at(*line.states.back()).code == op::load;
-    return !reads_only || n == 0 || reads_on ? nullptr : model::at(line.events, n - 1);
   }
 
   [[nodiscard]] static bool begins_mbarriers(const program& p) {
@@ -535,26 +466,6 @@ class event_builder {
     return true;
   }
 
-  /// Whether `e`, which goes on from a barrier, and arrival `a` at it are at different barriers in the source.
-  void look_for_mixed_barriers(const graph_event& e, const graph_event& a) {
-    if (result_.mixed.at != nullptr || e.pc == a.pc) {
-      return;
-    }
-    const instruction& mine = instruction_of(program_, e);
-    const instruction& other = instruction_of(program_, a);
-    if (mine.code == op::block_barrier && mine.aligned && other.aligned && !same_place(mine, other)) {
-      const auto& x = model::at(program_.threads, e.thread).where;
-      const auto& y = model::at(program_.threads, a.thread).where;
-      result_.mixed = {e.thread, a.thread, &mine, &other, x.warp == y.warp};
-    }
-  }
-
-  /// Whether one barrier in the source became both: the compiler unrolls loops.
-  [[nodiscard]] static bool same_place(const instruction& x, const instruction& y) noexcept {
-    return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
-           x.caller_line == y.caller_line;
-  }
-
   // ---- waiting
 
   /// Whether the thread, if it read the latest values, would go around a loop that only waits.
@@ -665,7 +576,6 @@ class event_builder {
   bool begins_mbarriers_ = begins_mbarriers(program_);  ///< some fence is for initializations alone
   std::vector<int> equal_{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   check_result result_{};
-  bool lacks_copies_ = false;  ///< the exploration ended because too little performs copies
 
  private:
   class memory_at_end final : public final_memory {

@@ -159,32 +159,6 @@ class explorer final : private buffering_check {
 
   // ---- who is next
 
-  [[nodiscard]] bool is_ready(const graph& g, int t) {
-    return state_of(g, t).status == thread_status::at_event && may_begin(g, t) && !is_held(g, t);
-  }
-
-  /// The thread that has read for an update and writes next; -1 if there is none.
-  [[nodiscard]] int amid_update(const graph& g) {
-    for (int t = 0; t < count(); ++t) {
-      if (is_ready(g, t) && state_of(g, t).part == 1 && is_update(model::at(machines_, t).at(state_of(g, t)).code)) {
-        return t;
-      }
-    }
-    return -1;
-  }
-
-  /// Whether a thread that is ready waits at no barrier, or those whom it waits for have come.
-  [[nodiscard]] bool is_met(const graph& g, int t) {
-    const thread_state& s = state_of(g, t);
-    std::vector<const graph_event*> left;
-    const instruction& i = model::at(machines_, t).at(s);
-    if (i.code >= op::proxy_fence) {
-      return (i.code != op::async_wait || awaited(g, t, left)) && (i.code != op::grid_wait || are_over(g, t, false));
-    }
-    return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !meetings_.group(g, t, left).empty() ||
-           (i.code == op::cluster_wait && meetings_.misuse_of_cluster_barrier(g, t, i) != nullptr);
-  }
-
   /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
   /// rounds of a loop that would only wait come last.
   [[nodiscard]] int next_thread(const graph& g) {
@@ -380,14 +354,8 @@ class explorer final : private buffering_check {
     thread_line& line = model::at(g.threads, t);
     e.value = model::at(machines_, t).stored(s);
     e.partner = e.update ? line.events.back() : nullptr;
-    if (e.update && e.mbarrier != mbarrier_op::none) {
-      const mbarrier_outcome outcome = model::at(machines_, t).updated_mbarrier_at(s);
-      e.completes = outcome.completes;
-      if (outcome.wrong != nullptr) {
-        report(g, check_status::violated,
-               "thread " + std::to_string(t) + " " + outcome.wrong + ": " + place_text(program_, e.address));
-        return;
-      }
+    if (e.update && e.mbarrier != mbarrier_op::none && !updates_mbarrier(g, e, s)) {
+      return;
     }
     std::vector<const graph_event*>& heads = scratch_;
     heads.clear();
@@ -410,13 +378,6 @@ class explorer final : private buffering_check {
     line.states.pop_back();
     line.events.pop_back();
     --g.next_stamp;
-  }
-
-  /// A copy of `heads` that lives as long as the event that is added next.
-  [[nodiscard]] std::span<const graph_event* const> kept(const std::vector<const graph_event*>& heads) {
-    auto* const to = static_cast<const graph_event**>(arena_.take(heads.size() * sizeof(heads[0]) + 1));
-    std::copy(heads.begin(), heads.end(), to);
-    return {to, heads.size()};
   }
 
   /// Calls `use` with `w` at each place in its location's coherence that Coherence and Atomicity allow.
@@ -522,131 +483,33 @@ class explorer final : private buffering_check {
   // ---- other events
 
   void add_fence(graph& g, int t) {
-    const thread_state& s = state_of(g, t);
-    const instruction& i = model::at(machines_, t).at(s);
-    graph_event& e = make_event(g, t, event_kind::fence);
-    e.strong = true;
-    e.scope = i.scope;
-    e.acquires = model::acquires(i.order);
-    e.releases = model::releases(i.order);
-    e.sequential = i.order == memory_order::seq_cst;
-    e.restricted = i.restricted;
-    if (e.restricted) {
-      rules_.join(const_cast<std::uint16_t*>(e.begun), e.base);
-    }
-    if (e.acquires) {
-      rules_.acquire(g, e);
-    }
+    const graph_event& e = next_fence(g, t);
     g.sequential_fences += e.sequential ? 1 : 0;
-    take_other(g, e, s, {}, e.sequential);
+    take_other(g, e, state_of(g, t), {}, e.sequential);
     g.sequential_fences -= e.sequential ? 1 : 0;
   }
 
   void add_meeting(graph& g, int t) {
-    const thread_state& s = state_of(g, t);
-    graph_event& e = make_event(g, t, event_kind::barrier);
-    const instruction& i = model::at(machines_, t).at(s);
-    const bool cluster = i.code == op::cluster_arrive || i.code == op::cluster_wait;
-    std::string wrong;
     wide_value seen{};
-    if (const char* const misuse = cluster ? meetings_.misuse_of_cluster_barrier(g, t, i) : nullptr; misuse != nullptr) {
-      report(g, check_status::violated, "thread " + std::to_string(t) + " " + misuse);
-      return;
+    if (const graph_event* const e = next_meeting(g, t, seen); e != nullptr) {
+      take_other(g, *e, state_of(g, t), seen, false);
     }
-    e.scope = i.scope;
-    e.arrives = s.part == 0 && i.code != op::cluster_wait;
-    if (e.arrives || cluster) {
-      e.meeting = meetings_.at(t, s, wrong);
-    }
-    if (e.arrives) {
-      e.releases = !cluster || model::releases(i.order);
-      e.value = meetings_.brought(t, s);
-      if (cluster) {
-        std::vector<const graph_event*> heads;
-        rules_.release_by_arrival(g, e, heads);
-        e.heads = kept(heads);
-      }
-    } else if (wrong.empty()) {
-      std::vector<const graph_event*> left;
-      const std::vector<const graph_event*> arrivals = meetings_.group(g, t, left);
-      for (const graph_event* a : arrivals) {
-        follow(e, *a);
-        look_for_mixed_barriers(e, *a);
-        if (cluster) {
-          for (const graph_event* head : a->heads) {
-            if (rules_.include_each_other(*head, e)) {
-              rules_.synchronize(*head, e);
-            }
-          }
-        } else if (meetings::orders(i.code)) {
-          rules_.synchronize(*a, e);
-        }
-      }
-      for (const graph_event* a : left) {
-        follow(e, *a);
-      }
-      seen = meetings_.result(t, s, arrivals, wrong);
-    }
-    if (!wrong.empty()) {
-      report(g, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
-      return;
-    }
-    take_other(g, e, s, seen, false);
   }
 
-  /// A proxy fence, the start of an asynchronous copy, the end of a group of them, a wait for groups.
   void add_asynchronous(graph& g, int t) {
-    const thread_state& s = state_of(g, t);
-    const machine& m = model::at(machines_, t);
-    const instruction& i = m.at(s);
-    graph_event& e = make_event(g, t,
-                                i.code == op::proxy_fence    ? event_kind::proxy_fence
-                                : i.code == op::async_copy   ? event_kind::issue
-                                : i.code == op::async_commit ? event_kind::commit
-                                : i.code == op::async_wait   ? event_kind::group_wait
-                                                             : event_kind::grid_wait);
-    if (i.code == op::async_copy) {
-      start_copy(g, e, s);
+    const graph_event* const e = next_asynchronous(g, t);
+    if (e == nullptr) {
       return;
     }
-    if (i.code == op::proxy_fence && i.restricted) {
-      rules_.cross_one_way(e, i.order == memory_order::release);
-    } else if (i.code == op::proxy_fence) {
-      rules_.cross(e, i.proxy_spaces);
-    } else if (i.code == op::grid_wait) {
-      follow_launches(g, e);
-    } else if (i.code == op::async_wait) {
-      std::vector<const graph_event*> last;
-      static_cast<void>(awaited(g, t, last));
-      for (const graph_event* end : last) {
-        rules_.synchronize(*end, e);
-        follow(e, *end);
-      }
+    if (e->starts >= 0) {
+      model::at(g.threads, e->starts).start(e);
     }
-    take_other(g, e, s, {}, false);
-  }
-
-  void start_copy(graph& g, graph_event& e, const thread_state& s) {
-    const copy_request asked = copy_started(program_, model::at(machines_, e.thread), s);
-    if (!asked.wrong.empty()) {
-      report(g, asked.unsupported ? check_status::gave_up : check_status::violated,
-             "thread " + std::to_string(e.thread) + " " + asked.wrong);
-      return;
+    if (e->starts < 0 || healthy(g, e->starts)) {
+      take_other(g, *e, state_of(g, t), {}, false);
     }
-    e.starts = free_copy(g, e.thread);
-    if (e.starts < 0) {
-      report(g, check_status::gave_up,
-             "thread " + std::to_string(e.thread) + " starts more than " + std::to_string(program_.copies_of_each) +
-                 " asynchronous copies");
-      lacks_copies_ = true;
-      return;
+    if (e->starts >= 0) {
+      model::at(g.threads, e->starts).start(nullptr);
     }
-    e.started = model::at(machines_, e.starts).begin(nobody{}, asked.words);
-    model::at(g.threads, e.starts).start(&e);
-    if (healthy(g, e.starts)) {
-      take_other(g, e, s, {}, false);
-    }
-    model::at(g.threads, e.starts).start(nullptr);
   }
 
   void take_other(graph& g, const graph_event& e, const thread_state& s, wide_value seen, bool check) {
