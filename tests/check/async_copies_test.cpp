@@ -236,6 +236,19 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
   expect(of_block(0, filled) + given_back(release, ""), check_status::race, "a proxy fence is missing", 1, 2);
 }
 
+TEST(check_copies, those_of_one_block_follow_each_other_in_another_without_a_proxy_fence) {
+  const std::string send =
+      remote + "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [%r4];";
+  const std::string filled =
+      "st.shared.u32 [stage], 2; st.shared.u32 [stage+4], 2; st.shared.u32 [stage+8], 2; st.shared.u32 [stage+12], 2;"
+      "fence.proxy.async.shared::cta;";
+  const std::string expecting = "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;";
+  expect(of_block(0, filled) + of_block(1, init) + meet + of_block(0, send) + of_block(1, expecting + wait) + meet +
+             of_block(0, send) +
+             of_block(1, expecting + "V: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 1; @!%p0 bra V;") + meet,
+         check_status::verified, "", 1, 2);
+}
+
 TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
   const std::string start =
       "mov.u16 %rs0, 3; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [stage], [from], "
@@ -296,6 +309,16 @@ TEST(check_dependent_launches, a_wait_is_for_the_kernel_before_alone) {
   const std::string read = "griddepcontrol.wait; ld.global.u32 %r0, [x];";
   EXPECT_EQ(chain(store, launch, read).status, check_status::race);
   EXPECT_EQ(chain(store, launch + "griddepcontrol.wait;", read).status, check_status::verified);
+}
+
+TEST(check_dependent_launches, one_thread_of_a_block_lets_them_begin) {
+  ptx_program p({"mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra LATE; griddepcontrol.launch_dependents; LATE: "
+                 "st.relaxed.gpu.u32 [x], 7;",
+                 "ld.relaxed.gpu.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 trap;"},
+                2);
+  p.get().launches_before[1] = {0};
+  p.get().dependent[1] = true;
+  EXPECT_EQ(p.explore().status, check_status::violated) << "the second kernel may run before the stores of the first";
 }
 
 TEST(check_dependent_launches, one_that_is_never_let_begin_begins_at_the_end) {

@@ -119,16 +119,27 @@ class event_builder {
     }
   }
 
-  /// Whether the launches before that of thread `t` have ended or, if `launched` is enough, have launched their dependents.
+  /// Where thread `t` lets the launches that depend on its own begin; null if it has not. Source: PTX ISA, "griddepcontrol".
+  [[nodiscard]] const graph_event* launch_of_dependents(const graph& g, int t) const {
+    for (const graph_event* e : model::at(g.threads, t).events) {
+      if (instruction_of(program_, *e).code == op::grid_launch) {
+        return e;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Whether the launches before that of thread `t` have ended or, if `launched` is enough, some thread of each of their blocks has
+  /// launched the dependents.
   [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
     bool result = true;
     for_each_before(t, [&](int u) {
-      const auto& events = model::at(g.threads, u).events;
-      const bool begun = launched && (model::at(program_.threads, u).copies_of >= 0 ||
-                                      std::any_of(events.begin(), events.end(), [&](const graph_event* e) {
-                                        return instruction_of(program_, *e).code == op::grid_launch;
-                                      }));
-      result = result && (begun || state_of(g, u).status == thread_status::ended);
+      bool over = state_of(g, u).status == thread_status::ended;
+      for (int v = 0; v < count() && launched && !over; ++v) {
+        over = model::at(program_.threads, v).block_number == model::at(program_.threads, u).block_number &&
+               launch_of_dependents(g, v) != nullptr;
+      }
+      result = result && over;
     });
     return result;
   }
@@ -140,12 +151,10 @@ class event_builder {
   /// Lets `e`, the first event of a dependent launch, come after what let it begin, of which it is ordered after nothing.
   void follow_begun_launches(const graph& g, graph_event& e) const {
     for_each_before(e.thread, [&](int u) {
-      const graph_event* begins = nullptr;
-      for (const graph_event* o : model::at(g.threads, u).events) {
-        begins = begins == nullptr || instruction_of(program_, *begins).code != op::grid_launch ? o : begins;
-      }
-      if (begins != nullptr && model::at(program_.threads, u).copies_of < 0) {
-        follow(e, *begins);
+      const auto& theirs = model::at(g.threads, u).events;
+      const graph_event* const launch = launch_of_dependents(g, u);
+      if (launch != nullptr || (!theirs.empty() && state_of(g, u).status == thread_status::ended)) {
+        follow(e, launch != nullptr ? *launch : *theirs.back());
       }
     });
   }
@@ -301,11 +310,10 @@ class event_builder {
   /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
   [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
     suspects result;
-    const std::uint16_t* const before = rules_.ordered_before(e);
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o != nullptr && o->thread != e.thread && !precedes(*o, before) && !at_one_mbarrier(*o, e) &&
-            !rules_.morally_strong(*o, e) && !rules_.causes(g, *o, before)) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, rules_.clock_for(*o, e)) && !at_one_mbarrier(*o, e) &&
+            !rules_.morally_strong(*o, e) && !rules_.causes(g, *o, rules_.clock_for(*o, e))) {
           result.emplace_back(o, &e);
         }
       }
@@ -366,7 +374,7 @@ class event_builder {
     for (int b = 0; b < e.bytes; ++b) {
       const std::uint64_t at = e.address + static_cast<std::uint64_t>(b);
       const graph_event* latest = latest_of_byte(g, at, e.location, [&](const graph_event& w) {
-        if (!rules_.causes(g, w, rules_.ordered_before(e))) {
+        if (!rules_.causes(g, w, rules_.clock_for(w, e))) {
           report(g, check_status::gave_up,
                  "a read of thread " + std::to_string(e.thread) +
                      " may take its bytes from writes of several sizes that are not all ordered before it",

@@ -308,10 +308,11 @@ class event_rules {
     }
   }
 
-  /// Per thread how many events are ordered before access `e` by causality: through the async proxy, those before a proxy fence.
-  /// Source: PTX ISA, "Proxy-preserved base causality order".
-  [[nodiscard]] const std::uint16_t* ordered_before(const graph_event& e) const noexcept {
-    if (e.via != model::proxy::async || e.crossed == nullptr) {
+  /// The clock of `e` that says whether access `o` is ordered before it by causality: through the async proxy what comes before a proxy
+  /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
+  [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
+    if (e.via != model::proxy::async || e.crossed == nullptr ||
+        (o.via == model::proxy::async && model::same_block(place_of(o), place_of(e)))) {
       return e.base;
     }
     const bool own =

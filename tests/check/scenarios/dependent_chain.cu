@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Kernels of a chain, each of which adds what the one before left.
+#include <membar/sync/dependent_chain.cuh>
+
+extern "C" __global__ void add_one(unsigned* values) {
+  membar::chain_link<> link;
+  const unsigned at = threadIdx.x;
+  values[at] += (link.wait(), 1 + at);
+}
+
+/// Goes on with what the kernel before does without a wait, until its end.
+extern "C" __global__ void pass_by(unsigned* other) {
+  membar::chain_link<> link;
+  *other = 5;
+}
