@@ -2,10 +2,10 @@
 // Kernels of a chain, each of which adds what the one before left.
 #include <membar/sync/dependent_chain.cuh>
 
-extern "C" __global__ void add_one(unsigned* values) {
+extern "C" __global__ void add_one(membar::chained<unsigned> values) {
   membar::chain_link<> link;
   const unsigned at = threadIdx.x;
-  values[at] += (link.wait(), 1 + at);
+  values.after(link.wait())[at] += 1 + at;
 }
 
 /// Goes on with what the kernel before does without a wait, until its end.
