@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the table of costs that `membar-check --costs` reads, from results of fence_cost and atomic_cost.
+"""Writes the table of costs that `membar-check --costs` reads, from results of fence_cost, atomic_cost and proxy_fence_cost.
 
-usage: order_costs.py <fence_cost.json> <atomic_cost.json>
+usage: order_costs.py <fence_cost.json> <atomic_cost.json> [<proxy_fence_cost.json>]
 
 A fence costs what it adds to an empty loop, or to one with a store, whichever is more: one warp, one block. An order of a read-modify-write
-costs what it adds to the relaxed one.
+costs what it adds to the relaxed one. A proxy fence costs what it adds to an empty loop, or to one with a store, whichever is more.
 """
 
 import pathlib
@@ -17,7 +17,10 @@ import results  # noqa: E402
 SCOPES = ("block", "device", "system")
 
 
-def table(fences, atomics):
+PROXIES = {"any": "async", "global": "async_global", "shared": "async_shared_block"}
+
+
+def table(fences, atomics, proxies=None):
     def of(file, name):
         case = file.cases.get(name)
         if case is None or "ns" not in case.figures:
@@ -25,9 +28,10 @@ def table(fences, atomics):
         return case.figures["ns"]
 
     lines = [f"device {fences.context.get('gpu', 'unknown')}"]
-    if fences.context.get("gpu") != atomics.context.get("gpu"):
-        raise results.ResultError(f"{fences.path} is of {fences.context.get('gpu')} and {atomics.path} of {atomics.context.get('gpu')}: "
-                                  "give results of one device")
+    for other in (atomics, proxies):
+        if other is not None and fences.context.get("gpu") != other.context.get("gpu"):
+            raise results.ResultError(f"{fences.path} is of {fences.context.get('gpu')} and {other.path} of {other.context.get('gpu')}: "
+                                      "give results of one device")
     for scope in SCOPES:
         for order in ("acquire", "release", "acq_rel", "seq_cst"):
             added = max(of(fences, f"fence/{scope}/{order}/{after}/1/membar") - of(fences, f"nothing/{after}/1/membar")
@@ -37,15 +41,20 @@ def table(fences, atomics):
     for scope in SCOPES:
         added = of(atomics, f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar") - relaxed
         lines.append(f"atomic acq_rel {scope} {max(added, 0):.1f}")
+    for name, fence in PROXIES.items() if proxies is not None else ():
+        added = max(of(proxies, f"proxy_fence_cost/{case}/{fence}/membar") - of(proxies, f"proxy_fence_cost/{case}/{fence}/no_fence")
+                    for case in ("alone", "after_shared_store", "after_global_store"))
+        lines.append(f"proxy {name} {max(added, 0):.1f}")
     return "\n".join(lines) + "\n"
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         print(__doc__.split("\n\n")[1], file=sys.stderr)
         return 2
     try:
-        print(table(results.load(sys.argv[1], "fence_cost"), results.load(sys.argv[2], "atomic_cost")), end="")
+        proxies = results.load(sys.argv[3], "proxy_fence_cost") if len(sys.argv) == 4 else None
+        print(table(results.load(sys.argv[1], "fence_cost"), results.load(sys.argv[2], "atomic_cost"), proxies), end="")
     except results.ResultError as error:
         print(f"order_costs.py: {error}", file=sys.stderr)
         return 2

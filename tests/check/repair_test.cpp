@@ -211,6 +211,47 @@ std::string error_of(const std::string& table) {
   return "";
 }
 
+// ---- the asynchronous side
+
+check::repair_result repairs_of_block(const std::string& body, std::uint32_t threads = 1) {
+  check::launch_request request;
+  request.block[0] = threads;
+  const check::program p =
+      program_of_launch(".shared .align 8 .b64 bar;\n.shared .align 16 .b8 stage[16];\n.global .align 16 .b8 from[16];\n",
+                        "mov.u32 %r15, %tid.x;" + body, request);
+  return check::repairs_of(p, {}, costs());
+}
+const std::string begin_mbarrier =
+    "setp.ne.u32 %p7, %r15, 0; @%p7 bra BEGUN; mbarrier.init.shared.b64 [bar], 1; BEGUN: bar.sync 0;";
+const std::string wait_for_phase = "W: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0; @!%p0 bra W;";
+
+TEST(check_repairs, puts_in_the_cheapest_proxy_fence) {
+  const check::repair_result r =
+      repairs_of_block(begin_mbarrier +
+                       "st.global.u32 [from], 1; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;"
+                       "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 16, [bar];" +
+                       wait_for_phase);
+  ASSERT_FALSE(r.repairs.empty());
+  ASSERT_EQ(r.repairs[0].edits.size(), 1U);
+  EXPECT_EQ(r.repairs[0].edits[0].kind, check::code_edit::kind_t::proxy_fence_before);
+  EXPECT_EQ(check::proxy_fence_text(r.repairs[0].edits[0].proxy_spaces), "fence.proxy.async.global");
+  EXPECT_DOUBLE_EQ(r.repairs[0].cost, costs().proxy_fence(r.repairs[0].edits[0].proxy_spaces));
+}
+
+TEST(check_repairs, lets_an_arrival_at_an_mbarrier_release) {
+  const check::repair_result r = repairs_of_block(begin_mbarrier +
+                                                      "setp.ne.u32 %p7, %r15, 0; @%p7 bra OTHER; st.shared.u32 [stage], 1;"
+                                                      "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar]; bra END; OTHER: " +
+                                                      wait_for_phase + "ld.shared.u32 %r0, [stage]; END: ",
+                                                  2);
+  ASSERT_FALSE(r.repairs.empty());
+  ASSERT_EQ(r.repairs[0].edits.size(), 1U);
+  const check::strength release{true, membar::memory_order::release, membar::thread_scope::block};
+  EXPECT_TRUE(std::any_of(r.repairs.begin(), r.repairs.end(), [&](const auto& one) {
+    return one.edits[0].kind == check::code_edit::kind_t::own && one.edits[0].to == release;
+  }));
+}
+
 TEST(check_costs, are_read_with_their_errors) {
   const std::string whole(check::h200_order_costs);
   EXPECT_EQ(costs().device(), "NVIDIA H200");
@@ -220,6 +261,8 @@ TEST(check_costs, are_read_with_their_errors) {
   EXPECT_NE(error_of("fence seq_cst device 1 2\n").find("'1 2' is no cost"), std::string::npos);
   EXPECT_NE(error_of("fence seq_cst device nan\n").find("'nan' is no cost"), std::string::npos);
   EXPECT_NE(error_of("load acquire device 1\n").find("'load' is no line"), std::string::npos);
+  EXPECT_NE(error_of("proxy texture 1\n").find("'texture' is no state space of a proxy fence"), std::string::npos);
+  EXPECT_NE(error_of(whole + "proxy any 2\n").find("'proxy any' is there already"), std::string::npos);
   EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is there already"), std::string::npos);
   EXPECT_NE(error_of("device X\n").find("lacks a fence of order acquire and scope block"), std::string::npos);
 }

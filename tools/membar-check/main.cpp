@@ -194,7 +194,8 @@ void show_edit(const check::program& p, const check::code_site& site, const chec
   check::instruction at = *site.first;
   at.caller_line = site.one_caller ? at.caller_line : 0;
   std::cout << "    " << shown(p, site.thread, at, how, lines) << "\n         "
-            << (e.kind == kind::fence_before ? "put before it: " + check::strength_text(fence, e.to)
+            << (e.kind == kind::proxy_fence_before ? "put before it: " + check::proxy_fence_text(e.proxy_spaces)
+                : e.kind == kind::fence_before     ? "put before it: " + check::strength_text(fence, e.to)
                 : e.kind == kind::fence_after
                     ? "put after it: " + check::strength_text(fence, e.to)
                     : check::opcode_of(*site.first) + " becomes " + check::strength_text(*site.first, e.to))

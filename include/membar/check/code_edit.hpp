@@ -60,12 +60,13 @@ struct code_site {
   }
 };
 
-/// One change: of a site's own strength, or a fence of that strength before or after it.
+/// One change: of a site's own strength, or a fence of that strength before or after it, or a proxy fence before it.
 struct code_edit {
-  enum class kind_t : std::uint8_t { own, fence_before, fence_after };
+  enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before };
   int site = 0;
   kind_t kind = kind_t::own;
   strength to{};
+  std::uint8_t proxy_spaces = 0;  ///< of a proxy fence: as `instruction::proxy_spaces`
   [[nodiscard]] friend constexpr auto operator<=>(const code_edit&, const code_edit&) noexcept = default;
 };
 
@@ -80,15 +81,26 @@ struct code_edit {
 
 /// An order and a scope as PTX has them after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
 [[nodiscard]] inline std::string strength_text(const instruction& i, const strength& s) {
-  const char* const base = i.code == op::load        ? "ld"
-                           : i.code == op::store     ? "st"
-                           : i.code == op::atomic    ? "atom"
-                           : i.code == op::reduction ? "red"
-                                                     : "fence";
+  const char* const base = i.mbarrier == mbarrier_op::test          ? "mbarrier.try_wait"
+                           : i.mbarrier == mbarrier_op::arrive_drop ? "mbarrier.arrive_drop"
+                           : i.mbarrier == mbarrier_op::arrive      ? "mbarrier.arrive"
+                           : i.code == op::load                     ? "ld"
+                           : i.code == op::store                    ? "st"
+                           : i.code == op::atomic                   ? "atom"
+                           : i.code == op::reduction                ? "red"
+                                                                    : "fence";
   if (!s.strong) {
     return i.code == op::fence ? "no fence" : std::string(base) + ".weak";
   }
   return std::string(base) + "." + model::detail::ptx_name(s.order) + "." + model::detail::ptx_name(s.scope);
+}
+
+/// A proxy fence as PTX has it.
+[[nodiscard]] inline std::string proxy_fence_text(unsigned spaces) {
+  const auto bit = [](proxy_space s) { return 1U << static_cast<unsigned>(s); };
+  return std::string("fence.proxy.async") + (spaces == bit(proxy_space::global)       ? ".global"
+                                             : spaces == bit(proxy_space::own_shared) ? ".shared::cta"
+                                                                                      : "");
 }
 
 /// The sites of a program: those of its kernels' accesses, fences and barriers.
@@ -103,7 +115,7 @@ struct code_edit {
     }
     for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
       const instruction& i = model::at(kernel.code, pc);
-      if (i.code < op::load || i.code > op::warp_barrier) {
+      if ((i.code < op::load || i.code > op::warp_barrier) && i.code != op::async_copy) {
         continue;
       }
       const bool lines = i.source_line > 0;
@@ -156,6 +168,7 @@ class edited_program {
     const strength* own = nullptr;
     const strength* before = nullptr;
     const strength* after = nullptr;
+    std::uint8_t proxy_spaces = 0;  ///< of a proxy fence before it
   };
 
   [[nodiscard]] int kernel_of(const kernel_code* code) const {
@@ -182,12 +195,24 @@ class edited_program {
     return f;
   }
 
+  [[nodiscard]] static instruction proxy_fence_beside(const instruction& i, std::uint8_t spaces) {
+    instruction f = fence_beside(i, {});
+    f.code = op::proxy_fence;
+    f.proxy_spaces = spaces;
+    f.text = proxy_fence_text(spaces) + ";";
+    return f;
+  }
+
   void apply_to(int k, const std::vector<code_site>& sites, const std::vector<code_edit>& edits) {
     std::map<int, change> changes;
     for (const code_edit& e : edits) {
       for (const auto& [kernel, pc] : model::at(sites, e.site).places) {
         if (kernel == k) {
           change& c = changes[pc];
+          if (e.kind == code_edit::kind_t::proxy_fence_before) {
+            c.proxy_spaces = e.proxy_spaces;
+            continue;
+          }
           (e.kind == code_edit::kind_t::own ? c.own : e.kind == code_edit::kind_t::fence_before ? c.before : c.after) = &e.to;
         }
       }
@@ -209,6 +234,9 @@ class edited_program {
       const change c = it != changes.end() ? it->second : change{};
       if (c.before != nullptr) {
         kernel->code.push_back(fence_beside(i, *c.before));
+      }
+      if (c.proxy_spaces != 0) {
+        kernel->code.push_back(proxy_fence_beside(i, c.proxy_spaces));
       }
       kernel->code.push_back(i);
       if (c.own != nullptr) {

@@ -18,7 +18,7 @@
 
 namespace membar::inline v0_2::checker {
 
-/// The table for NVIDIA H200. Source: docs/measurements/h200/fence_cost.json and atomic_cost.json, by bench/check/order_costs.py;
+/// The table for NVIDIA H200. Source: docs/measurements/h200/fence_cost.json, atomic_cost.json and proxy_fence_cost.json, by bench/check/order_costs.py;
 /// a test compares the two.
 inline constexpr std::string_view h200_order_costs =
     "device NVIDIA H200\n"
@@ -36,12 +36,16 @@ inline constexpr std::string_view h200_order_costs =
     "fence seq_cst system 604.2\n"
     "atomic acq_rel block 6.7\n"
     "atomic acq_rel device 201.4\n"
-    "atomic acq_rel system 593.2\n";
+    "atomic acq_rel system 593.2\n"
+    "proxy any 248.9\n"
+    "proxy global 23.9\n"
+    "proxy shared 15.3\n";
 
 /// Nanoseconds that an order adds to its instruction.
 class order_costs {
  public:
-  /// Reads a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS" and "device NAME", with comments after '#'. Throws
+  /// Reads a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy shared NS" and
+  /// "device NAME", with comments after '#'. A proxy fence that is not in it costs as much as a fence of device scope. Throws
   /// `model::error` with the line. A stronger order or a wider scope never costs less than a weaker one: measured differences
   /// below that are noise.
   [[nodiscard]] static order_costs read(std::string_view text) {
@@ -70,6 +74,12 @@ class order_costs {
   [[nodiscard]] double atomic(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(atomics_, order, scope);
   }
+  /// Of a proxy fence for these spaces, as `instruction::proxy_spaces` has them.
+  [[nodiscard]] double proxy_fence(unsigned spaces) const noexcept {
+    return proxy_[spaces == 1U << static_cast<unsigned>(proxy_space::global)       ? 1
+                  : spaces == 1U << static_cast<unsigned>(proxy_space::own_shared) ? 2
+                                                                                   : 0];
+  }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
 
  private:
@@ -77,6 +87,7 @@ class order_costs {
                                            memory_order::seq_cst};
   static constexpr std::array scope_of_column{thread_scope::block, thread_scope::cluster, thread_scope::device,
                                               thread_scope::system};
+  static constexpr std::array<std::string_view, 3> proxy_names{"any", "global", "shared"};
   static constexpr std::size_t orders = order_of_row.size();
   static constexpr std::size_t scopes = scope_of_column.size();
   using table = std::array<std::array<double, scopes>, orders>;
@@ -104,13 +115,22 @@ class order_costs {
       std::getline(words >> std::ws, device_);
       return;
     }
-    if (kind != "fence" && kind != "atomic") {
-      throw model::error(number, 1, "'" + kind + "' is no line of a table of costs: expected device, fence or atomic");
+    if (kind != "fence" && kind != "atomic" && kind != "proxy") {
+      throw model::error(number, 1, "'" + kind + "' is no line of a table of costs: expected device, fence, atomic or proxy");
     }
     std::string order;
     std::string scope;
     std::string figure;
     std::string more;
+    if (kind == "proxy") {
+      words >> scope >> figure >> more;
+      const std::size_t n = index_in(proxy_names, [&](std::string_view one) { return one == scope; });
+      if (n == proxy_names.size()) {
+        throw model::error(number, 1, "'" + scope + "' is no state space of a proxy fence: expected any, global or shared");
+      }
+      set(proxy_[n], "proxy " + scope, figure, more, number);
+      return;
+    }
     words >> order >> scope >> figure >> more;
     const std::size_t o = index_in(order_of_row, [&](memory_order one) { return name(one) == order; });
     const std::size_t s = index_in(scope_of_column, [&](thread_scope one) { return name(one) == scope; });
@@ -120,15 +140,18 @@ class order_costs {
     if (s == scopes) {
       throw model::error(number, 1, "'" + scope + "' is no scope: expected block, cluster, device or system");
     }
+    set((kind == "fence" ? fences_ : atomics_)[o][s], kind + " " + order + " " + scope, figure, more, number);
+  }
+
+  static void set(double& cell, const std::string& what, const std::string& figure, const std::string& more, int number) {
     char* end = nullptr;
     const double ns = std::strtod(figure.c_str(), &end);
     if (figure.empty() || *end != '\0' || !std::isfinite(ns) || ns < 0 || ns > 1e9 || !more.empty()) {
       throw model::error(number, 1,
                          "'" + figure + (more.empty() ? "" : " " + more) + "' is no cost: expected 0 to 1e9 nanoseconds");
     }
-    double& cell = (kind == "fence" ? fences_ : atomics_)[o][s];
     if (cell >= 0) {
-      throw model::error(number, 1, "the cost of '" + kind + " " + order + " " + scope + "' is there already");
+      throw model::error(number, 1, "the cost of '" + what + "' is there already");
     }
     cell = ns;
   }
@@ -150,6 +173,9 @@ class order_costs {
         }
       }
     }
+    for (double& one : proxy_) {
+      one = one < 0 ? fences_[2][2] : one;
+    }
     for (auto* t : {&fences_, &atomics_}) {
       for (auto& r : *t) {
         r[1] = r[1] < 0 ? r[2] : r[1];
@@ -166,6 +192,7 @@ class order_costs {
 
   table fences_{};
   table atomics_{};
+  std::array<double, 3> proxy_{-1, -1, -1};  ///< as proxy_names
   std::string device_ = "an unnamed device";
 };
 

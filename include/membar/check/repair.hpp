@@ -73,11 +73,15 @@ struct slack_result {
 /// The cost of a change in nanoseconds: what the new strength costs less what the old one does.
 [[nodiscard]] inline double cost_of(const code_site& site, const code_edit& e, const order_costs& costs) {
   const auto priced = [&](const strength& s, bool fence) {
-    return !s.strong                                                             ? 0.0
-           : fence                                                               ? costs.fence(s.order, s.scope)
-           : site.first->code == op::atomic || site.first->code == op::reduction ? costs.atomic(s.order, s.scope)
-                                                                                 : costs.access(s.order, s.scope);
+    return !s.strong ? 0.0
+           : fence   ? costs.fence(s.order, s.scope)
+           : site.first->mbarrier == mbarrier_op::none && (site.first->code == op::atomic || site.first->code == op::reduction)
+               ? costs.atomic(s.order, s.scope)
+               : costs.access(s.order, s.scope);
   };
+  if (e.kind == code_edit::kind_t::proxy_fence_before) {
+    return costs.proxy_fence(e.proxy_spaces);
+  }
   if (e.kind != code_edit::kind_t::own) {
     return priced(e.to, true);
   }
@@ -95,6 +99,7 @@ class repairer {
     for (const thread_context& t : p.threads) {
       clusters_ = clusters_ || t.where.cluster >= 0;
     }
+    copies_ = std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
     for (int k = 0; k < model::count_of(p.kernels); ++k) {
       std::set<int> targets;
       for (const instruction& i : model::at(p.kernels, k)->code) {
@@ -161,7 +166,7 @@ class repairer {
     std::vector<code_edit> together;
     for (int s = 0; s < model::count_of(sites_); ++s) {
       const strength now = model::at(sites_, s).now();
-      if (!now.strong || now.order == memory_order::relaxed) {
+      if (!now.strong || now.order == memory_order::relaxed || model::at(sites_, s).first->restricted) {
         continue;
       }
       ++result.orders;
@@ -241,6 +246,9 @@ class repairer {
       }
       counterexample fresh{edits, {}};
       for (const trace_event& e : r.found.events) {
+        if (e.thread >= model::count_of(program_->threads)) {
+          continue;  // of a copy, which the instruction that starts it stands for
+        }
         const auto it = site_at_.find(edited_.origin(e.thread, e.event.pc));
         if (it != site_at_.end()) {
           fresh.sites.push_back(it->second);
@@ -275,17 +283,26 @@ class repairer {
     if (full.strong && site.now() != full && (weak_too_ || site.now().strong)) {
       result.push_back({s, code_edit::kind_t::own, full});
     }
+    if (copies_) {
+      result.push_back({s, code_edit::kind_t::proxy_fence_before, {}, every_space});
+    }
     const strength fence{true, memory_order::seq_cst, thread_scope::system};
     if (i.code != op::fence) {
       result.push_back({s, code_edit::kind_t::fence_before, fence});
-      if (i.code <= op::reduction && has_place_after(site)) {
+      if (i.code <= op::reduction && i.mbarrier == mbarrier_op::none && has_place_after(site)) {
         result.push_back({s, code_edit::kind_t::fence_after, fence});
       }
     }
     return result;
   }
 
-  [[nodiscard]] static strength full_of(const instruction& i) noexcept {
+  [[nodiscard]] strength full_of(const instruction& i) const noexcept {
+    if (i.mbarrier != mbarrier_op::none) {
+      const bool arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
+      const bool waits = i.mbarrier == mbarrier_op::test;
+      return {arrives || waits, waits ? memory_order::acquire : memory_order::release,
+              clusters_ ? thread_scope::cluster : thread_scope::block};
+    }
     if (i.elements > 1 || i.code > op::fence) {
       return {};
     }
@@ -318,6 +335,9 @@ class repairer {
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
+    if (strong.kind == code_edit::kind_t::proxy_fence_before) {
+      return narrow(edits, k);
+    }
     const bool fence = strong.kind != code_edit::kind_t::own || site.first->code == op::fence;
     std::vector<code_edit> all;
     const bool own = strong.kind == code_edit::kind_t::own;
@@ -328,13 +348,16 @@ class repairer {
         all.push_back({strong.site, strong.kind, s});
       }
     };
-    if (!of_repair && site.first->code != op::atomic && site.first->code != op::reduction) {
+    const bool mbarrier = own && site.first->mbarrier != mbarrier_op::none;
+    if (!of_repair && !mbarrier && site.first->code != op::atomic && site.first->code != op::reduction) {
       add({});
     }
     for (const thread_scope scope : {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system}) {
       for (const memory_order order : {memory_order::relaxed, memory_order::acquire, memory_order::release,
                                        memory_order::acq_rel, memory_order::seq_cst}) {
-        if ((scope != thread_scope::cluster || clusters_) && (!fence || order != memory_order::relaxed)) {
+        const bool exists = !mbarrier || (scope <= thread_scope::cluster &&
+                                          (order == memory_order::relaxed || order == full_of(*site.first).order));
+        if (exists && (scope != thread_scope::cluster || clusters_) && (!fence || order != memory_order::relaxed)) {
           add({true, order, scope});
         }
       }
@@ -356,6 +379,21 @@ class repairer {
     return false;
   }
 
+  /// Makes a proxy fence one of a single state space, if the program verifies with that.
+  [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
+    for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
+      edits[k].proxy_spaces = static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
+      if (!spent() && explored(edits).status == check_status::verified) {
+        return true;
+      }
+    }
+    left_out_ = left_out_ || spent();
+    edits[k].proxy_spaces = every_space;
+    return false;
+  }
+
+  static constexpr std::uint8_t every_space = (1U << proxy_spaces) - 1;
+
   const check_property& property_;
   const order_costs& costs_;
   repair_options options_;
@@ -365,6 +403,7 @@ class repairer {
   std::vector<std::set<int>> targets_{};  ///< per kernel: where jumps lead
   edited_program edited_;
   bool clusters_ = false;
+  bool copies_ = false;  ///< some kernel starts asynchronous copies
   bool weak_too_ = false;
   bool left_out_ = false;
   std::uint64_t explorations_ = 0;
