@@ -163,7 +163,9 @@ void show(const check::program& p, const check::finding& f, const request& how) 
       thread = e.thread;
       std::cout << "  " << check::thread_text(p, thread) << "\n";
     }
-    std::cout << (e.blamed ? "  > " : "    ") << e.number << ": " << shown(p, e.thread, *e.at, how, lines) << "\n";
+    const int issuer = p.threads[static_cast<std::size_t>(e.thread)].copies_of;
+    std::cout << (e.blamed ? "  > " : "    ") << e.number << ": " << shown(p, issuer < 0 ? e.thread : issuer, *e.at, how, lines)
+              << "\n";
     if (!e.what.empty()) {
       std::cout << "         " << e.what << "\n";
     }

@@ -55,6 +55,14 @@ namespace membar::inline v0_2::checker {
   return v.high == 0 ? std::to_string(v.low) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
 }
 
+/// A piece of 16 bytes as numbers of four.
+[[nodiscard]] inline std::string words_text(wide_value v) {
+  const auto word = [](std::uint64_t of, int n) {
+    return std::to_string(truncated(of >> (32 * static_cast<unsigned>(n)), 32));
+  };
+  return "{" + word(v.low, 0) + ", " + word(v.low, 1) + ", " + word(v.high, 0) + ", " + word(v.high, 1) + "}";
+}
+
 /// The state of an mbarrier.
 [[nodiscard]] inline std::string mbarrier_text(std::uint64_t word) {
   const mbarrier_state s = mbarrier_state::of(word);
@@ -67,7 +75,9 @@ namespace membar::inline v0_2::checker {
 
 /// What an event does, after the name of its instruction.
 [[nodiscard]] inline std::string event_text(const program& p, const graph_event& e) {
-  const std::string value = e.mbarrier != mbarrier_op::none ? mbarrier_text(e.value.low) : value_text(e.value);
+  const std::string value = e.mbarrier != mbarrier_op::none                                  ? mbarrier_text(e.value.low)
+                            : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value)
+                                                                                             : value_text(e.value);
   switch (e.kind) {
     case model::event_kind::read:
       return "reads " + value + " of " + place_text(p, e.address) +
