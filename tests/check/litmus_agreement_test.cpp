@@ -37,7 +37,10 @@ void shows_race(const explored& found, const std::string& name) {
   try {
     text = check::litmus_of(found.checked, found.result.found, "found");
   } catch (const model::error& e) {
-    EXPECT_NE(std::string(e.what()).find("several sizes"), std::string::npos) << name << ": " << e.what();
+    const std::string what = e.what();
+    EXPECT_TRUE(what.find("several sizes") != std::string::npos ||
+                what.find("is not written as a litmus test") != std::string::npos)
+        << name << ": " << what;
     return;
   }
   const model::litmus_test shown = model::read_litmus(text);
@@ -67,6 +70,10 @@ void compare(const model::litmus_test& test, const std::string& name, tally& t) 
   t.executions += found.result.counts.executions;
   t.buffered += found.result.counts.buffered;
   try {
+    if (found.result.status == check::check_status::hang) {
+      ++t.hangs;  // an execution in which a thread waits forever is none of the model's
+      return;
+    }
     const model::search_options options(20'000'000);
     const bool race = static_cast<bool>(model::find_race(test.view().program, model::every_rule{}, options));
     if (race || found.result.status == check::check_status::race) {
@@ -74,10 +81,6 @@ void compare(const model::litmus_test& test, const std::string& name, tally& t) 
       EXPECT_EQ(found.result.status, check::check_status::race) << name;
       ++t.races;
       shows_race(found, name);
-      return;
-    }
-    if (found.result.status == check::check_status::hang) {
-      ++t.hangs;  // an execution in which a thread waits forever is none of the model's
       return;
     }
     EXPECT_EQ(found.result.status, check::check_status::verified) << name << ": " << found.result.found.message;
@@ -95,7 +98,7 @@ void print(const char* what, const tally& t) {
             << t.executions << ", buffered " << t.buffered << "\n";
 }
 
-TEST(check_agrees, on_every_recorded_test_of_the_generic_proxy) {
+TEST(check_agrees, on_every_recorded_test_of_the_generic_and_the_async_proxy) {
   tally t;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(MEMBAR_LITMUS_CATALOGUE)) {
     if (entry.path().extension() != ".litmus") {
@@ -111,9 +114,9 @@ TEST(check_agrees, on_every_recorded_test_of_the_generic_proxy) {
     compare(test, entry.path().filename().string(), t);
   }
   print("catalogue", t);
-  EXPECT_GE(t.same, 125);
-  EXPECT_GE(t.races, 270);
-  EXPECT_LE(t.wild, 4);
+  EXPECT_GE(t.same, 190);
+  EXPECT_GE(t.races, 355);
+  EXPECT_LE(t.wild, 6);
   EXPECT_EQ(t.undecided, 0);
   EXPECT_GT(t.buffered, 10U);
 }

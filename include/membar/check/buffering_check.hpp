@@ -63,7 +63,8 @@ class buffering_check : protected synchronization_events {
     }
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
-        if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base)) {
+        if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
+            !precedes(*r, rules_.clock_for(*r, e))) {
           buffering_ =
               !follows_at_location(g, *r, e) && !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
         }

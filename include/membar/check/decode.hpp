@@ -464,11 +464,10 @@ class kernel_decoder {
   }
 
   void further_address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
-    if (o.reg < 0 && o.name.empty()) {
-      refuse(s, "an address of '" + s.opcode + "' is neither a register nor a variable");
-    }
     ptx_operand base = o;
-    base.kind = o.reg >= 0 ? ptx_operand::kind_t::reg : ptx_operand::kind_t::name;
+    base.kind = o.reg >= 0       ? ptx_operand::kind_t::reg
+                : o.name.empty() ? ptx_operand::kind_t::number
+                                 : ptx_operand::kind_t::name;
     source(f, s, i, base);
     if (o.reg >= 0) {
       i.by[i.sources - 1U].low = o.value;

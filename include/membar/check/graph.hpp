@@ -20,6 +20,7 @@
 #include <iterator>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::checker {
@@ -261,6 +262,12 @@ class event_rules {
 
   /// Lets `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
+    if (head.kind == model::event_kind::proxy_fence) {  // of one direction: for what such a fence acquires
+      if (e.released != nullptr) {
+        join(const_cast<std::uint16_t*>(e.released), head.released);
+      }
+      return;
+    }
     const auto passed = [&](const std::uint16_t* clock) { return head.given != nullptr ? head.given : clock; };
     if (!head.restricted) {
       join(const_cast<std::uint16_t*>(e.base), passed(head.base));
@@ -331,7 +338,8 @@ class event_rules {
       return true;  // its completion is performed where the mbarrier is
     }
     const auto at_barrier = [](const graph_event& e) {
-      return e.mbarrier != mbarrier_op::none || e.kind == model::event_kind::barrier;
+      return e.kind == model::event_kind::proxy_fence || e.mbarrier != mbarrier_op::none ||
+             e.kind == model::event_kind::barrier;
     };
     if (!at_barrier(x) && !at_barrier(y)) {
       return morally_strong(x, y);
@@ -340,17 +348,31 @@ class event_rules {
            model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
   }
 
+  /// Of the fences that a thread releases by, from the last one on: those that say more than the ones after them.
+  class known_fences {
+   public:
+    [[nodiscard]] bool is_new(const graph_event& f) {
+      const bool proxy = f.kind == model::event_kind::proxy_fence;
+      if (!f.releases || (f.kind != model::event_kind::fence && !proxy)) {
+        return false;
+      }
+      bool& one = known_[proxy ? 2 : f.restricted ? 1 : 0][static_cast<std::size_t>(f.scope)];
+      return !std::exchange(one, true);
+    }
+
+   private:
+    bool known_[3][4] = {};
+  };
+
   /// The starts of the release patterns that end in arrival `e` at a barrier: itself, and the fences before it.
   void release_by_arrival(const graph& g, const graph_event& e, std::vector<const graph_event*>& heads) const {
     if (e.releases) {
       heads.push_back(&e);
     }
-    bool fences[2][4] = {};
+    known_fences known;
     for (int i = e.number - 1; i >= 0; --i) {
       const graph_event& f = *model::at(model::at(g.threads, e.thread).events, i);
-      bool& known = fences[f.restricted ? 1 : 0][static_cast<std::size_t>(f.scope)];
-      if (f.kind == model::event_kind::fence && f.releases && !known) {
-        known = true;
+      if (known.is_new(f)) {
         heads.push_back(&f);
       }
     }
@@ -385,7 +407,7 @@ class event_rules {
       add(&w);
     }
     // of several heads of one kind and scope the last says all: its clock is the latest
-    bool fences[2][4] = {};
+    known_fences fences;
     bool writes[4] = {};
     const auto& events = model::at(g.threads, w.thread).events;
     for (int i = w.number - 1; i >= 0; --i) {
@@ -394,8 +416,7 @@ class event_rules {
       if (!e.releases) {
         continue;
       }
-      if (bool& known = fences[e.restricted ? 1 : 0][scope]; e.kind == model::event_kind::fence && !known) {
-        known = true;
+      if (fences.is_new(e)) {
         add(&e);
       } else if (e.kind == model::event_kind::write && e.location == w.location && !writes[scope]) {
         writes[scope] = true;

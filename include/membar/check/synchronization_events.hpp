@@ -131,6 +131,8 @@ class synchronization_events : protected event_builder {
       return starts_copy(g, e, s) ? &e : nullptr;
     }
     if (i.code == op::proxy_fence && i.restricted) {
+      e.scope = i.scope;
+      e.releases = i.order == memory_order::release;
       rules_.cross_one_way(e, i.order == memory_order::release);
     } else if (i.code == op::proxy_fence) {
       rules_.cross(e, i.proxy_spaces);
