@@ -108,7 +108,7 @@ def ratios(results):
 
 def seen(results):
     tests = {}
-    for file in ("conformance", "conformance_asynchronous", "conformance_reuse"):
+    for file in ("conformance", "conformance_asynchronous", "conformance_reuse", "conformance_proxies"):
         for test in results.read(f"h200/{file}")["tests"]:
             of = tests.setdefault(test["test"], [0, 0, 0])
             of[0], of[1], of[2] = of[0] + test["instances"], of[1] + test["weak"], of[2] + test["forbidden"]

@@ -326,7 +326,8 @@ SAYS = {
         "the places on two GPUs: {} guarantees ran, none was broken in {} instances of theirs": guarantees(
             "h200/conformance", "h200-x2/conformance_two_devices"),
         "{} of them ran on one GPU, in {} instances": guarantees("h200/conformance"),
-        "{} of these guarantees ran for longer, none was broken in {} instances of theirs, and": guarantees("h200/conformance_asynchronous", "h200/conformance_reuse"),
+        "{} of these guarantees ran for longer, none was broken in {} instances of theirs, and": guarantees(
+            "h200/conformance_asynchronous", "h200/conformance_reuse", "h200/conformance_proxies"),
         "has {} guarantees; none was broken in {} instances": guarantees("h200-x2/conformance_two_devices"),
         "* `litmus_rate`: {} to {} G instances": lambda r: litmus(r)[:2],
         "Of 16 accesses at once each takes {} to {} cycles.": span(
@@ -417,12 +418,13 @@ SAYS = {
                ["membar", "cooperative_groups", "cuda_barrier"]),
         "With relaxed on both sides, 132 blocks of 256 threads take {} ns.": at(PATTERNS, "grid_barrier/membar_relaxed/blocks_per_sm:1/threads:256")},
     "docs/headers/sync_bulk_pipeline.md": {
-        "four stages of 4 KiB {} TB/s, eight of 4 KiB {}, four of 8 KiB {}, four of 2 KiB {}, loads and stores of 16 bytes {}, `cudaMemcpyAsync` {}.": at(
+        "three blocks with four stages of 4 KiB each {} TB/s, one with eleven {}, four with four {}, four with eight {}, four with four of 8 KiB {}, four "
+        "with four of 2 KiB {}, loads and stores of 16 bytes {}, `cudaMemcpyAsync` {}.": at(
             "h200/bulk_pipeline", *(f"bulk_pipeline/copy/{arm}" for arm in (
-                "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
+                "pipeline_4x4_KiB_of_3_blocks", "pipeline_11x4_KiB_of_1_blocks", "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
             key="GB_per_s", by=1e3),
         "the best pipeline has {} of the copy engine's rate.": over(
-            "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_8x4_KiB", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=2)},
+            "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB_of_3_blocks", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=3)},
     "docs/headers/sync_cluster_broadcast.md": rows(
         ("relayed", "multicast", "each block its own, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
         [f"cluster_broadcast/{{}}_blocks/{arm}" for arm in ("relayed", "multicast", "each_block")], ["2", "4", "8"], key="ns_per_tile"),
