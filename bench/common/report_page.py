@@ -75,7 +75,7 @@ class Page:
         self.folder, self._prefix = folder, prefix or os.path.join(str(folder), "")
 
     def _figure(self, **how):
-        return pyplot.subplots(figsize=(11, 5), dpi=120, **how)
+        return pyplot.subplots(figsize=(11, 5), dpi=96, **how)
 
     def _save(self, figure, name, title):
         picture = Picture(self.folder, self._prefix, name)

@@ -22,10 +22,12 @@ REPAIRED = {
     "lock_without_fences": [ACQUIRE, ADD],
     "look_back": [ACQUIRE, RELEASE],
     "no_acquire": [ACQUIRE, ACQUIRE],
+    "flag_before_copy": ["proxy global"],
     "polling_cache_hint": [None, None],
     "red_without_release": [ADD],
     "scan_without_fence": [ADD],
     "serial_reduction": [RELEASE],
+    "stores_before_copy": ["proxy shared"],
     "signal_of_a_peer": [None],
     "volatile_flags": ["fence release system", "fence acquire system"],
 }

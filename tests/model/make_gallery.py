@@ -77,8 +77,9 @@ def gallery():
     out = [
         "# Gallery of litmus tests",
         "",
-        f"{count} tests, generated from `tests/litmus/catalogue` by `tests/model/make_gallery.py`; do not edit. Unless a reason says",
-        "otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
+        f"{count} tests, generated from [`tests/litmus/catalogue`](../tests/litmus/catalogue) by `tests/model/make_gallery.py`; do not edit. A test",
+        "is the file `VERDICT/TEST.litmus` there: [allowed](../tests/litmus/catalogue/allowed), [forbidden](../tests/litmus/catalogue/forbidden). Unless",
+        "a reason says otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
         "[litmus_files.md](litmus_files.md), the rules that decide them in [model.md](model.md).",
         "",
     ]
@@ -89,7 +90,7 @@ def gallery():
         shown = next((t for t in group if t[0] == in_full), group[0])
         out += [f"## {name}", "", words, "", "```", re.sub(r"\(\*.*?\*\)\n", "", shown[3], flags=re.S).strip(), "```", ""]
         out += ["| test | verdict | why |", "| --- | --- | --- |"]
-        out += [f"| [{t}](../tests/litmus/catalogue/{verdict}/{t}.litmus) | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
+        out += [f"| {t} | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
         out += [""]
     return "\n".join(out)
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One stage in shared memory that tiles pass through. The wait before it is filled again leaves the newest copy out of it pending
+// (DeepEP #657).
+#include <membar/bulk_copy.cuh>
+#include <membar/mbarrier.cuh>
+
+template <bool Mended>
+__global__ void pass_through(const uint4* from, uint4* to, unsigned tiles) {
+  using membar::thread_scope;
+  __shared__ uint4 stage;
+  __shared__ membar::mbarrier<thread_scope::block> full;
+  full.init(1);
+  for (unsigned i = 0; i < tiles; ++i) {
+    membar::bulk_wait_read<Mended ? 0 : 1>();
+    full.arrive_expect(membar::bulk_load(&stage, from + i, sizeof stage, full), membar::relaxed);
+    if (full.wait_parity(i % 2, membar::acquire, membar::wait_budget::milliseconds(10'000)) != membar::wait_result::done) {
+      return;
+    }
+    membar::bulk_commit(membar::bulk_store(to + i, &stage, sizeof stage));
+  }
+  membar::bulk_wait();
+}
+template __global__ void pass_through<false>(const uint4*, uint4*, unsigned);
+template __global__ void pass_through<true>(const uint4*, uint4*, unsigned);
