@@ -18,6 +18,7 @@ __global__ void fetch_after_flag(uint4* data, unsigned* flag, unsigned* wrong, u
     return;
   }
   full.init(1);
+  membar::mbarrier_init_fence();
   if (!spin(late, [&] { return membar::load<thread_scope::device>(flag, membar::acquire) != 0; })) {
     return;
   }

@@ -2,6 +2,7 @@
 // One stage in shared memory that tiles pass through. The wait before it is filled again leaves the newest copy out of it pending
 // (DeepEP #657).
 #include <membar/bulk_copy.cuh>
+#include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 
 template <bool Mended>
@@ -10,6 +11,7 @@ __global__ void pass_through(const uint4* from, uint4* to, unsigned tiles) {
   __shared__ uint4 stage;
   __shared__ membar::mbarrier<thread_scope::block> full;
   full.init(1);
+  membar::mbarrier_init_fence();
   for (unsigned i = 0; i < tiles; ++i) {
     membar::bulk_wait_read<Mended ? 0 : 1>();
     full.arrive_expect(membar::bulk_load(&stage, from + i, sizeof stage, full), membar::relaxed);

@@ -18,17 +18,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {
     "fence_after_barrier": [None],
+    "flag_before_copy": ["proxy global"],
     "last_block_reads": [ADD],
     "lock_without_fences": [ACQUIRE, ADD],
     "look_back": [ACQUIRE, RELEASE],
     "no_acquire": [ACQUIRE, ACQUIRE],
-    "flag_before_copy": ["proxy global"],
     "polling_cache_hint": [None, None],
     "red_without_release": [ADD],
     "scan_without_fence": [ADD],
     "serial_reduction": [RELEASE],
-    "stores_before_copy": ["proxy shared"],
     "signal_of_a_peer": [None],
+    "stores_before_copy": ["proxy shared"],
     "volatile_flags": ["fence release system", "fence acquire system"],
 }
 
