@@ -35,7 +35,7 @@ namespace membar::inline v0_2::checker {
 [[nodiscard]] inline std::string thread_text(const program& p, int thread) {
   const thread_context& c = model::at(p.threads, thread);
   if (c.copies_of >= 0) {
-    return "an asynchronous copy of " + thread_text(p, c.copies_of);
+    return "thread " + std::to_string(thread) + ", an asynchronous copy of " + thread_text(p, c.copies_of);
   }
   const auto coordinates = [](const auto& v) {
     return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
