@@ -6,12 +6,14 @@
 
 writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
 watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
-chain as it is and with a list that matches nothing: what the library itself costs. page.py makes a table and a picture of the file."""
+chain as it is and with a list that matches nothing: what the library itself costs. --step-cost N does so with a decode step on one GPU, and
+writes step_cost.json. page.py makes a table and a picture of domains.json."""
 import argparse
 import datetime
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import statistics
@@ -167,6 +169,28 @@ class Bench:
         print(f'cost: {json.dumps(out)}', flush=True)
         return out
 
+    def step_cost(self, pairs):
+        """What the library costs a decode step of one GPU of which nothing is listed, as a graph and launch by launch. Each run is a process of its
+        own, with the library and without by turns."""
+        nothing = self.options.output / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        runs = []
+        for pair in range(pairs):
+            ran = {}
+            for how in ('without', 'with') if pair % 2 == 0 else ('with', 'without'):
+                prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
+                ran[how] = self.run('step_cost', f'{how}_{pair}', [*prefix, sys.executable, str(HERE / 'decode.py'), 'alone'], {}).get('result')
+            if all(ran.values()):
+                runs.append({step: [ran[how][step]['p50'] for how in ('without', 'with')] for step in ('graph', 'eager')})
+        out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}
+        chance = random.Random(1)
+        for step in ('graph', 'eager') if runs else ():
+            ratios = [r[step][1] / r[step][0] for r in runs]
+            drawn = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(4000))
+            out[step] = {'ratio': round(statistics.median(ratios), 4), 'low': round(drawn[100], 4), 'high': round(drawn[3899], 4)}
+        print(f'step cost: {json.dumps(out)}', flush=True)
+        return out
+
     def profilers(self):
         """What torch.profiler sees in a program that runs under each action, and the program under nsys, if there is one."""
         domains = str(self.options.command)
@@ -235,6 +259,7 @@ def main():
     parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
     parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
     parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
+    parser.add_argument('--step-cost', type=int, default=0, help='the same of a decode step, on one GPU and nothing else')
     parser.add_argument('--profilers', action='store_true', help='what torch.profiler and nsys see under each action')
     parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
     parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
@@ -245,6 +270,10 @@ def main():
     options.output = options.output.resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
+    if options.step_cost:
+        out = {**context(options), **bench.step_cost(options.step_cost)}
+        (options.output / 'step_cost.json').write_text(json.dumps({**out, 'gpus': 1}, indent=1) + '\n')
+        return
     everything = {**context(options), 'programs': {}}
     for name in PROGRAMS if options.only is None else options.only:
         everything['programs'][name] = bench.measure(name)

@@ -211,6 +211,11 @@ def guarantees(*files):
     return made
 
 
+def step_cost(results):
+    told = results.read("h200/domains_step_cost")
+    return [f"{told[step][key]:.3f}" for step in ("graph", "eager") for key in ("ratio", "low", "high")]
+
+
 def litmus(results):
     rates = [case["instances_per_second"] / 1e9 for name, case in results.cases("h200/litmus_rate").items()
              if name.startswith("rate/") and "host" not in name and not name.endswith("tuned")]
@@ -476,6 +481,7 @@ SAYS = {
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
         "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
+        "as a graph, took {} [{}, {}] of its time without it, and launch by launch {} [{}, {}]:": step_cost,
         "although whole runs differ by {}.": of_program("training_symm", "gain"),
         "a decode step alone took {} and {} of its time without, and small kernels took {} and {}.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),

@@ -12,7 +12,10 @@ MIB = 1 << 20
 
 
 def start():
-    """Returns this process's rank and device; one process drives one GPU."""
+    """Returns this process's rank and device; one process drives one GPU. Without communication there is one process."""
+    if kind_of_communication() == 'alone':
+        torch.cuda.set_device(0)
+        return 0, 'cuda:0'
     rank = int(os.environ['RANK'])
     torch.cuda.set_device(rank)
     dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
@@ -117,8 +120,17 @@ def result(program, alone, beside, divide=1, **more):
     dist.destroy_process_group()
 
 
+def without_communication(program, step, steps=1500):
+    """`steps` steps as a graph, then a fifth as many launch by launch; prints what a step took."""
+    times = {}
+    for how, once, count in (('graph', captured(step), steps), ('eager', step, steps // 5)):
+        times_of(once, 50)
+        times[how] = summary(times_of(once, count))
+    print('RESULT', json.dumps({'program': program, 'unit': 'us', 'gpus': 1, **times}), flush=True)
+
+
 def kind_of_communication():
     kind = sys.argv[1] if len(sys.argv) > 1 else 'symm'
-    if kind not in ('symm', 'nccl'):
-        sys.exit(f"the communication is '{kind}': write symm or nccl")
+    if kind not in ('symm', 'nccl', 'alone'):
+        sys.exit(f"the communication is '{kind}': write symm, nccl or alone")
     return kind

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A captured decode step of a transformer of 12 layers (hidden 1024, batch 4, 256 keys) beside the all-reduce of another
-micro-batch."""
+micro-batch, or without any: `alone`."""
 import sys
 
 import torch
@@ -40,4 +40,7 @@ def step():
     return h
 
 
-arms.by_turns(f'decode/{kind}{mib}', arms.captured(step), arms.Communication(kind, mib, device))
+if kind == 'alone':
+    arms.without_communication('decode', step)
+else:
+    arms.by_turns(f'decode/{kind}{mib}', arms.captured(step), arms.Communication(kind, mib, device))
