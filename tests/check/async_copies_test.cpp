@@ -321,6 +321,15 @@ TEST(check_dependent_launches, one_thread_of_a_block_lets_them_begin) {
   EXPECT_EQ(p.explore().status, check_status::violated) << "the second kernel may run before the stores of the first";
 }
 
+TEST(check_copies, a_kernel_comes_after_one_that_ends_with_any_fence) {
+  for (const char* last : {"fence.proxy.async;", "fence.mbarrier_init.release.cluster;",
+                           "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"}) {
+    ptx_program p({std::string("st.global.u32 [x], 7;") + last, "ld.global.u32 %r0, [x];"});
+    p.get().launches_before[1] = {0};
+    EXPECT_EQ(p.explore().status, check_status::verified) << last;
+  }
+}
+
 TEST(check_dependent_launches, one_that_is_never_let_begin_begins_at_the_end) {
   EXPECT_EQ(chain("st.global.u32 [x], 7;", "griddepcontrol.wait; ld.global.u32 %r0, [x];", "").status, check_status::verified);
   EXPECT_EQ(chain("st.global.u32 [x], 7;", "ld.global.u32 %r0, [x];", "").status, check_status::race);

@@ -164,7 +164,7 @@ class event_builder {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;
       if (!theirs.empty()) {
-        rules_.synchronize(*theirs.back(), e);
+        rules_.come_after(*theirs.back(), e);
         follow(e, *theirs.back());
       }
     });
@@ -196,7 +196,7 @@ class event_builder {
     if (e->number > 0) {  // all of its clocks: they stand one after the other
       std::copy(line.events.back()->base, line.events.back()->base + all, clocks);
     } else if (line.issue != nullptr) {
-      rules_.synchronize(*line.issue, *e);
+      rules_.come_after(*line.issue, *e);
       follow(*e, *line.issue);
     } else if (!is_dependent(t)) {
       follow_launches(g, *e);

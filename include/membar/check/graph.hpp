@@ -266,25 +266,31 @@ class event_rules {
       if (e.released != nullptr) {
         join(const_cast<std::uint16_t*>(e.released), head.released);
       }
-      return;
+    } else if (head.restricted) {
+      join(const_cast<std::uint16_t*>(e.begun), head.begun);
+    } else {
+      come_after(head, e);
     }
-    const auto passed = [&](const std::uint16_t* clock) { return head.given != nullptr ? head.given : clock; };
-    if (!head.restricted) {
-      join(const_cast<std::uint16_t*>(e.base), passed(head.base));
-    }
+  }
+
+  /// Orders `e` after `before` and all that comes before that; after an asynchronous operation alone, if `before` is of one.
+  void come_after(const graph_event& before, graph_event& e) const noexcept {
+    const bool copy = before.given != nullptr;
+    const auto passed = [&](const std::uint16_t* clock) { return copy ? before.given : clock; };
+    join(const_cast<std::uint16_t*>(e.base), passed(before.base));
     if (e.begun != e.base) {
-      join(const_cast<std::uint16_t*>(e.begun), passed(head.begun));
+      join(const_cast<std::uint16_t*>(e.begun), passed(before.begun));
     }
-    if (e.given != nullptr && head.given != nullptr) {
-      join(const_cast<std::uint16_t*>(e.given), head.given);
+    if (e.given != nullptr && copy) {
+      join(const_cast<std::uint16_t*>(e.given), before.given);
     }
-    if (e.released != nullptr && !head.restricted && head.given == nullptr) {
-      join(const_cast<std::uint16_t*>(e.released), head.released);
+    if (e.released != nullptr && !copy) {
+      join(const_cast<std::uint16_t*>(e.released), before.released);
     }
     // a proxy fence is for the accesses that its block starts
-    if (e.crossed != nullptr && !head.restricted && model::same_block(place_of(head), place_of(e))) {
+    if (e.crossed != nullptr && model::same_block(place_of(before), place_of(e))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        join(crossed(e, s), passed(head.crossed + s * threads_.size()));
+        join(crossed(e, s), passed(before.crossed + s * threads_.size()));
       }
     }
   }
