@@ -3,6 +3,7 @@
 /// What orders cost on a device: a table in text, which bench/check/order_costs.py writes of measurements.
 #pragma once
 
+#include <membar/check/instruction.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/error.hpp>
 #include <membar/thread_scope.hpp>

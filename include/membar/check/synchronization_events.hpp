@@ -54,6 +54,39 @@ class synchronization_events : protected event_builder {
            (i.code == op::cluster_wait && meetings_.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
 
+  /// Whether the thread, if it read the latest values, would go around a loop that only waits.
+  [[nodiscard]] bool polls_in_vain(const graph& g, int t) {
+    constexpr int longest_poll = 8;  // events of a loop's round that are looked ahead
+    const stack_arena::mark mark = arena_.here();
+    const machine& m = model::at(machines_, t);
+    const thread_state* s = &state_of(g, t);
+    bool result = false;
+    for (int events = 0; events < longest_poll && !result; ++events) {
+      const instruction& i = m.at(*s);
+      const bool writes = is_update(i.code) && s->part == 1;
+      if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_update(i.code))) {
+        break;
+      }
+      wide_value seen{};
+      if (i.code != op::fence && !writes) {
+        const std::uint64_t address = m.address(*s);
+        if (locations_.object_of(address, i.bytes) == nullptr) {
+          break;
+        }
+        const int location = locations_.number_of(address, i.bytes);
+        const graph_event* const latest = location < model::count_of(g.order) ? model::at(g.order, location).back() : nullptr;
+        seen = latest != nullptr ? latest->value : locations_[location].initial;
+      }
+      s = m.step(*s, seen);
+      result = s->status == thread_status::waiting;
+      if (s->status != thread_status::at_event) {
+        break;
+      }
+    }
+    arena_.release(mark);
+    return result;
+  }
+
   // ---- what comes next
 
   [[nodiscard]] const graph_event& next_fence(const graph& g, int t) {
