@@ -136,6 +136,11 @@ struct copy_shape {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.code == op::async_copy; });
 }
 
+/// Whether some kernel of a program starts a copy.
+[[nodiscard]] inline bool starts_copies(const program& p) {
+  return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
+}
+
 /// Adds what performs up to `each` copies of every thread that starts some.
 [[nodiscard]] inline program with_copies(const program& p, int each) {
   program result = p;
@@ -171,11 +176,11 @@ struct copy_request {
   bool last = true;          ///< no further block of a multicast follows
 };
 
-/// The copy that a thread starts next: of a multicast, that to one block after the other.
-[[nodiscard]] inline copy_request copy_started(const program& p, const machine& m, const thread_state& s) {
+/// The copy that a thread starts next: of a multicast, that to one block after the other. `shapes` are those of the program.
+[[nodiscard]] inline copy_request copy_started(const std::vector<detail::copy_shape>& shapes, const machine& m,
+                                               const thread_state& s) {
   const instruction& i = m.at(s);
   const detail::copy_shape shape = detail::shape_of(i);
-  const std::vector<detail::copy_shape> shapes = detail::shapes_of(p);
   copy_request result;
   auto& [number, from, to, bytes, barrier, v0, v1, v2, v3] = result.words;
   number = static_cast<std::uint64_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());

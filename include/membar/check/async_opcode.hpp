@@ -70,13 +70,13 @@ void read_mbarrier(opcode_words& words, instruction& i, const Refuse& refuse) {
   } else {
     refuse("'" + i.text + "' is not supported");
   }
-  const bool arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
-  i.transaction = arrives && transfers;
-  i.keeps_phase = arrives && words.take("noComplete");
+  const bool arrival = arrives(i.mbarrier);
+  i.transaction = arrival && transfers;
+  i.keeps_phase = arrival && words.take("noComplete");
   const bool stores = i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate;
   i.code = stores ? op::store : waits ? op::load : op::atomic;
   i.strong = !stores;
-  i.order = waits ? memory_order::acquire : arrives ? memory_order::release : memory_order::relaxed;
+  i.order = waits ? memory_order::acquire : arrival ? memory_order::release : memory_order::relaxed;
   i.scope = thread_scope::block;
   static_cast<void>(take_order(words, i.order));
   static_cast<void>(take_scope(words, i.scope));
@@ -85,7 +85,7 @@ void read_mbarrier(opcode_words& words, instruction& i, const Refuse& refuse) {
   i.type = ptx_type::b64;
   i.bytes = 8;
   const memory_order one_way = waits ? memory_order::acquire : memory_order::release;
-  if (i.order != memory_order::relaxed && (i.order != one_way || (!waits && !arrives))) {
+  if (i.order != memory_order::relaxed && (i.order != one_way || (!waits && !arrival))) {
     refuse("'" + i.text + "' is no instruction of PTX: an arrival is relaxed or release, a wait relaxed or acquire");
   }
 }
@@ -105,14 +105,11 @@ void read_proxy_fence(opcode_words& words, instruction& i, const Refuse& refuse)
   if (!words.take("async")) {
     refuse("'" + i.text + "' is not supported: of the proxies, the generic and the async one are checked");
   }
-  const auto bit = [](proxy_space space) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(space)); };
-  const std::uint8_t global = bit(proxy_space::global);
-  const std::uint8_t own = bit(proxy_space::own_shared);
-  const std::uint8_t other = bit(proxy_space::other_shared);
-  i.proxy_spaces = words.take("global")            ? global
-                   : words.take("shared::cta")     ? own
-                   : words.take("shared::cluster") ? static_cast<std::uint8_t>(own | other)
-                                                   : static_cast<std::uint8_t>(global | own | other);
+  const auto shared = static_cast<std::uint8_t>(bit_of(proxy_space::own_shared) | bit_of(proxy_space::other_shared));
+  i.proxy_spaces = words.take("global")            ? bit_of(proxy_space::global)
+                   : words.take("shared::cta")     ? bit_of(proxy_space::own_shared)
+                   : words.take("shared::cluster") ? shared
+                                                   : every_proxy_space;
 }
 
 /// The type of what a copy writes or reduces in one access.

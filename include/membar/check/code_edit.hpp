@@ -97,10 +97,9 @@ struct code_edit {
 
 /// A proxy fence as PTX has it.
 [[nodiscard]] inline std::string proxy_fence_text(unsigned spaces) {
-  const auto bit = [](proxy_space s) { return 1U << static_cast<unsigned>(s); };
-  return std::string("fence.proxy.async") + (spaces == bit(proxy_space::global)       ? ".global"
-                                             : spaces == bit(proxy_space::own_shared) ? ".shared::cta"
-                                                                                      : "");
+  return std::string("fence.proxy.async") + (spaces == bit_of(proxy_space::global)       ? ".global"
+                                             : spaces == bit_of(proxy_space::own_shared) ? ".shared::cta"
+                                                                                         : "");
 }
 
 /// The sites of a program: those of its kernels' accesses, fences and barriers.

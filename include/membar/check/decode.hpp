@@ -45,7 +45,7 @@ struct kernel_code {
 /// variables are one, as in CUDA.
 inline constexpr std::uint64_t dynamic_offset = std::uint64_t{1} << 24U;
 
-/// From this bit on, an address in shared memory has the block of the cluster that it is in: its rank and 1, or 0 for the own block.
+/// From this bit on, an address in shared memory has the block of the cluster that it is in: its rank and 1, or 0 for the thread's own block.
 inline constexpr int block_shift = 26;
 
 /// The addresses of a module's variables in global and constant memory.

@@ -266,7 +266,7 @@ class event_builder {
     e.scope = i.scope;
     e.mbarrier = i.mbarrier;
     e.via = bulk && i.mbarrier == mbarrier_op::none ? model::proxy::async : model::proxy::generic;
-    e.arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
+    e.arrives = arrives(i.mbarrier);
     e.update = is_update(i.code);
     e.reduction = i.code == op::reduction;
     e.acquires = e.kind == event_kind::read && model::acquires(i.order);

@@ -564,8 +564,7 @@ class explorer final : private buffering_check {
 /// and the property holds at the end of each. Whatever was cut ends in `gave_up`.
 [[nodiscard]] inline check_result explore(const program& checked, const check_property& property = {},
                                           const check_options& options = {}) {
-  if (checked.copies_of_each != 0 ||
-      std::none_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); })) {
+  if (checked.copies_of_each != 0 || !starts_copies(checked)) {
     return detail::explorer(checked, property, options).run();
   }
   for (int each = 2;; each *= 2) {

@@ -52,13 +52,14 @@ struct graph_event {
   std::uint32_t stamp = 0;  ///< the order in which events were added
   std::uint64_t address = 0;
   std::uint64_t physical = 0;
-  wide_value value{};                     ///< read or written; a meeting's arrival: what the thread brings
-  const graph_event* source = nullptr;    ///< the write a read takes its value from; none: the initial value
-  const graph_event* partner = nullptr;   ///< the read of a read-modify-write's write
-  std::uint64_t meeting = 0;              ///< barriers: which one
-  const std::uint16_t* base = nullptr;    ///< per thread: how many events precede this one by base causality, itself included
-  const std::uint16_t* begun = nullptr;   ///< the same of initializations of mbarriers, which a fence of its own releases
-  const std::uint16_t* prefix = nullptr;  ///< the same by program order, reads-from and meetings
+  wide_value value{};                    ///< read or written; a meeting's arrival: what the thread brings
+  const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
+  const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
+  std::uint64_t meeting = 0;             ///< barriers: which one
+  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
+  /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
+  const std::uint16_t* begun = nullptr;
+  const std::uint16_t* prefix = nullptr;  ///< per thread: how many precede it by program order, reads-from and meetings
   const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
   /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
   std::span<const graph_event* const> heads{};

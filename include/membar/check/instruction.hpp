@@ -98,9 +98,20 @@ enum class op : std::uint8_t {
 /// What an instruction does to an mbarrier, which is a location of 64 bits: a store, a read-modify-write or a load.
 enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, complete, test };
 
-/// What a proxy fence is for. Shared memory is that of the own block, or of another one of the cluster.
+/// Whether the operation is an arrival.
+[[nodiscard]] constexpr bool arrives(mbarrier_op operation) noexcept {
+  return operation == mbarrier_op::arrive || operation == mbarrier_op::arrive_drop;
+}
+
+/// What a proxy fence is for. Shared memory is that of the thread's own block, or of another one of its cluster.
 enum class proxy_space : std::uint8_t { global, own_shared, other_shared };
 inline constexpr int proxy_spaces = 3;
+
+/// The bit of a space in `instruction::proxy_spaces`.
+[[nodiscard]] constexpr std::uint8_t bit_of(proxy_space space) noexcept {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
+}
+inline constexpr std::uint8_t every_proxy_space = (1U << proxy_spaces) - 1;
 
 /// Whether the instruction is an event of the memory model, or a meeting with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
@@ -179,7 +190,6 @@ struct instruction {
   bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
   bool multicast = false;                         ///< a copy to several blocks
   std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
-  std::uint8_t performed_as = 0;                  ///< a copy: the section of the code that performs it
   state_space from_space = state_space::generic;  ///< a copy's source
   model::completion completes = model::completion::group;
   memory_order order = memory_order::relaxed;

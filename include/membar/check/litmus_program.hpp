@@ -119,7 +119,7 @@ class litmus_thread {
   [[nodiscard]] std::string address_of(int location) const {
     return "[" + std::to_string(place_(model::at(test_.locations, location).physical)) + "]";
   }
-  /// The same in a state space: of shared memory the address as this thread's block has it. One in a register is put into %t`n`, by what is
+  /// The address of a location in its state space: of shared memory as this thread's block has it. One in a register is put into %t`n`, by what is
   /// added to `before`.
   [[nodiscard]] std::string address_in_space(int location, bool indirect, bool shared, int n, std::string& before) const {
     if (indirect) {

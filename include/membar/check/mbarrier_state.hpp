@@ -46,13 +46,12 @@ struct mbarrier_outcome {
 [[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
                                                           std::uint64_t operand) noexcept {
   mbarrier_state s = mbarrier_state::of(before);
-  const bool arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
   const auto amount = static_cast<std::int64_t>(truncated(operand, 32));
-  const std::int64_t arrivals = !arrives ? 0 : i.transaction ? 1 : amount;
+  const std::int64_t arrivals = !arrives(i.mbarrier) ? 0 : i.transaction ? 1 : amount;
   if (s.expected == 0) {
     return {before, "uses an mbarrier that is not initialized"};
   }
-  if (arrivals > s.pending || (arrives && arrivals == 0)) {
+  if (arrivals > s.pending || (arrives(i.mbarrier) && arrivals == 0)) {
     return {before, "arrives at an mbarrier more often in a phase than it expects, or not at all"};
   }
   if (i.mbarrier == mbarrier_op::expect || i.transaction) {

@@ -77,9 +77,7 @@ class order_costs {
   }
   /// Of a proxy fence for these spaces, as `instruction::proxy_spaces` has them.
   [[nodiscard]] double proxy_fence(unsigned spaces) const noexcept {
-    return proxy_[spaces == 1U << static_cast<unsigned>(proxy_space::global)       ? 1
-                  : spaces == 1U << static_cast<unsigned>(proxy_space::own_shared) ? 2
-                                                                                   : 0];
+    return proxy_[spaces == bit_of(proxy_space::global) ? 1 : spaces == bit_of(proxy_space::own_shared) ? 2 : 0];
   }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
 

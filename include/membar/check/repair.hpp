@@ -99,7 +99,7 @@ class repairer {
     for (const thread_context& t : p.threads) {
       clusters_ = clusters_ || t.where.cluster >= 0;
     }
-    copies_ = std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
+    copies_ = starts_copies(p);
     for (int k = 0; k < model::count_of(p.kernels); ++k) {
       std::set<int> targets;
       for (const instruction& i : model::at(p.kernels, k)->code) {
@@ -284,7 +284,7 @@ class repairer {
       result.push_back({s, code_edit::kind_t::own, full});
     }
     if (copies_) {
-      result.push_back({s, code_edit::kind_t::proxy_fence_before, {}, every_space});
+      result.push_back({s, code_edit::kind_t::proxy_fence_before, {}, every_proxy_space});
     }
     const strength fence{true, memory_order::seq_cst, thread_scope::system};
     if (i.code != op::fence) {
@@ -298,9 +298,8 @@ class repairer {
 
   [[nodiscard]] strength full_of(const instruction& i) const noexcept {
     if (i.mbarrier != mbarrier_op::none) {
-      const bool arrives = i.mbarrier == mbarrier_op::arrive || i.mbarrier == mbarrier_op::arrive_drop;
       const bool waits = i.mbarrier == mbarrier_op::test;
-      return {arrives || waits, waits ? memory_order::acquire : memory_order::release,
+      return {arrives(i.mbarrier) || waits, waits ? memory_order::acquire : memory_order::release,
               clusters_ ? thread_scope::cluster : thread_scope::block};
     }
     if (i.elements > 1 || i.code > op::fence) {
@@ -382,17 +381,15 @@ class repairer {
   /// Makes a proxy fence one of a single state space, if the program verifies with that.
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
-      edits[k].proxy_spaces = static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
+      edits[k].proxy_spaces = bit_of(space);
       if (!spent() && explored(edits).status == check_status::verified) {
         return true;
       }
     }
     left_out_ = left_out_ || spent();
-    edits[k].proxy_spaces = every_space;
+    edits[k].proxy_spaces = every_proxy_space;
     return false;
   }
-
-  static constexpr std::uint8_t every_space = (1U << proxy_spaces) - 1;
 
   const check_property& property_;
   const order_costs& costs_;

@@ -203,6 +203,8 @@ class synchronization_events : protected event_builder {
   bool lacks_copies_ = false;  ///< the exploration ended because too little performs copies
 
  private:
+  std::vector<copy_shape> shapes_ = shapes_of(program_);  ///< of the copies that the program starts
+
   /// Lets `e` go on after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     follow(e, a);
@@ -219,7 +221,7 @@ class synchronization_events : protected event_builder {
   }
 
   [[nodiscard]] bool starts_copy(const graph& g, graph_event& e, const thread_state& s) {
-    const copy_request asked = copy_started(program_, model::at(machines_, e.thread), s);
+    const copy_request asked = copy_started(shapes_, model::at(machines_, e.thread), s);
     if (!asked.wrong.empty()) {
       report(g, asked.unsupported ? check_status::gave_up : check_status::violated,
              "thread " + std::to_string(e.thread) + " " + asked.wrong);

@@ -34,7 +34,7 @@ struct thread_context {
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
     return shared_window + (static_cast<std::uint64_t>(block_number) << 32U);
   }
-  /// The generic address of an address in shared memory: of the own block, or of another one of the cluster, as `mapa` gives.
+  /// The generic address of an address in shared memory: of its own block, or of another one of its cluster, as `mapa` gives.
   [[nodiscard]] std::uint64_t from_shared(std::uint64_t address) const noexcept {
     const std::uint64_t rank = truncated(address, 32) >> block_shift;
     const std::uint64_t number = static_cast<std::uint64_t>(block_number) - cluster_rank + rank - 1;
