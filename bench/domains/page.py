@@ -16,6 +16,14 @@ MARKS = ('<!-- what bench/domains/page.py writes -->', '<!-- its end -->')
 ARMS = ('as_it_is', 'watch', 'try', 'apply')
 WORDS = {
     'chain': 'chain of launches beside stores to the peer',
+    'chain_host': 'chain of launches beside stores to the host',
+    'chain_graph_host': 'chain in a graph beside stores to the host',
+    'chain_legacy_host': 'chain in the legacy default stream beside stores to the host',
+    'chain_green_host': 'chain in a green context beside stores to the host',
+    'decode_offload': 'decode step (graph) beside a cache that is moved out to the host',
+    'small_kernels_offload': 'graph of small kernels beside a cache that is moved out to the host',
+    'decode_copy': 'the same moved out by the copy engine: decode step',
+    'small_kernels_copy': 'the same moved out by the copy engine: small kernels',
     'chain_legacy': 'the chain in the legacy default stream',
     'chain_per_thread': 'the chain in the per-thread default stream',
     'chain_green': 'the chain in a green context',
@@ -56,7 +64,7 @@ def kept(everything):
         programs[name] = {
             k: {part: v[part] for part in ('seconds', 'status', 'result') if part in v} if k.startswith((*ARMS, 'nothing')) else v
             for k, v in program.items()
-            if v is not None
+            if v is not None and k != 'sentences'  # they are in watch.txt
         }
     return {**everything, 'programs': programs}
 

@@ -33,6 +33,15 @@ def python_program(*words, **variables):
 # The most informative first: what comes after the time is up is left out, and said.
 PROGRAMS = {
     'chain': ('chain', (), {}),
+    'chain_host': ('chain', ('created', 'host'), {}),
+    'chain_graph_host': ('chain', ('graph', 'host'), {}),
+    'chain_legacy_host': ('chain', ('legacy', 'host'), {}),
+    'chain_green_host': ('chain', ('green', 'host'), {}),
+    'decode_offload': python_program('decode.py', 'offload'),
+    'small_kernels_offload': python_program('small_kernels.py', 'offload'),
+    'small_kernels_offload_256k': python_program('small_kernels.py', 'offload', '65536'),
+    'decode_copy': python_program('decode.py', 'copy'),
+    'small_kernels_copy': python_program('small_kernels.py', 'copy'),
     'chain_legacy': ('chain', ('legacy',), {}),
     'chain_per_thread': ('chain', ('per_thread',), {}),
     'chain_green': ('chain', ('green',), {}),
@@ -63,6 +72,8 @@ class Bench:
     def words_of(self, kind, words):
         if kind == 'chain':
             return [self.options.chain, *words]
+        if words[1:2] in (('offload',), ('copy',)):  # one process
+            return [sys.executable, str(HERE / words[0]), *words[1:]]
         self.port += 1
         start = ['-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port', str(self.port)]
         if not self.options.torchrun:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// CUPTI without a device: when it is flushed it gives the records of 20 short kernels alone and 20 beside "ncclDevKernel_fake", in
-/// which they are 3 µs apart instead of 2. FAKE_CUPTI_PUTS gives instead of it a launch of "put" beside which they are 2 µs apart, and a
+/// which they are 3 µs apart instead of 2; with FAKE_CUPTI_MANY of 100 each. FAKE_CUPTI_PUTS gives instead of it a launch of "put" beside which they are 2 µs apart, and a
 /// later one beside which they are 3; FAKE_CUPTI_FILLS makes the last of these take all room of the fake driver's device.
 /// FAKE_CUPTI_BUSY makes it refuse, as where another profiler has it.
 #include <cupti.h>
@@ -91,11 +91,12 @@ FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
     complete(nullptr, 0, buffer, size, valid);
     return CUPTI_SUCCESS;
   }
-  for (int i = 0; i < 40; ++i) {
-    now += i == 20 ? 500'000 : i > 20 ? 3000 : 2000;
+  const unsigned half = std::getenv("FAKE_CUPTI_MANY") == nullptr ? 20 : 100;
+  for (unsigned i = 0; i < 2 * half; ++i) {
+    now += i == half ? 500'000 : i > half ? 3000 : 2000;
     put(kernel("_Z5smallPf", 7, now, now + 1000));
-    if (i == 20) {
-      put(kernel("ncclDevKernel_fake", 9, now - 100, now + 100'000));
+    if (i == half) {
+      put(kernel("ncclDevKernel_fake", 9, now - 100, now + half * 5000));
     }
   }
   complete(nullptr, 0, buffer, size, valid);

@@ -44,6 +44,8 @@ TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
   EXPECT_EQ(message_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
   EXPECT_EQ(message_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
   EXPECT_EQ(message_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
+  EXPECT_EQ(message_of({"apply", "--once", "--list=b", "--", "a"}),
+            "--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
   EXPECT_EQ(
       message_of({"apply", "--", "a"}),
       "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");

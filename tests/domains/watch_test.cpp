@@ -18,6 +18,19 @@ TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_
   EXPECT_NE(text_of(folder_ / "out" / "timeline.svg").find("class=\"held\""), std::string::npos);
 }
 
+TEST_F(domains_command, watch_runs_the_program_again_without_recording_where_something_is_held_up) {
+  const std::string again = "the program runs once more without recording";
+  const std::string of = " --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put";
+  const std::string many = "FAKE_CUPTI_MANY=1";
+  const result r = command("watch" + of, many);
+  EXPECT_NE(r.said.find(again), std::string::npos) << r.said;
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\nplain put domain=-1 map=-1,-1 attributes=0\n");
+  const result once = command("watch --once" + of, many);
+  EXPECT_EQ(once.said.find(again), std::string::npos) << once.said;
+  EXPECT_EQ(once.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_EQ(command("watch" + of + " exit=5", many).log, once.log) << "a program that failed is not run again";
+}
+
 TEST_F(domains_command, watch_tells_launches_of_a_name_apart_by_their_pointers_and_lists_the_far_ones) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r =

@@ -151,6 +151,19 @@ estimate with_interval(double value, std::vector<double> resamples) {
 
 }  // namespace
 
+measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs) {
+  measured_wait out;
+  for (const lane_times& lane : lanes) {
+    const std::vector<double> beside = pooled(lane.beside[static_cast<std::size_t>(mode::off)]);
+    if (is_graph(lane.lane) == in_graphs && beside.size() >= enough_ticks && lane.alone.size() >= enough_ticks) {
+      out.units += beside.size();
+      out.us +=
+          (median(beside) - median(lane.alone) - out.us) * static_cast<double>(beside.size()) / static_cast<double>(out.units);
+    }
+  }
+  return out;
+}
+
 gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted) {
   constexpr int resamples = 400;
   gain_report out;
@@ -209,10 +222,10 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
   out.control = with_interval(off / control, same);
   for (const bool in_graph : {true, false}) {
     const prediction& p = in_graph ? predicted.graph : predicted.stream;
-    const relief& share = in_graph ? relief_in_a_graph : relief_in_a_stream;
     double units = 0;
-    prediction_check c{in_graph ? "graph" : "stream", p.back_us(share.value), p.back_us(share.low), p.back_us(share.high)};
-    c.seen = p.held_up_us;
+    prediction_check c{in_graph ? "graph" : "stream", p.back_us(p.share.value), p.back_us(p.share.low),
+                       p.back_us(p.share.high)};
+    c.seen = p.wait_us;
     double units_of_wait = 0;
     for (const lane_gain& g : out.lanes) {
       if (p.units != 0 && is_graph(g.lane) == in_graph) {
@@ -272,8 +285,8 @@ std::string sentence(const gain_report& report) {
         "); measured: " + fixed(c.measured, 1) + " of " + fixed(c.as_is, 1) + " µs, so the prediction was off by " +
         fixed(std::abs(c.error()) * 100, 1) + " % of that time.";
     if (c.wait > 0) {  // the two parts of a prediction: the wait, and the share of it
-      out += " Watch saw a wait of " + fixed(c.seen, 1) + " µs; without recording it is " + fixed(c.wait, 1) +
-             " µs, of which " + fixed(c.back_of_wait / c.wait * 100, 0) + " % came back.";
+      out += " It counted on a wait of " + fixed(c.seen, 1) + " µs; the wait is " + fixed(c.wait, 1) + " µs, of which " +
+             fixed(c.back_of_wait / c.wait * 100, 0) + " % came back.";
     }
   }
   return out;

@@ -47,7 +47,7 @@ struct lane_gain {
 struct prediction_check {
   std::string of;                                               ///< graph or stream
   double back = 0, low = 0, high = 0, measured = 0, as_is = 0;  ///< µs of a unit
-  double seen = 0;                                              ///< µs of wait of a unit, as watch saw it
+  double seen = 0;                                              ///< µs of wait of a unit, as watch predicted
   double wait = 0;          ///< as_is less alone, of lanes that had units alone; what recording did to the wait is not in it
   double back_of_wait = 0;  ///< what the move gave back to those lanes
   double error() const { return as_is == 0 ? 0 : (back - measured) / as_is; }  ///< as a share of the unit's time
@@ -61,6 +61,10 @@ struct gain_report {
   std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on
   std::vector<prediction_check> checks;
 };
+
+/// By how much units of lanes took longer beside listed kernels as they are than alone, with the weight of their number: graphs or
+/// streams, of which both are known often enough.
+[[nodiscard]] measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs);
 
 /// Units of work of each mode that a lane must have.
 inline constexpr std::size_t enough_ticks = 20;

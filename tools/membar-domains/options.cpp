@@ -46,6 +46,8 @@ options parse_options(const std::vector<std::string>& words) {
       return out;
     } else if (word == "--check") {
       out.check = true;
+    } else if (word == "--once") {
+      out.once = true;
     } else if (!takes_value) {
       throw error("'" + word + "' is no option: see membar-domains --help, and write -- before the program");
     } else if (value.empty()) {
@@ -71,6 +73,9 @@ options parse_options(const std::vector<std::string>& words) {
   if (out.check && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
     throw error("--check is of watch, which sees what runs at the same time: write membar-domains watch --check -- ./app args");
   }
+  if (out.once && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
+    throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
+  }
   if (out.what == options::action::apply && out.list.empty() && out.remote.empty()) {
     throw error(
         "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
@@ -94,6 +99,7 @@ std::string usage() {
          "  --list=FILE      the list; without one, try watches first and uses what it found\n"
          "  --remote=REGEX   kernels of this name count as remote, and are listed; may be repeated\n"
          "  --check          of watch: warns where a kernel to move seems to synchronize with another at device scope\n"
+         "  --once           of watch: no second run, which times waits without recording\n"
          "  --output=FOLDER  where watch and try write (membar-domains)\n"
          "  --turn=N         of try: launches of listed kernels in a turn (16)\n"
          "  --runs=N         of try: runs of each kind, where turns within one run tell nothing (3)\n"

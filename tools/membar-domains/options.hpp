@@ -16,6 +16,7 @@ struct options {
   std::string output = "membar-domains";
   std::string cupti;
   bool check = false;  ///< --check
+  bool once = false;   ///< --once: watch runs the program once, recorded
   int turn = 16;       ///< --turn: launches of listed kernels in a turn of try
   int runs = 3;        ///< --runs: of each kind, where turns within a run tell nothing
   std::vector<std::string> program;

@@ -52,21 +52,45 @@ struct remote_kernel {
   bool told = true;                     ///< its far launches could be told from the others
 };
 
-/// The part of a hold-up that another domain takes away, and the range of what has been measured. The value for graphs makes the
-/// greatest error of what watch saw of the first three programs least. In a graph two-shot all-reduces
-/// gave back 0.81 of what tiny kernels waited and 0.68 of what a decode step did, NCCL's all-reduce 0.50, and NVLink stores at
-/// 373 GB/s 0.63 (docs/membar_domains.md). In a stream 0.96 of a chain whose launches hide what remains, and 0.80 beside those stores.
+/// The part of a wait that another domain takes away, and the range of what has been measured.
 struct relief {
   double value = 0, low = 0, high = 0;
 };
-inline constexpr relief relief_in_a_stream{0.96, 0.80, 0.97}, relief_in_a_graph{0.70, 0.50, 0.82};
+
+/// Where the stores that others wait for go.
+enum class destination { peer, peer_by_nccl, host };
+
+/// Of waits without recording, on H200: in a graph two-shot all-reduces gave back 0.80 of what tiny kernels waited and 0.64 of what a
+/// decode step did, and NCCL's all-reduces 0.48 and 0.46 (0.60 in the bench). In a stream, whose launches hide what remains, a chain
+/// beside stores to the peer got 0.99 back (0.84 in the bench). Beside stores to the host kernels that touch 8 KiB got up to 0.63 back, and
+/// those that touch 256 KiB nothing, so there is no value. Sources: domains/domains.json and fence_interference.json in
+/// docs/measurements/h200-x2, domains_host.json in docs/measurements/h200.
+[[nodiscard]] constexpr relief relief_of(destination to, bool in_graph) noexcept {
+  switch (to) {
+    case destination::peer_by_nccl:
+      return in_graph ? relief{0.47, 0.46, 0.60} : relief{0.95, 0.80, 0.99};
+    case destination::host:
+      return {0, 0, 0.63};
+    default:
+      return in_graph ? relief{0.70, 0.63, 0.80} : relief{0.97, 0.80, 0.99};
+  }
+}
 
 /// What a move should give back to a unit of work that runs beside remote kernels: to a launch of a graph, or to 50 launches of a
 /// stream. Those are the units that `try` measures.
 struct prediction {
-  std::size_t units = 0;  ///< that it was computed from; 0: there is none
-  double held_up_us = 0;  ///< of a unit
-  double back_us(double share) const { return held_up_us * share; }
+  std::size_t units = 0;     ///< that it was computed from; 0: there is none
+  double wait_us = 0;        ///< of a unit
+  relief share;              ///< of the wait, that should come back
+  double of_boundaries = 1;  ///< the part of what units took longer under recording that boundaries waited
+  bool recorded = true;      ///< the wait is that under recording, which can be shorter than without
+  double back_us(double part) const { return wait_us * part; }
+};
+
+/// What units of work took longer beside remote kernels than alone, without recording.
+struct measured_wait {
+  std::size_t units = 0;  ///< 0: it was not measured
+  double us = 0;
 };
 
 struct predictions {
@@ -78,11 +102,13 @@ inline constexpr unsigned launches_in_a_unit = 50;
 
 struct overlap_report {
   std::vector<remote_kernel> remote;
-  std::vector<boundary> boundaries;  ///< the costliest first
+  destination to = destination::peer;  ///< of the remote kernel that ran beside others for longest
+  std::vector<boundary> boundaries;    ///< the costliest first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
-  double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
-  double expected_back_ms = 0;  ///< by the shares above
+  double held_up_in_graphs_ms = 0;  ///< of it
+  double beside_ms = 0;             ///< time in which other kernels' streams worked beside remote kernels
+  double expected_back_ms = 0;      ///< by the shares above
   predictions expected;
   std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
   std::set<std::string> local;  ///< names of kernels that ran and are not remote
@@ -105,6 +131,10 @@ inline constexpr std::size_t enough = 5;
 /// One report of many processes: boundaries of the same short names become one, whose times are means, each process with the weight
 /// of its boundaries beside.
 [[nodiscard]] overlap_report merged(const std::vector<overlap_report>& reports);
+
+/// Lets predictions rest on waits that were measured without recording. Of a measured wait the part counts that boundaries had under
+/// recording: the rest is bandwidth and room, which no domain gives.
+void use_measured(overlap_report& report, const measured_wait& in_graphs, const measured_wait& in_streams);
 
 /// The verdict in one sentence.
 [[nodiscard]] std::string sentence(const overlap_report& report);

@@ -12,14 +12,41 @@ MIB = 1 << 20
 
 
 def start():
-    """Returns this process's rank and device; one process drives one GPU. Without communication there is one process."""
-    if kind_of_communication() == 'alone':
+    """Returns this process's rank and device; one process drives one GPU. Without other GPUs there is one process."""
+    if kind_of_communication() in ('alone', 'offload', 'copy'):
         torch.cuda.set_device(0)
         return 0, 'cuda:0'
     rank = int(os.environ['RANK'])
     torch.cuda.set_device(rank)
     dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
     return rank, f'cuda:{rank}'
+
+
+class Offload:
+    """Copies `mib` MiB to pinned memory of the host, on a side stream, as caches of keys and values are moved out: by a kernel, or by the
+    copy engine (`copy`)."""
+
+    CODE = r'''extern "C" __global__ void offload_cache(uint4* host, const uint4* cache, unsigned long long count) {
+      for (auto i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) { host[i] = cache[i]; }
+    }'''
+
+    def __init__(self, mib, device, by_kernel):
+        self.stream = torch.cuda.Stream()
+        self.cache = torch.zeros(mib * MIB, dtype=torch.uint8, device=device)
+        self.host = torch.zeros(mib * MIB, dtype=torch.uint8, pin_memory=True)
+        self.copy = self.by_kernel() if by_kernel else lambda: self.host.copy_(self.cache, non_blocking=True)
+
+    def by_kernel(self):
+        import cupy
+        kernel = cupy.RawKernel(self.CODE, 'offload_cache')
+        stream = cupy.cuda.ExternalStream(self.stream.cuda_stream)
+        words = (self.host.data_ptr(), self.cache.data_ptr(), cupy.uint64(self.cache.numel() // 16))
+        return lambda: kernel((16,), (1024,), words, stream=stream)
+
+    def enqueue(self, rounds):
+        with torch.cuda.stream(self.stream):
+            for _ in range(rounds):
+                self.copy()
 
 
 class Communication:
@@ -45,6 +72,17 @@ class Communication:
                     torch.ops.symm_mem.two_shot_all_reduce_(self.buffer, 'sum', self.group)
                 else:
                     dist.all_reduce(self.buffer)
+
+
+def beside(kind, mib, device):
+    """What runs beside the step."""
+    return Offload(mib, device, kind == 'offload') if kind in ('offload', 'copy') else Communication(kind, mib, device)
+
+
+def together():
+    """All processes, if there are several, come here before one goes on."""
+    if dist.is_initialized():
+        dist.barrier()
 
 
 def captured(step):
@@ -90,16 +128,17 @@ def pairs(alone, beside, rounds, count):
     return out
 
 
-def by_turns(program, step, communication, divide=1, rounds=8, steps=40, launches=250):
-    """`steps` steps alone, then beside `launches` of the communication, `rounds` times; prints what a step took."""
+def by_turns(program, step, communication, divide=1, rounds=8, steps=40):
+    """`steps` steps alone, then beside launches of the communication, `rounds` times; prints what a step took."""
+    launches = 700 if isinstance(communication, Offload) else 250
     communication.enqueue(8)
     times_of(step, 5)
     alone, beside, overlapped = [], [], 0
     for _ in range(rounds):
-        dist.barrier()
+        together()
         torch.cuda.synchronize()
         alone += times_of(step, steps)
-        dist.barrier()
+        together()
         torch.cuda.synchronize()
         communication.enqueue(launches)
         for _ in range(steps):
@@ -113,11 +152,13 @@ def by_turns(program, step, communication, divide=1, rounds=8, steps=40, launche
 
 
 def result(program, alone, beside, divide=1, **more):
-    if dist.get_rank() == 0:
+    many = dist.is_initialized()
+    if not many or dist.get_rank() == 0:
         arms = {name: summary([v / divide for v in values]) if values else None for name, values in (('alone', alone), ('beside', beside))}
-        print('RESULT', json.dumps({'program': program, 'unit': 'us', 'gpus': dist.get_world_size(), **arms, **more}), flush=True)
-    dist.barrier()
-    dist.destroy_process_group()
+        print('RESULT', json.dumps({'program': program, 'unit': 'us', 'gpus': dist.get_world_size() if many else 1, **arms, **more}), flush=True)
+    if many:
+        dist.barrier()
+        dist.destroy_process_group()
 
 
 def without_communication(program, step, steps=1500):
@@ -131,6 +172,6 @@ def without_communication(program, step, steps=1500):
 
 def kind_of_communication():
     kind = sys.argv[1] if len(sys.argv) > 1 else 'symm'
-    if kind not in ('symm', 'nccl', 'alone'):
-        sys.exit(f"the communication is '{kind}': write symm, nccl or alone")
+    if kind not in ('symm', 'nccl', 'offload', 'copy', 'alone'):
+        sys.exit(f"the communication is '{kind}': write symm, nccl, offload, copy or alone")
     return kind

@@ -2,7 +2,8 @@
 // A program that knows nothing of domains: a chain of short kernels on GPU 0, alone and beside kernels that store to GPU 1. Its word
 // says in which stream the chain is: created (also without a word), legacy, per_thread, or green (of a green context that has 32
 // multiprocessors, which needs CUDA 12.5); with graph it is a captured graph. A second word says who stores: one (GPU 0 to GPU 1, also
-// without a word), all (GPU 0 to every other), or from_all (every GPU but 1 to GPU 1). It prints RESULT and a line of JSON.
+// without a word), all (GPU 0 to every other), from_all (every GPU but 1 to GPU 1), or host (GPU 0 to pinned memory of the host, for which
+// one GPU is enough). It prints RESULT and a line of JSON.
 #include <cuda.h>
 
 #include <algorithm>
@@ -85,11 +86,14 @@ double percentile(std::vector<double> values, double fraction) {
 
 int main(int count, char** words) {
   constexpr std::size_t bytes = std::size_t{256} << 20;
-  constexpr int kernels = 500, rounds = 6, chains = 20, puts = 400;
+  constexpr int kernels = 500, rounds = 6, chains = 20;
+  const std::string who = count > 2 ? words[2] : "one";
+  const bool to_host = who == "host";
+  const int puts = to_host ? 250 : 400;  // more than a second in both cases: the chains end before
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  if (devices < 2) {
-    std::printf("SKIPPED: this program needs two GPUs, and sees %d\n", devices);
+  if (devices < (to_host ? 1 : 2)) {
+    std::printf("SKIPPED: this program needs %s, and sees %d\n", to_host ? "a GPU" : "two GPUs", devices);
     return 77;
   }
   struct put {  // a kernel that stores from one GPU to another
@@ -97,26 +101,29 @@ int main(int count, char** words) {
     float4* buffer = nullptr;
     cudaStream_t stream = nullptr;
   };
-  const std::string who = count > 2 ? words[2] : "one";
   std::vector<put> all;
-  if (who == "one") {
-    all.push_back({0, 1});
+  if (who == "one" || to_host) {
+    all.push_back({0, to_host ? 0 : 1});
   } else if (who == "all" || who == "from_all") {
     for (int d = 1; d < devices; ++d) {
       all.push_back(who == "all" ? put{0, d} : put{d == 1 ? 0 : d, 1});
     }
   } else {
-    std::fprintf(stderr, "who stores is '%s': write one, all or from_all\n", who.c_str());
+    std::fprintf(stderr, "who stores is '%s': write one, all, from_all or host\n", who.c_str());
     return 2;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     put& p = all[i];
     check(cudaSetDevice(p.to), "cudaSetDevice");
-    check(cudaMalloc(&p.buffer, bytes / all.size()), "cudaMalloc");
-    check(cudaSetDevice(p.from), "cudaSetDevice");
-    const cudaError_t enabled = cudaDeviceEnablePeerAccess(p.to, 0);
-    check(enabled == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : enabled, "cudaDeviceEnablePeerAccess");
-    static_cast<void>(cudaGetLastError());
+    if (to_host) {
+      check(cudaMallocHost(&p.buffer, bytes), "cudaMallocHost");
+    } else {
+      check(cudaMalloc(&p.buffer, bytes / all.size()), "cudaMalloc");
+      check(cudaSetDevice(p.from), "cudaSetDevice");
+      const cudaError_t enabled = cudaDeviceEnablePeerAccess(p.to, 0);
+      check(enabled == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : enabled, "cudaDeviceEnablePeerAccess");
+      static_cast<void>(cudaGetLastError());
+    }
     check(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking), "cudaStreamCreate");
   }
   const std::size_t each = bytes / all.size() / sizeof(float4);

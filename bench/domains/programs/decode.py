@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A captured decode step of a transformer of 12 layers (hidden 1024, batch 4, 256 keys) beside the all-reduce of another
-micro-batch, or without any: `alone`."""
+micro-batch, beside a cache that is moved out to the host (by a kernel: `offload`, by the copy engine: `copy`; one GPU), or beside nothing: `alone`."""
 import sys
 
 import torch
@@ -43,4 +43,4 @@ def step():
 if kind == 'alone':
     arms.without_communication('decode', step)
 else:
-    arms.by_turns(f'decode/{kind}{mib}', arms.captured(step), arms.Communication(kind, mib, device))
+    arms.by_turns(f'decode/{kind}{mib}', arms.captured(step), arms.beside(kind, mib, device))

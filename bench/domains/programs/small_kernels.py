@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A captured graph of 400 small kernels beside an all-reduce of 64 MiB; the time of one kernel."""
+"""A captured graph of 400 small kernels beside an all-reduce of 64 MiB, or a copy to the host (`offload`, `copy`: one GPU); the time
+of one kernel. A second word: the elements that each kernel adds 1 to (2048, which are 8 KiB)."""
+import sys
+
 import torch
 
 import arms
 
 rank, device = arms.start()
-x = torch.zeros(16, 128, device=device)
+x = torch.zeros(int(sys.argv[2]) if len(sys.argv) > 2 else 2048, device=device)
 KERNELS = 400
 
 
@@ -15,4 +18,4 @@ def step():
 
 
 kind = arms.kind_of_communication()
-arms.by_turns(f'small_kernels/{kind}', arms.captured(step), arms.Communication(kind, 64, device), divide=KERNELS)
+arms.by_turns(f'small_kernels/{kind}', arms.captured(step), arms.beside(kind, 64, device), divide=KERNELS)
