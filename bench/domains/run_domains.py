@@ -30,6 +30,10 @@ def python_program(*words, **variables):
     return ('torch', words, variables)
 
 
+def one_process(*words):
+    return ('python', words, {})
+
+
 # The most informative first: what comes after the time is up is left out, and said.
 PROGRAMS = {
     'chain': ('chain', (), {}),
@@ -37,11 +41,11 @@ PROGRAMS = {
     'chain_graph_host': ('chain', ('graph', 'host'), {}),
     'chain_legacy_host': ('chain', ('legacy', 'host'), {}),
     'chain_green_host': ('chain', ('green', 'host'), {}),
-    'decode_offload': python_program('decode.py', 'offload'),
-    'small_kernels_offload': python_program('small_kernels.py', 'offload'),
-    'small_kernels_offload_256k': python_program('small_kernels.py', 'offload', '65536'),
-    'decode_copy': python_program('decode.py', 'copy'),
-    'small_kernels_copy': python_program('small_kernels.py', 'copy'),
+    'decode_offload': one_process('decode.py', 'offload'),
+    'small_kernels_offload': one_process('small_kernels.py', 'offload'),
+    'small_kernels_offload_256k': one_process('small_kernels.py', 'offload', '65536'),
+    'decode_copy': one_process('decode.py', 'copy'),
+    'small_kernels_copy': one_process('small_kernels.py', 'copy'),
     'chain_legacy': ('chain', ('legacy',), {}),
     'chain_per_thread': ('chain', ('per_thread',), {}),
     'chain_green': ('chain', ('green',), {}),
@@ -72,7 +76,7 @@ class Bench:
     def words_of(self, kind, words):
         if kind == 'chain':
             return [self.options.chain, *words]
-        if words[1:2] in (('offload',), ('copy',)):  # one process
+        if kind == 'python':
             return [sys.executable, str(HERE / words[0]), *words[1:]]
         self.port += 1
         start = ['-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port', str(self.port)]
@@ -190,7 +194,7 @@ class Bench:
             ran = {}
             for how in ('without', 'with') if pair % 2 == 0 else ('with', 'without'):
                 prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
-                ran[how] = self.run('step_cost', f'{how}_{pair}', [*prefix, sys.executable, str(HERE / 'decode.py'), 'alone'], {}).get('result')
+                ran[how] = self.run('step_cost', f'{how}_{pair}', [*prefix, *self.words_of('python', ('decode.py', 'alone'))], {}).get('result')
             if all(ran.values()):
                 runs.append({step: [ran[how][step]['p50'] for how in ('without', 'with')] for step in ('graph', 'eager')})
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}

@@ -48,13 +48,6 @@ void expect_back(overlap_report& report, double in_graphs = 1, double in_streams
                             (report.held_up_ms - report.held_up_in_graphs_ms) * report.expected.stream.share.value * in_streams;
 }
 
-/// Where the stores of a kernel go that is remote for this reason.
-destination destination_of(const std::string& name, const std::string& why) {
-  return short_name(name).starts_with("nccl") ? destination::peer_by_nccl
-         : why.ends_with("host memory")       ? destination::host
-                                              : destination::peer;
-}
-
 interval time_of(const ran& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
 
 }  // namespace
@@ -155,8 +148,6 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     out.remote.push_back(std::move(r));
   }
   std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
-  // Where several run beside others, the one that does so for longest stands for them.
-  out.to = out.remote.empty() ? destination::peer : destination_of(out.remote[0].name, out.remote[0].why);
 
   struct seen {
     std::vector<double> step, gap, length;
@@ -274,7 +265,7 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
     const double usual = median(shares);
     prediction& p = in_graph ? out.expected.graph : out.expected.stream;
-    p.share = relief_of(out.to, in_graph);
+    p.share = relief_of(out.to(), in_graph);
     double all_longer = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) {
       if (shares[i] >= usual / 2) {
@@ -367,7 +358,6 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
     out.remote.push_back(std::move(r));
   }
   std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
-  out.to = out.remote.empty() ? destination::peer : destination_of(out.remote[0].name, out.remote[0].why);
   for (auto& [key, b] : boundaries) {
     out.boundaries.push_back(std::move(b));
   }
@@ -448,6 +438,13 @@ std::string expected_back(const prediction& p, const std::string& what) {
 
 }  // namespace
 
+destination overlap_report::to() const {
+  return remote.empty()                                   ? destination::peer
+         : short_name(remote[0].name).starts_with("nccl") ? destination::peer_by_nccl
+         : remote[0].why.ends_with("host memory")         ? destination::host
+                                                          : destination::peer;
+}
+
 bool overlap_report::told() const {
   return std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.told; });
 }
@@ -477,7 +474,7 @@ std::string sentence(const overlap_report& report) {
   return names.text + (names.many ? " hold up " : " holds up ") + grouped(report.held_up_count) +
          " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
          fixed(report.beside_ms, 2) + " ms beside" +
-         (report.to == destination::host
+         (report.to() == destination::host
               ? std::string(". These are stores to the host. How much of the wait another domain gives back is not known "
                             "beforehand: from nothing to 0.63, the less the more memory the kernels touch, and membar-domains "
                             "try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move the data.")

@@ -102,8 +102,7 @@ inline constexpr unsigned launches_in_a_unit = 50;
 
 struct overlap_report {
   std::vector<remote_kernel> remote;
-  destination to = destination::peer;  ///< of the remote kernel that ran beside others for longest
-  std::vector<boundary> boundaries;    ///< the costliest first
+  std::vector<boundary> boundaries;  ///< the costliest first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
   double held_up_in_graphs_ms = 0;  ///< of it
@@ -114,6 +113,7 @@ struct overlap_report {
   std::set<std::string> local;  ///< names of kernels that ran and are not remote
   std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: nothing is predicted for them
   double no_room_ms = 0;        ///< by which they took longer than alone
+  destination to() const;       ///< of the remote kernel that ran beside others for longest
   bool told() const;            ///< every remote kernel's launches could be told from others of its name
 };
 
