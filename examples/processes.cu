@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// One process for each GPU, with nothing but membar: they meet, share memory, and do an all-reduce in it. Start without arguments, it
-/// starts one process for each GPU; a launcher of your own passes rank, count, directory and token.
+/// starts one process for each GPU, or two that take turns on the only one; a launcher of your own passes rank, count, directory and token.
 #include "all_reduce_one_shot.cuh"
 
 #include <membar/symmetric/process_memory.hpp>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -17,7 +18,9 @@
 constexpr std::size_t size = 1000;
 
 int work(int rank, int count, const symmetric::rendezvous& where) {
-  membar::check(cudaSetDevice(rank));
+  int devices = 0;
+  membar::check(cudaGetDeviceCount(&devices));
+  membar::check(cudaSetDevice(rank % devices));
   auto group = symmetric::host_group::join(where, rank, count, std::chrono::seconds(60));
   const symmetric::process_memory memory(group, std::size_t{16} << 20);
   symmetric::adopted_backend gpus(memory.memory(), group.callback());
@@ -59,11 +62,11 @@ int main(int count, char** arguments) try {
     return work(std::atoi(arguments[1]), std::atoi(arguments[2]), {arguments[3], arguments[4]});
   }
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
-    std::puts("SKIPPED: processes that share memory need two GPUs");
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("SKIPPED: processes that share memory need a GPU");
     return 77;
   }
-  return launch_all("/proc/self/exe", devices < 8 ? devices : 8) == 0 ? 0 : 1;
+  return launch_all("/proc/self/exe", std::clamp(devices, 2, 8)) == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   std::puts(failure.what());
   return failure.code() == cudaErrorPeerAccessUnsupported ? 77 : 1;

@@ -3,6 +3,8 @@
 """membar's all-reduces in PyTorch's symmetric memory, captured in a CUDA graph and replayed with other data each time.
 
     torchrun --nproc-per-node 2 examples/pytorch_all_reduce.py
+
+On a machine with one GPU the processes take turns on it: right, and slow.
 """
 
 import os
@@ -45,15 +47,20 @@ def operators(rank):
 
 
 def main():
-    if torch.cuda.device_count() < 2:
-        print("SKIPPED: an all-reduce needs two GPUs")
+    gpus = torch.cuda.device_count()
+    if gpus == 0:
+        print("SKIPPED: an all-reduce needs a GPU")
         return 77
     if "LOCAL_RANK" not in os.environ:  # started without torchrun
         os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", __file__])
     rank = int(os.environ["LOCAL_RANK"])
-    device = torch.device("cuda", rank)
+    device = torch.device("cuda", rank % gpus)
     torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+    if int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus:
+        dist.init_process_group("nccl", device_id=device)
+    else:  # which NCCL refuses, and PyTorch's symmetric memory too, if it is not told
+        os.environ["TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"] = "1"
+        dist.init_process_group("gloo")
     count = dist.get_world_size()
 
     workspace = symm_mem.empty(32 << 20, dtype=torch.uint8, device=device)

@@ -5,12 +5,16 @@
 
 #include <membar/symmetric/host_group.hpp>
 #include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/process_memory.hpp>
 
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/processes.hpp>
 
+#include <tests/common/forked_processes.hpp>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
+
+#include <signal.h>
 
 #include <chrono>
 #include <cstdio>
@@ -153,6 +157,39 @@ template <class Backend>
   heap.free(values);
   heap.free(ready);
   return got == std::vector<int>(1000, 100 + other.index()) ? 0 : 2;
+}
+
+template <class Backend>
+__global__ void wait_in_vain(object<signal<set>, Backend> ready, pe_report* report) {
+  const bool late = try_wait(by_block, ready, equals(1), membar::wait_budget::milliseconds(200)) != wait_result::done;
+  add_to(*report, by_block, 0, late, 1);
+}
+
+/// Kills one of two processes that share memory on `gpus` GPUs, and expects that the other's wait ends, and that its next collective call
+/// names the killed one.
+inline void expect_waits_to_end_and_to_name_the_killed(int gpus) {
+  using backend = symmetric::adopted_backend;
+  constexpr std::size_t shared_bytes = std::size_t{16} << 20;
+  const symmetric::rendezvous where = symmetric::make_rendezvous();
+  const auto codes = processes(2, [&](int rank) {
+    membar::check(cudaSetDevice(rank % gpus));
+    auto group = symmetric::host_group::join(where, rank, 2, std::chrono::seconds(30));
+    const symmetric::process_memory memory(group, shared_bytes);
+    auto* const of = new backend(memory.memory(), group.callback());  // whose end would be collective
+    auto* const heap = new symmetric::heap<backend>(*of, shared_bytes);
+    const auto ready = heap->allocate<signal<set>>(1);
+    if (rank == 1) {
+      ::raise(SIGKILL);
+    }
+    const support::device_memory<pe_report> report(1);
+    membar::launch(launch_config{1, 64}, wait_in_vain<backend>, ready.on(pe(0))[0], report.get());
+    membar::check(cudaDeviceSynchronize());
+    pe_report got{};
+    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
+    return (got.late == 1 ? 0 : 2) +
+           unless_refused("PE 1 of the group has ended", [&] { static_cast<void>(heap->allocate<int>(1)); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, -1}));
 }
 
 }  // namespace membar_test

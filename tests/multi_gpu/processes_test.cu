@@ -4,13 +4,9 @@
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/process_memory.hpp>
 
-#include <tests/common/forked_processes.hpp>
 #include <tests/common/ipc_processes.hpp>
 #include <tests/common/symmetric_processes.cuh>
 
-#include <signal.h>
-
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -74,33 +70,7 @@ TEST_F(process_pes, share_by_fabric_handles_or_say_why_not) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-__global__ void wait_in_vain(object<signal<set>, backend> ready, pe_report* report) {
-  const bool late = try_wait(by_block, ready, equals(1), membar::wait_budget::milliseconds(200)) != wait_result::done;
-  add_to(*report, by_block, 0, late, 1);
-}
-
-TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) {
-  const symmetric::rendezvous where = symmetric::make_rendezvous();
-  const auto codes = processes(pes, [&](int rank) {
-    membar::check(cudaSetDevice(rank));
-    host_group group = host_group::join(where, rank, pes, std::chrono::seconds(30));
-    const process_memory memory(group, shared_bytes);
-    auto* const of = new backend(memory.memory(), group.callback());  // whose end would be collective
-    auto* const heap = new symmetric::heap<backend>(*of, shared_bytes);
-    const auto ready = heap->allocate<signal<set>>(1);
-    if (rank == 1) {
-      ::raise(SIGKILL);
-    }
-    const support::device_memory<pe_report> report(1);
-    membar::launch(launch_config{1, 64}, wait_in_vain, ready.on(pe(0))[0], report.get());
-    membar::check(cudaDeviceSynchronize());
-    pe_report got{};
-    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
-    return (got.late == 1 ? 0 : 2) +
-           unless_refused("PE 1 of the group has ended", [&] { static_cast<void>(heap->allocate<int>(1)); });
-  });
-  EXPECT_EQ(codes, (std::vector<int>{0, -1}));
-}
+TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) { expect_waits_to_end_and_to_name_the_killed(2); }
 
 }  // namespace
 }  // namespace membar_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two processes on one GPU, in memory that each has allocated by cudaMalloc. Their kernels take turns, so that a message takes as long
+// Two processes on one GPU, in memory that they share by CUDA IPC or by files. Their kernels take turns, so that a message takes as long
 // as a turn: few of them are passed.
 #include <membar/symmetric/ipc_memory.hpp>
 #include <membar/symmetric/on_stream.cuh>
@@ -22,36 +22,64 @@ using symmetric::host_group, symmetric::ipc_memory;
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
 constexpr unsigned few = 1'000;  // as if a protocol had so many passes
 
-class ipc_pes : public processes_on_gpus<1> {
- protected:
-  /// Runs `body(backend)` in each process, in memory of its own, and expects that it returns 0.
+/// Parts of allocations of cudaMalloc.
+struct by_cuda_ipc {
   template <class Body>
-  static void expect_success(Body body) {
-    expect_success_in_a_group([&](host_group& group) { return in_ipc_memory(group, shared_bytes, body); });
+  static int run(host_group& group, Body body) {
+    return in_ipc_memory(group, shared_bytes, body);
   }
 };
+
+/// Mapped memory, whose files the group's sockets carry.
+struct by_files {
+  template <class Body>
+  static int run(host_group& group, Body body) {
+    const symmetric::process_memory memory(group, shared_bytes, symmetric::shared_by::file_descriptor);
+    backend of(memory.memory(), group.callback());
+    return body(of);
+  }
+};
+
+template <class Sharing>
+class one_gpu_pes : public processes_on_gpus<1> {
+ protected:
+  /// Runs `body(backend)` in each process and expects that it returns 0.
+  template <class Body>
+  static void expect_success(Body body) {
+    processes_on_gpus<1>::expect_success_in_a_group([&](host_group& group) { return Sharing::run(group, body); });
+  }
+};
+using sharings = ::testing::Types<by_cuda_ipc, by_files>;
+TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
 /// 0 if `bytes` from `mine` on are refused with these words.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }
 
-TEST_F(ipc_pes, put_with_signal_shows_its_data) {
-  expect_success([](backend& of) {
+TYPED_TEST(one_gpu_pes, put_with_signal_shows_its_data) {
+  this->expect_success([](backend& of) {
     return pass_by(of, by_warp, pass_messages<by_put_signal, by_warp_t, backend>, 64, few) |
            pass_by(of, by_block, pass_messages<by_put_signal, by_block_t, backend>, 511, few);
   });
 }
 
-TEST_F(ipc_pes, packed_messages_are_whole) {
-  expect_success([](backend& of) { return pass_by(of, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, few); });
+TYPED_TEST(one_gpu_pes, packed_messages_are_whole) {
+  this->expect_success(
+      [](backend& of) { return pass_by(of, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, few); });
 }
 
-TEST_F(ipc_pes, barriers_hold) {
-  expect_success([](backend& of) { return pass_barriers_in_rounds(of, 100); });
+TYPED_TEST(one_gpu_pes, barriers_hold) {
+  this->expect_success([](backend& of) { return pass_barriers_in_rounds(of, 100); });
 }
 
-TEST_F(ipc_pes, copies_of_streams_reach_the_other_process) { expect_success(pass_by_copies_of_streams<backend>); }
+TYPED_TEST(one_gpu_pes, copies_of_streams_reach_the_other_process) { this->expect_success(pass_by_copies_of_streams<backend>); }
+
+using process_pes = processes_on_gpus<1>;
+
+TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) { expect_waits_to_end_and_to_name_the_killed(1); }
+
+using ipc_pes = processes_on_gpus<1>;
 
 /// Whether each process finds in its part what the other copied to it.
 int passes_on(host_group& group, const ipc_memory& memory) {
