@@ -349,6 +349,38 @@ TEST(check_finds, a_read_of_shared_memory_that_nothing_was_written_to) {
   EXPECT_EQ(ptx_program({declare + "st.shared.u32 [s], 1; ld.shared.u32 %r0, [s];"}).explore().status, check_status::verified);
 }
 
+TEST(check_finds, that_a_strong_vector_may_be_torn) {
+  const auto pass = [](const std::string& store, const std::string& load) {
+    return ptx_program({store, "mov.u64 %rd0, wide; W: " + load + " setp.eq.u32 %p0, %r1, 0; @%p0 bra W;" +
+                                   "setp.ne.u32 %p1, %r0, 1; @%p1 trap;"})
+        .explore()
+        .status;
+  };
+  const std::string pair = "mov.u64 %rd0, wide; st.volatile.global.v2.u32 [%rd0], {1, 1};";
+  const std::string word = "mov.u64 %rd0, wide; st.volatile.global.u64 [%rd0], 0x100000001;";
+  const std::string data_first =
+      "mov.u64 %rd0, wide; st.relaxed.gpu.global.u32 [%rd0], 1; st.release.gpu.global.u32 [%rd0+4], 1;";
+  EXPECT_EQ(pass(pair, "ld.volatile.global.v2.u32 {%r0, %r1}, [%rd0];"), check_status::violated);
+  EXPECT_EQ(pass(word, "ld.volatile.global.u64 %rd1, [%rd0]; mov.b64 {%r0, %r1}, %rd1;"), check_status::verified);
+  EXPECT_EQ(pass(data_first, "ld.relaxed.gpu.global.v2.u32 {%r0, %r1}, [%rd0];"), check_status::violated);
+  EXPECT_EQ(pass(pair, "ld.acquire.gpu.global.v2.u32 {%r0, %r1}, [%rd0];"), check_status::gave_up) << "not supported";
+}
+
+TEST(check_finds, nothing_where_a_fence_follows_a_strong_vector_of_flags) {
+  const std::string send =
+      "mov.u64 %rd0, wide; st.global.u32 [x], 1; fence.release.gpu; st.relaxed.gpu.global.v2.u32 [%rd0], {1, 1};";
+  const auto receive = [&](const std::string& fence) {
+    return ptx_program({send,
+                        "mov.u64 %rd0, wide; W: ld.relaxed.gpu.global.v2.u32 {%r0, %r1}, [%rd0];"
+                        "setp.eq.u32 %p0, %r1, 0; @%p0 bra W;" +
+                            fence + "ld.global.u32 %r2, [x];" + "setp.ne.u32 %p1, %r2, 1; @%p1 trap;"})
+        .explore()
+        .status;
+  };
+  EXPECT_EQ(receive("fence.acquire.gpu;"), check_status::verified);
+  EXPECT_EQ(receive(""), check_status::race);
+}
+
 TEST(check_finds, a_trap) {
   EXPECT_EQ(ptx_program({"ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 trap;"}).explore().status,
             check_status::violated);

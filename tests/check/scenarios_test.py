@@ -22,6 +22,8 @@ EXPECTED = {
     "message_passing.block_scope": "race",
     "message_passing.no_sender": "hang",
     "different_barriers": "verified",
+    "named_barriers": "verified",
+    "named_barriers.early": "race",
     "early_return": "verified",
     "ticket_lock": "verified",
     "ticket_lock.wrap": "verified",

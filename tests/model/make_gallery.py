@@ -89,8 +89,11 @@ def gallery():
             continue
         shown = next((t for t in group if t[0] == in_full), group[0])
         out += [f"## {name}", "", words, "", "```", re.sub(r"\(\*.*?\*\)\n", "", shown[3], flags=re.S).strip(), "```", ""]
-        out += ["| test | verdict | why |", "| --- | --- | --- |"]
-        out += [f"| {t} | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
+        out += ["test|verdict|why", "---|---|---"]
+        rows = {}  # tests for one reason share a row
+        for test, verdict, why, _ in group:
+            rows.setdefault((verdict, why.replace("|", "\\|")), []).append(test)
+        out += [f"{'<br>'.join(those)}|{verdict}|{why}" for (verdict, why), those in rows.items()]
         out += [""]
     return "\n".join(out)
 

@@ -27,7 +27,7 @@
 namespace membar::inline v0_2::checker {
 
 /// Threads, and what performs copies for them.
-inline constexpr std::size_t most_threads_and_copies = 128;
+inline constexpr std::size_t most_threads_and_copies = 256;
 
 /// The most bytes of one copy.
 inline constexpr std::uint64_t most_copied = 4096;

@@ -228,7 +228,8 @@ class buffered_threads : protected event_builder {
         }
         p.event.releases = s->part == 0;
         p.event.meeting = meetings_.at(t, *s, wrong);
-        to.unsupported = to.unsupported || !wrong.empty();
+        to.unsupported =
+            to.unsupported || !wrong.empty() || i.code == op::block_arrive || meetings::warps_of(p.event.meeting) != 0;
       }
       s = m.step(*s, {}, watch);
     }
@@ -242,7 +243,7 @@ class buffered_threads : protected event_builder {
     describe_access(e, model::at(machines_, t), s);
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
-                       (object->constant && e.kind == event_kind::write) || (i.elements > 1 && e.strong) ||
+                       (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i) ||
                        (i.non_coherent && !object->constant);
     if (!wrong) {
       e.location = locations_.number_of(e.address, e.bytes);

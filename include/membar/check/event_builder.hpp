@@ -289,8 +289,9 @@ class event_builder {
                  place_text(program_, e.address));
       return false;
     }
-    if (i.elements > 1 && e.strong) {
-      report(g, check_status::gave_up, "'" + i.text + "' is a strong access of a vector, which is not supported");
+    if (acquires_or_releases_a_vector(i)) {
+      report(g, check_status::gave_up,
+             "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
       return false;
     }
     if (i.non_coherent && !object->constant) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/check/graph.hpp>
+#include <membar/check/meetings.hpp>
 #include <membar/check/program.hpp>
 #include <membar/check/trace.hpp>
 #include <membar/memory_order.hpp>
@@ -238,7 +239,10 @@ class finding_litmus {
         if (i.code == op::warp_barrier) {
           throw model::error("the finding has a bar.warp.sync, which is not written as a litmus test");
         }
-        return i.code == op::block_barrier && e.event.releases ? "bar.cta.sync " + std::to_string(e.event.meeting) : "";
+        return !e.event.releases             ? ""
+               : i.code == op::block_barrier ? "bar.cta.sync " + std::to_string(meetings::number_of(e.event.meeting))
+               : i.code == op::block_arrive  ? "bar.cta.arrive " + std::to_string(meetings::number_of(e.event.meeting))
+                                             : "";
     }
   }
 

@@ -79,6 +79,7 @@ enum class op : std::uint8_t {
   reduction,
   fence,
   block_barrier,  ///< bar.sync, bar.red: an arrival, then a wait
+  block_arrive,   ///< bar.arrive: an arrival alone
   warp_barrier,
   shuffle,
   vote,
@@ -212,6 +213,12 @@ struct instruction {
   int caller_line = 0;
   std::string text{};
 };
+
+/// Whether an access of a vector acquires or releases. Elements are in no order, and so one that orders would order the others too much; for
+/// relaxed ones program order says nothing that no fence or barrier says. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
+[[nodiscard]] constexpr bool acquires_or_releases_a_vector(const instruction& i) noexcept {
+  return i.elements > 1 && i.order != memory_order::relaxed;
+}
 
 /// A number of `bits` bits, the rest 0.
 [[nodiscard]] constexpr std::uint64_t truncated(std::uint64_t value, int bits) noexcept {

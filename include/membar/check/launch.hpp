@@ -63,7 +63,7 @@ namespace detail {
 }  // namespace detail
 
 /// The most threads of a checked program.
-inline constexpr int most_threads = 64;
+inline constexpr int most_threads = 128;
 
 /// One launch of a kernel.
 struct launch_request {

@@ -203,11 +203,11 @@ class litmus_thread {
         if (i.barrier == model::barrier_kind::cluster && i.arrives != i.waits) {
           return i.arrives ? "barrier.cluster.arrive" + order(i) + ";" : "barrier.cluster.wait.acquire;";
         }
-        if (i.barrier != model::barrier_kind::block || !i.arrives || !i.waits || i.has_quorum || i.b.is_register ||
-            i.b.value != 0) {
-          refuse(i, "a barrier other than bar.cta.sync of a whole block");
+        if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
+          refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
         }
-        return "bar.sync " + value(i.a) + ";";
+        // bar.arrive names how many threads its barrier is of, and then all others at that barrier do
+        return (i.waits ? "bar.sync " : "bar.arrive ") + value(i.a) + (some_only_arrive_ ? ", %ntid.x;" : ";");
       case model::opcode::compute: {
         static constexpr std::array<const char*, 13> names = {"mov.b64", "add.s64", "sub.s64", "mul.lo.s64", "",
                                                               "and.b64", "or.b64",  "xor.b64", "min.s64",    "max.s64",
@@ -349,6 +349,12 @@ class litmus_thread {
   const model::litmus_test::thread& thread_;
   const thread_context& here_;
   const std::function<std::uint64_t(int)>& place_;
+  /// Whether a thread of the test arrives at a barrier of its block and does not wait.
+  bool some_only_arrive_ = std::any_of(test_.threads.begin(), test_.threads.end(), [](const model::litmus_test::thread& t) {
+    return std::any_of(t.code.begin(), t.code.end(), [](const model::instruction& i) {
+      return i.code == model::opcode::barrier && i.barrier == model::barrier_kind::block && !i.waits;
+    });
+  });
 };
 
 /// Where the locations of a test lie, and the blocks that its threads are in.

@@ -193,6 +193,7 @@ class machine {
         }
         ++s->pc;
         break;
+      case op::block_arrive:
       case op::cluster_arrive:
       case op::cluster_wait:
       case op::async_commit:

@@ -4,6 +4,10 @@
 ///
 /// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
 /// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
+///
+/// Whoever arrives at a barrier of some warps takes part in it. That the n-th arrivals belong together is right where no more warps come to
+/// it than it is of, and where nobody arrives at its next turn before this one is over. Anything else is reported: which arrivals complete the
+/// barrier would be a matter of time.
 #pragma once
 
 #include <membar/check/graph.hpp>
@@ -11,6 +15,7 @@
 #include <membar/check/machine.hpp>
 #include <membar/model/array.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -18,6 +23,9 @@
 #include <vector>
 
 namespace membar::inline v0_2::checker {
+
+/// Whether a barrier of a block says how many threads it is of. Source: PTX ISA, "bar, barrier".
+[[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
 
 /// Who meets whom in a graph.
 class meetings {
@@ -33,14 +41,19 @@ class meetings {
     if (i.code == op::cluster_arrive || i.code == op::cluster_wait) {
       return cluster_meeting;
     }
-    if (i.code == op::block_barrier) {
-      const std::uint64_t barrier = i.sources > 0 ? m.operand(s, 0) : 0;
-      const bool reduces = i.destinations > 0;
-      const int plain = reduces ? 2 : 1;  // operands of a barrier without a count
-      if (i.sources > plain && m.operand(s, 1) != (c.block_size() + 31) / 32 * 32 && m.operand(s, 1) != c.block_size()) {
-        wrong = "a barrier of some threads of a block is not supported";
+    if (i.code == op::block_barrier || i.code == op::block_arrive) {
+      const std::uint64_t barrier = i.sources > 0 ? truncated(m.operand(s, 0), 8) : 0;
+      const std::uint64_t size = c.block_size();
+      const std::uint64_t threads = names_threads(i) ? truncated(m.operand(s, 1), 32) : size;
+      const std::uint64_t warps = (size + 31) / 32;
+      if (threads == size || threads == 32 * warps) {
+        return barrier | (names_threads(i) ? warps << some_warps_shift : 0);
       }
-      return barrier;
+      if (threads % 32 != 0 || threads == 0 || threads > size) {
+        wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads: in a block of " +
+                std::to_string(size) + " a multiple of 32 up to that is supported";
+      }
+      return barrier | threads / 32 << some_warps_shift;
     }
     std::uint64_t mask = 0;
     if (i.code == op::active_mask) {
@@ -67,6 +80,38 @@ class meetings {
                                                         : nullptr;
   }
 
+  /// Why it would be a matter of time what the arrival `e`, which is not in the graph yet, completes; empty if it is not.
+  [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
+    const std::uint64_t id = number_of(e.meeting);
+    const int turn = arrivals(g, e.thread, e.meeting, nullptr, -1) + 1;
+    const std::string barrier = "barrier " + std::to_string(id);
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      for (const graph_event* a : model::at(g.threads, t).events) {
+        if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives && a->meeting != e.meeting &&
+            a->meeting < warp_meeting && number_of(a->meeting) == id) {
+          return barrier + " is of other numbers of threads at other places of the block: that is not supported";
+        }
+      }
+    }
+    if (const int warps = warps_of(e.meeting); warps != 0 && warps_at(g, e.thread, e.meeting, turn, true) > warps) {
+      return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
+             " that it is of: which of them it lets go on is a matter of time, and not supported";
+    }
+    const graph_event* mine = nullptr;
+    static_cast<void>(arrivals(g, e.thread, e.meeting, &mine, turn - 1));
+    if (mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
+      return {};
+    }
+    std::vector<const graph_event*> left;
+    const std::vector<const graph_event*> all = together(g, e.thread, e.meeting, turn - 1, left);
+    const bool over =
+        !all.empty() && std::all_of(all.begin(), all.end(), [&](const graph_event* a) { return precedes(*a, e.base); });
+    return over ? std::string()
+                : "arrives at " + barrier +
+                      " again, and nothing orders that after the others' arrivals at its turn before: for which "
+                      "of the two it counts is a matter of time, and not supported";
+  }
+
   /// What the arriving thread brings.
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
@@ -89,14 +134,22 @@ class meetings {
   /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
   /// waited for: `left` becomes their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
-    left.clear();
     const thread_line& line = model::at(g.threads, thread);
     const bool cluster = model::at(machines_, thread).at(*line.states.back()).code == op::cluster_wait;
     const std::uint64_t meeting = cluster ? cluster_meeting : line.events.back()->meeting;
-    const int turn = arrivals(g, thread, meeting, nullptr, -1);
+    return together(g, thread, meeting, arrivals(g, thread, meeting, nullptr, -1), left);
+  }
+
+  /// The n-th arrivals at a meeting of `thread`, likewise.
+  [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t meeting, int turn,
+                                                         std::vector<const graph_event*>& left) const {
+    left.clear();
+    if (const int warps = warps_of(meeting); warps != 0 && warps_at(g, thread, meeting, turn, false) != warps) {
+      return {};
+    }
     std::vector<const graph_event*> result;
     for (int t = 0; t < model::count_of(threads_); ++t) {
-      if (!takes_part(t, thread, meeting)) {
+      if (!takes_part(t, thread, meeting) || (warps_of(meeting) != 0 && !has_come(g, t, meeting, turn))) {
         continue;
       }
       const graph_event* theirs = nullptr;
@@ -130,7 +183,15 @@ class meetings {
   }
 
   /// Whether the meeting orders memory.
-  [[nodiscard]] static bool orders(op code) noexcept { return code == op::block_barrier || code == op::warp_barrier; }
+  [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
+
+  /// The number of a barrier of a block.
+  [[nodiscard]] static std::uint64_t number_of(std::uint64_t meeting) noexcept { return truncated(meeting, some_warps_shift); }
+
+  /// How many warps a barrier is of; 0: all of the block, or no barrier of a block.
+  [[nodiscard]] static int warps_of(std::uint64_t meeting) noexcept {
+    return meeting < warp_meeting ? static_cast<int>(meeting >> some_warps_shift & warps_mask) : 0;
+  }
 
   /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
   [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
@@ -246,6 +307,35 @@ class meetings {
     return truncated(result, 32);
   }
 
+  [[nodiscard]] const instruction& instruction_at(const graph_event& e) const {
+    return model::at(model::at(threads_, e.thread).kernel->code, e.pc);
+  }
+
+  /// Whether a thread of the warp of `thread` has arrived at a meeting for the n-th time.
+  [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t meeting, int turn) const {
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, meeting, nullptr, -1) >= turn) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// How many warps of the block of `thread` have come to a meeting for the n-th time; with that of `thread` itself, if it comes now.
+  [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t meeting, int turn, bool comes) const {
+    int count = 0;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      const bool first = t == 0 || !same_warp(t - 1, t);
+      if (first && takes_part(t, thread, 0)) {
+        count += (comes && same_warp(t, thread)) || has_come(g, t, meeting, turn) ? 1 : 0;
+      }
+    }
+    return count;
+  }
+
+  // A barrier of a block: its number, and above it of how many warps it is, if not of all.
+  static constexpr unsigned some_warps_shift = 8;
+  static constexpr std::uint64_t warps_mask = 0xff;
   static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t cluster_meeting = std::uint64_t{1} << 41U;
 

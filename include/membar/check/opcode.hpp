@@ -52,6 +52,8 @@ inline void drop_hints(opcode_words& words) {
       return i.combines ? operand_count{3, 3, 2} : operand_count{2, 2, 2};
     case op::async_wait:
       return {i.mode == 0 ? 1U : 0U, 1, 0};
+    case op::block_arrive:
+      return {2, 2, 0};
     case op::block_barrier:
       return i.destinations == 0 ? operand_count{1, 2} : operand_count{2, 3};
     case op::multiply_add_low:
@@ -341,8 +343,8 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
       static_cast<void>(words.take("sync"));
       return finish(operand_shape::sources);
     }
-    i.code = op::block_barrier;
-    if (words.take("sync")) {
+    i.code = words.take("arrive") ? op::block_arrive : op::block_barrier;
+    if (i.code == op::block_arrive || words.take("sync")) {
       return finish(operand_shape::sources);
     }
     if (words.take("red")) {
@@ -351,7 +353,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
       with_mode();
       return finish(operand_shape::registers);
     }
-    refuse("'" + i.text + "' is not supported: of the barriers, bar.sync, bar.red and bar.warp.sync are");
+    refuse("'" + i.text + "' is not supported: of the barriers, bar.sync, bar.red, bar.arrive and bar.warp.sync are");
   }
   if (name == "shfl") {
     i.code = op::shuffle;

@@ -302,7 +302,10 @@ class repairer {
       return {arrives(i.mbarrier) || waits, waits ? memory_order::acquire : memory_order::release,
               clusters_ ? thread_scope::cluster : thread_scope::block};
     }
-    if (i.elements > 1 || i.code > op::fence) {
+    if (i.elements > 1) {
+      return i.strong ? strength{true, memory_order::relaxed, i.scope} : strength{};
+    }
+    if (i.code > op::fence) {
       return {};
     }
     return {true,

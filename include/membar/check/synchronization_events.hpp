@@ -126,6 +126,9 @@ class synchronization_events : protected event_builder {
     if (e.arrives) {
       e.releases = !cluster || model::releases(i.order);
       e.value = meetings_.brought(t, s);
+      if (i.code == op::block_barrier || i.code == op::block_arrive) {
+        wrong = wrong.empty() ? meetings_.ambiguity(g, e) : wrong;
+      }
       if (cluster) {
         std::vector<const graph_event*> heads;
         rules_.release_by_arrival(g, e, heads);
@@ -317,6 +320,9 @@ class synchronization_events : protected event_builder {
     if (mine.code == op::block_barrier && mine.aligned && other.aligned && !same_place(mine, other)) {
       const auto& x = model::at(program_.threads, e.thread).where;
       const auto& y = model::at(program_.threads, a.thread).where;
+      if (x.warp != y.warp && names_threads(mine) && names_threads(other)) {
+        return;  // a barrier of warps that come by different ways, as PTX allows
+      }
       result_.mixed = {e.thread, a.thread, &mine, &other, x.warp == y.warp};
     }
   }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Barriers of a block that some of its warps come to, and arrivals that do not wait.
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+
+/// A block of which warp 0 does one thing, the last warp another, and those between a third. `s` and `t` are shared, a word for each lane.
+check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
+                            const std::string& between = "") {
+  const std::string roles =
+      ".shared .align 4 .b8 s[128]; .shared .align 4 .b8 t[128];"
+      "mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; and.b32 %r2, %r0, 31; shl.b32 %r3, %r2, 2;"
+      "mov.u32 %r4, s; add.u32 %r4, %r4, %r3; mov.u32 %r5, t; add.u32 %r5, %r5, %r3;"
+      "setp.eq.u32 %p0, %r1, 0; @%p0 bra FIRST;"
+      "setp.eq.u32 %p0, %r1, " +
+      std::to_string(warps - 1) + "; @%p0 bra LAST;";
+  return ptx_program({roles + between + " ret; FIRST: " + first + " ret; LAST: " + last}, 32 * warps).explore();
+}
+
+const std::string give_word = "st.shared.u32 [%r4], %r0;";
+const std::string take_word = "ld.shared.u32 %r6, [%r4];";
+
+TEST(named_barriers, show_who_waits_what_came_before_an_arrival) {
+  const check::check_result r = explore("bar.sync 1, 64;" + take_word, give_word + "bar.arrive 1, 64;");
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 1U);
+  EXPECT_EQ(explore("bar.sync 1, 64;" + take_word, "bar.arrive 1, 64;" + give_word).status, check_status::race);
+}
+
+TEST(named_barriers, show_nothing_to_who_does_not_wait) {
+  EXPECT_EQ(explore(give_word + "bar.sync 1, 64;", "bar.arrive 1, 64;" + take_word).status, check_status::race);
+  EXPECT_EQ(explore(give_word + "bar.sync 1, 64;", "bar.sync 1, 64;" + take_word).status, check_status::verified);
+}
+
+TEST(named_barriers, are_told_apart_by_their_numbers) {
+  EXPECT_EQ(explore("bar.sync 2, 64;" + take_word, give_word + "bar.arrive 1, 64;").status, check_status::hang);
+}
+
+TEST(named_barriers, do_not_wait_for_warps_that_they_are_not_of) {
+  const std::string within =
+      give_word + "bar.sync 1, 32; xor.b32 %r7, %r3, 4; mov.u32 %r8, s; add.u32 %r8, %r8, %r7; ld.shared.u32 %r6, [%r8];";
+  EXPECT_EQ(explore(within, "").status, check_status::verified);
+  const check::check_result two = explore("bar.sync 1, 64;" + take_word, give_word + "bar.sync 1, 64;", 3, "bar.sync 2, 32;");
+  EXPECT_EQ(two.status, check_status::verified) << two.found.message;
+}
+
+TEST(named_barriers, wait_for_warps_that_have_left_without_coming) {
+  EXPECT_EQ(explore("bar.sync 1, 64;", "").status, check_status::hang);
+}
+
+TEST(named_barriers, that_more_warps_come_to_are_refused) {
+  const check::check_result r = explore("bar.sync 1, 32;", "bar.sync 1, 32;");
+  EXPECT_EQ(r.status, check_status::gave_up);
+  EXPECT_NE(r.found.message.find("more warps of the block come to barrier 1 than the 1 that it is of"), std::string::npos)
+      << r.found.message;
+}
+
+TEST(named_barriers, of_several_numbers_of_threads_are_refused) {
+  const check::check_result r = explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;");
+  EXPECT_EQ(r.status, check_status::gave_up);
+  EXPECT_NE(r.found.message.find("barrier 1 is of other numbers of threads"), std::string::npos) << r.found.message;
+}
+
+TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_refused) {
+  const check::check_result r = explore("bar.sync 1, 40;", "bar.sync 1, 40;");
+  EXPECT_EQ(r.status, check_status::gave_up);
+  EXPECT_NE(r.found.message.find("'bar.sync' is a barrier of 40 threads: in a block of 64 a multiple of 32"), std::string::npos)
+      << r.found.message;
+}
+
+/// A stage that is filled twice: `full` is barrier 1 and `empty` barrier 2.
+TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
+  const std::string fill = give_word + "bar.arrive 1, 64;";
+  const std::string use = "bar.sync 1, 64;" + take_word;
+  const check::check_result r = explore(use + "bar.arrive 2, 64;" + use, fill + "bar.sync 2, 64;" + fill);
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  const check::check_result early = explore(use + use, fill + "bar.arrive 1, 64;");
+  EXPECT_EQ(early.status, check_status::gave_up);
+  EXPECT_NE(early.found.message.find("arrives at barrier 1 again, and nothing orders that after the others' arrivals"),
+            std::string::npos)
+      << early.found.message;
+  const std::string twice = "bar.arrive 1, 64; bar.warp.sync 0xffffffff; bar.arrive 1, 64;";
+  EXPECT_EQ(explore("bar.arrive 1, 64;", twice).status, check_status::gave_up) << "the other warp's arrival may come between";
+}
+
+TEST(named_barriers, of_warps_that_come_by_different_ways_are_no_different_barriers) {
+  EXPECT_EQ(explore("bar.sync 1, 64;", "bar.sync 1, 64;").mixed.at, nullptr);
+  EXPECT_NE(explore("bar.sync 0;", "bar.sync 0;").mixed.at, nullptr);
+}
+
+}  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A warp fills two stages in turn, and two warps use them: barriers 1 and 2 say that a stage is full, 3 and 4 that it is empty.
+
+__device__ void say_empty(bool when, unsigned barrier) {
+  if (when) {
+    asm volatile("bar.arrive %0, 96;" ::"r"(barrier) : "memory");
+  }
+}
+
+/// `Early`: a stage is said to be empty before it is read.
+template <bool Early>
+__global__ void pass(const unsigned* from, unsigned* sums, unsigned rounds) {
+  __shared__ unsigned stages[2][32];
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned stage = round % 2, full = 1 + stage, empty = 3 + stage;
+    if (threadIdx.x < 32) {
+      if (round > 1) {
+        asm volatile("bar.sync %0, 96;" ::"r"(empty) : "memory");
+      }
+      stages[stage][lane] = from[round * 32 + lane];
+      asm volatile("bar.arrive %0, 96;" ::"r"(full) : "memory");
+    } else {
+      asm volatile("bar.sync %0, 96;" ::"r"(full) : "memory");
+      say_empty(Early && round + 2 < rounds, empty);
+      sums[threadIdx.x - 32] += stages[stage][lane ^ 1];
+      say_empty(!Early && round + 2 < rounds, empty);
+    }
+  }
+}
+template __global__ void pass<true>(const unsigned*, unsigned*, unsigned);
+template __global__ void pass<false>(const unsigned*, unsigned*, unsigned);
