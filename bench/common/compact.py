@@ -6,12 +6,14 @@
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
 repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
-measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names. --expand writes an object for each case
+measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names; of a count from a
+million on four digits, the rest cut off. --expand writes an object for each case
 again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
 """
 import argparse
 import json
 import pathlib
+import re
 import statistics
 
 import results
@@ -50,6 +52,11 @@ def entry_of(case, variations):
     return {key: rounded(entry[key]) for key in keys if key != "cpu_time" or "/manual_time" not in entry["name"]}
 
 
+def with_short_counts(rows):
+    """Rows of a campaign, with 1683e6 for 1683909184."""
+    return re.sub(r"(?<=,)(\d{4})(\d{3,})(?:\.0)?(?=[,\]])", lambda count: f"{count[1]}e{len(count[2])}", rows)
+
+
 def lines_of(items):
     """A list with its items in a line each."""
     return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in items) + "\n]"
@@ -71,7 +78,7 @@ def compact(path, expand=False):
     document = results.document_of(path.read_text(encoding="utf-8"))
     if "tests" in document:
         tests = sorted(({key: test[key] for key in CAMPAIGN} for test in document["tests"]), key=lambda test: test["test"])
-        return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand)
+        return with_short_counts(text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand))
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})

@@ -9,7 +9,7 @@ import words
 
 # Okabe and Ito's colours: told apart with every kind of colour blindness. Each bar is labelled besides.
 STYLE = ("<style>text{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#222}.faint{fill:#666}.bold{font-weight:600}.small{font-size:11px}"
-         ".end{text-anchor:end}.mid{text-anchor:middle}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
+         ".end{text-anchor:end}.mid,.cell{text-anchor:middle}.cell{font-size:11px}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
          ".open{fill-opacity:.3}.rule{stroke:#ccc}@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.faint{fill:#a5a5a5}.back{fill:#181a1d}"
          ".separate{fill:#4aa8e0}.same{fill:#ee7733}.rule{stroke:#444}}</style>")
 WIDTH = 760
@@ -20,8 +20,9 @@ def _text(x, y, text, classes=""):
 
 
 def _bar(x, y, width, height, classes, opacity=None):
-    look = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" class="{classes}"{look}/>'
+    look = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'.replace("0.", ".")
+    x, y, width = (f"{number:.1f}".removesuffix(".0") for number in (x, y, width))
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" class="{classes}"{look}/>'
 
 
 def _picture(title, body, height, context, recorded, width=WIDTH):
@@ -93,7 +94,7 @@ def overview(results, recorded):
         name = words.NOISE[kind].replace("stores to host memory", "host memory").replace("NCCL's all-reduce", "NCCL")
         name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "both ways").replace("NVLink stores", "NVLink")
         middle = left + column * cell + cell / 2
-        body += [_text(middle, top - 24, name, "mid bold small"), _text(middle, top - 10, pace, "mid small")]
+        body += [_text(middle, top - 24, name, "cell bold"), _text(middle, top - 10, pace, "cell")]
     y = top
     for victim in victims:
         body.append(_text(10, y + 15, words.victim_row(victim) if victim.startswith("kernel") else
@@ -109,7 +110,7 @@ def overview(results, recorded):
                 shade = min(0.15 + 0.17 * math.log(value), 0.85) if known and value > 1.1 else 0.06
                 x = left + column * cell + 3 + i * wide
                 body += [_bar(x, y + 1, wide - 1, row - 3, arm, shade),
-                         _text(x + wide / 2, y + 15, words.factor(value) if known else "?", "mid small" + ("" if known else " faint"))]
+                         _text(x + wide / 2, y + 15, words.factor(value) if known else "?", "cell" if known else "cell faint")]
         y += row
     return _picture("Interference and residual of every victim beside every noise", body, y + 4, results.context, recorded,
                     left + cell * len(noises) + 10)
