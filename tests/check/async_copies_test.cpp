@@ -175,6 +175,28 @@ TEST(check_copies, small_copies_arrive_at_an_mbarrier) {
          check_status::race, "flag", 2);  // what the thread itself stored is not among it
 }
 
+TEST(check_copies, that_read_no_byte_fill_with_zeros) {
+  const auto copy = [](const std::string& from, const std::string& read) {
+    return "st.shared.u32 [stage], 7; cp.async.ca.shared.global [stage], [" + from + "], 8, " + read + "; cp.async.wait_all;";
+  };
+  expect(copy("from", "0") + holds("shared.u32 %r0, [stage]", 0), check_status::verified);
+  expect(copy("from+4096", "0") + holds("shared.u32 %r0, [stage+4]", 0), check_status::verified);  // it is not accessed
+  expect(copy("from", "8") + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
+  expect(copy("from", "4"), check_status::gave_up, "reads 4 of 8 bytes and fills the rest with zeros");
+  expect("cp.async.ca.shared.global [stage], [from], 8, 0; ld.shared.u32 %r0, [stage];", check_status::race, "stage");
+}
+
+TEST(check_copies, arrive_at_an_mbarrier_in_addition_without_noinc) {
+  const auto copy = [](const std::string& noinc) {
+    return by(0, init) + "bar.sync 0;" +
+           by(0, "cp.async.ca.shared.global [stage], [from], 8; cp.async.mbarrier.arrive" + noinc +
+                     ".shared.b64 [bar]; mbarrier.arrive.shared.b64 _, [bar];") +
+           by(1, wait + holds("shared.u32 %r0, [stage+4]", 2));
+  };
+  expect(copy(""), check_status::verified, "", 2);
+  expect(copy(".noinc"), check_status::uninitialised, "stage", 2);  // one of the two arrivals completes the phase
+}
+
 TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_completion) {
   expect(by(0, init) + "bar.sync 0;" +
              by(0, "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], 32; st.global.u32 [flag], 1;" +

@@ -56,6 +56,14 @@ TEST(ptx_machine, bits) {
   EXPECT_EQ(r32("mov.u32 %r1, 0x33221100; mov.u32 %r2, 0x77665544; prmt.b32 %r15, %r1, %r2, 0x7610;"), 0x77661100U);
   EXPECT_EQ(r32("mov.u32 %r1, 0xF0; popc.b32 %r15, %r1;"), 4U);
   EXPECT_EQ(r32("mov.u32 %r1, 0xF0; clz.b32 %r15, %r1;"), 24U);
+  const auto mask = [](const std::string& mode, const std::string& position, const std::string& bits) {
+    return r32("mov.u32 %r1, " + position + "; bmsk." + mode + ".b32 %r15, %r1, " + bits + ";");
+  };
+  EXPECT_EQ(mask("clamp", "4", "8"), 0xFF0U);
+  EXPECT_EQ(mask("clamp", "28", "8"), 0xF0000000U);
+  EXPECT_EQ(mask("clamp", "0", "40"), 0xFFFFFFFFU);
+  EXPECT_EQ(mask("clamp", "36", "8"), 0U);
+  EXPECT_EQ(mask("wrap", "36", "40"), 0xFF0U);
   EXPECT_EQ(r32("mov.u32 %r1, 0xF0; bfind.u32 %r15, %r1;"), 7U);
   EXPECT_EQ(r32("mov.u32 %r1, 1; brev.b32 %r15, %r1;"), 0x80000000U);
   EXPECT_EQ(r32("mov.u32 %r1, 12; mov.u32 %r2, 10; lop3.b32 %r15, %r1, %r2, %r2, 0xC0;"), 8U);

@@ -22,6 +22,8 @@ EXPECTED = {
     "message_passing.block_scope": "race",
     "message_passing.no_sender": "hang",
     "different_barriers": "verified",
+    "grid_sync": "verified",
+    "grid_sync.left_out": "race",
     "named_barriers": "verified",
     "named_barriers.early": "race",
     "early_return": "verified",

@@ -36,7 +36,7 @@ namespace detail {
 
 /// How a copy accesses memory.
 struct copy_shape {
-  enum class kind_t : std::uint8_t { memory, values, arrival };
+  enum class kind_t : std::uint8_t { memory, values, zeros, arrival };
   kind_t kind = kind_t::memory;
   int piece = 16;    ///< bytes of one access
   int elements = 1;  ///< values: how many
@@ -59,6 +59,17 @@ struct copy_shape {
   return s;
 }
 
+/// Whether a copy of memory says how many of its bytes it reads, the rest being zeros.
+[[nodiscard]] inline bool may_fill(const instruction& i) noexcept {
+  return i.completes == model::completion::group && i.sources > 3;
+}
+
+/// A copy that reads nothing and writes zeros.
+[[nodiscard]] inline copy_shape filling(copy_shape s) noexcept {
+  s.kind = copy_shape::kind_t::zeros;
+  return s;
+}
+
 /// Every shape of the copies that a program starts, in the order of its kernels.
 [[nodiscard]] inline std::vector<copy_shape> shapes_of(const program& p) {
   std::vector<copy_shape> result;
@@ -66,6 +77,10 @@ struct copy_shape {
     for (const instruction& i : kernel->code) {
       if (i.code == op::async_copy && std::find(result.begin(), result.end(), shape_of(i)) == result.end()) {
         result.push_back(shape_of(i));
+      }
+      if (i.code == op::async_copy && may_fill(i) &&
+          std::find(result.begin(), result.end(), filling(shape_of(i))) == result.end()) {
+        result.push_back(filling(shape_of(i)));
       }
     }
   }
@@ -115,6 +130,9 @@ struct copy_shape {
                    "ld." + access(s) + " " + word + ", [%rd1];\nst.local." + access(s) + " [%rd12], " + word + ";\n", "%rd1");
       text +=
           loop(label + "W", "ld.local." + access(s) + " " + word + ", [%rd12];\n" + put + " [%rd2], " + word + ";\n", "%rd2");
+    } else if (s.kind == copy_shape::kind_t::zeros) {
+      text +=
+          "mov.u64 %rd13, 0;\nmov.b128 %q0, {%rd13, %rd13};\n" + loop(label + "W", put + " [%rd2], " + word + ";\n", "%rd2");
     } else if (s.kind == copy_shape::kind_t::values) {
       for (int k = 0; k < s.elements; ++k) {
         const std::string value = s.piece == 16 ? "%q0" : "%rd" + std::to_string(5 + k);
@@ -202,6 +220,10 @@ struct copy_request {
   }
   from = m.generic(i.from_space, operand(1));
   bytes = truncated(operand(2), 32);
+  const std::uint64_t read = detail::may_fill(i) ? truncated(operand(3), 32) : bytes;
+  if (read == 0) {
+    number = static_cast<std::uint64_t>(std::find(shapes.begin(), shapes.end(), detail::filling(shape)) - shapes.begin());
+  }
   const std::uint64_t unit = i.completes == model::completion::group ? static_cast<std::uint64_t>(shape.piece) : 16;
   if (bytes == 0 || bytes % unit != 0) {
     result.wrong = "starts a copy of " + std::to_string(bytes) + " bytes, which must be a multiple of " + std::to_string(unit);
@@ -209,9 +231,9 @@ struct copy_request {
     result.wrong = "starts a copy of " + std::to_string(bytes) + " bytes, and copies of up to " + std::to_string(most_copied) +
                    " are checked: make the tile smaller";
     result.unsupported = true;
-  } else if (i.completes == model::completion::group && i.sources > 3 && truncated(operand(3), 32) != bytes) {
-    result.wrong = "starts a copy that reads " + std::to_string(truncated(operand(3), 32)) + " of " + std::to_string(bytes) +
-                   " bytes and fills with zeros, which is not supported";
+  } else if (read != bytes && read != 0) {
+    result.wrong = "starts a copy that reads " + std::to_string(read) + " of " + std::to_string(bytes) +
+                   " bytes and fills the rest with zeros: all or none of the bytes are supported";
     result.unsupported = true;
   }
   barrier = i.completes == model::completion::mbarrier ? completes_at(3) : 0;

@@ -154,9 +154,10 @@ bool read_copy(opcode_words& words, instruction& i, operand_shape& shape, const 
   i.code = op::async_copy;
   if (words.take("mbarrier")) {
     i.mbarrier = mbarrier_op::arrive;
-    if (!words.take("arrive") || !words.take("noinc")) {
-      refuse("'" + i.text + "' is not supported: with .noinc it is");
+    if (!words.take("arrive")) {
+      refuse("'" + i.text + "' is not supported");
     }
+    i.mode = words.take("noinc") ? 0 : 1;
     i.completes = model::completion::mbarrier;
     i.space = take_first_space(words);
     static_cast<void>(words.take("b64"));

@@ -204,6 +204,9 @@ class kernel_decoder {
         i.code = op::branch;
         returns.push_back(result_.code.size());
       }
+      if (i.code == op::async_copy && i.mbarrier != mbarrier_op::none && i.mode == 1) {
+        result_.code.push_back(expectation_of(i));
+      }
       result_.code.push_back(std::move(i));
     }
     if (depth > 0) {  // a label at the very end, and the returns, lead to what follows
@@ -426,6 +429,20 @@ class kernel_decoder {
     for (const ptx_operand& part : o.parts) {
       destination(f, s, i, part);
     }
+  }
+
+  /// What `cp.async.mbarrier.arrive` without .noinc does first: the phase expects the arrival in addition.
+  [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
+    instruction i = arrival;
+    i.code = op::atomic;
+    i.mbarrier = mbarrier_op::expect_arrival;
+    i.mode = 0;
+    i.strong = true;
+    i.scope = thread_scope::block;
+    i.type = ptx_type::b64;
+    i.bytes = 8;
+    constant(i, 1);
+    return i;
   }
 
   static void constant(instruction& i, std::uint64_t value) {

@@ -55,6 +55,7 @@ enum class op : std::uint8_t {
   funnel_right,
   field_extract,
   field_insert,
+  bit_mask,  ///< bmsk
   permute,
   count_ones,
   count_leading_zeros,
@@ -97,7 +98,7 @@ enum class op : std::uint8_t {
 };
 
 /// What an instruction does to an mbarrier, which is a location of 64 bits: a store, a read-modify-write or a load.
-enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, complete, test };
+enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, expect_arrival, complete, test };
 
 /// Whether the operation is an arrival.
 [[nodiscard]] constexpr bool arrives(mbarrier_op operation) noexcept {
@@ -134,6 +135,8 @@ enum class special : std::uint8_t {
   lane,
   warp,
   warps,
+  workspace_high,  ///< of the address of what cooperative groups keep of a grid
+  workspace_low,
   lanes_equal,
   lanes_less,
   lanes_less_equal,
@@ -520,6 +523,12 @@ template <class Float>
         result |= (bit ? std::uint64_t{1} : 0) << k;
       }
       return result;
+    }
+    case op::bit_mask: {
+      const std::uint64_t position = i.mode != 0 ? truncated(a, 32) : a & 31U;
+      const std::uint64_t length = i.mode != 0 ? truncated(b, 32) : b & 31U;
+      const std::uint64_t ones = length >= 32 ? 0xffffffffU : (std::uint64_t{1} << length) - 1;
+      return position >= 32 ? 0 : ones << position;
     }
     case op::field_insert: {
       const std::uint64_t position = c & 0xffU;

@@ -105,6 +105,17 @@ inline void add_variables(program& p, const ptx_module& module, const module_lay
   }
 }
 
+/// Whether a kernel looks for what cooperative groups keep of its grid: `grid_group` does, and `sync` traps where the address is 0, as it is in a
+/// launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of the toolkit.
+[[nodiscard]] inline bool has_workspace(const kernel_code& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
+    return std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
+      return o.kind == source_operand::kind_t::special &&
+             (o.machine == special::workspace_high || o.machine == special::workspace_low);
+    });
+  });
+}
+
 /// Adds the threads of a launch and returns its number. Throws `model::error` for one that is too large.
 inline int add_launch(program& p, const launch_request& request) {
   const kernel_code& kernel = *request.kernel;
@@ -142,6 +153,8 @@ inline int add_launch(program& p, const launch_request& request) {
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
     p.kernels.push_back(request.kernel);
   }
+  const std::uint64_t workspace =  // the size of the workspace, and the barrier
+      has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
   int first_block = 0;
   for (const thread_context& c : p.threads) {
     first_block = std::max(first_block, c.block_number + 1);
@@ -185,6 +198,7 @@ inline int add_launch(program& p, const launch_request& request) {
         c.explicit_cluster = true;
       }
       c.where.warp = static_cast<int>(t / 32);
+      c.workspace = workspace;
       c.parameters = request.arguments;
       c.live_at_heads = live_at_heads(c);
       p.threads.push_back(std::move(c));

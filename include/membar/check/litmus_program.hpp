@@ -297,10 +297,8 @@ class litmus_thread {
       case model::opcode::async_copy:
         return copy_line(i);
       case model::opcode::async_arrive:
-        if (i.arrivals != 1) {
-          refuse(i, "cp.async.mbarrier.arrive without .noinc");
-        }
-        return "cp.async.mbarrier.arrive.noinc.b64 " + address_of(i.barrier_at) + ";";
+        return std::string("cp.async.mbarrier.arrive") + (i.arrivals == 0 ? ".b64 " : ".noinc.b64 ") +
+               address_of(i.barrier_at) + ";";
       case model::opcode::async_commit:
         return std::string("cp.async.") + (bulk ? "bulk." : "") + "commit_group;";
       case model::opcode::async_wait:

@@ -54,6 +54,12 @@ struct mbarrier_outcome {
   if (arrivals > s.pending || (arrives(i.mbarrier) && arrivals == 0)) {
     return {before, "arrives at an mbarrier more often in a phase than it expects, or not at all"};
   }
+  if (i.mbarrier == mbarrier_op::expect_arrival) {
+    s.pending += amount;
+    return s.pending > mbarrier_state::most_arrivals
+               ? mbarrier_outcome{before, "brings the arrivals that an mbarrier expects out of their range, 1048575"}
+               : mbarrier_outcome{s.word()};
+  }
   if (i.mbarrier == mbarrier_op::expect || i.transaction) {
     s.bytes += amount;
   } else if (i.mbarrier == mbarrier_op::complete) {

@@ -164,6 +164,13 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     typed();
     return finish(operand_shape::registers);
   }
+  if (name == "bmsk") {
+    i.code = op::bit_mask;
+    i.mode = words.take("clamp") ? 1 : 0;
+    static_cast<void>(words.take("wrap"));
+    typed();
+    return finish(operand_shape::registers);
+  }
   if (name == "lop3") {
     i.code = op::three_inputs;
     typed();

@@ -102,6 +102,8 @@ struct operand_count {
                           {"%laneid", special::lane},
                           {"%warpid", special::warp},
                           {"%nwarpid", special::warps},
+                          {"%envreg1", special::workspace_high},
+                          {"%envreg2", special::workspace_low},
                           {"%lanemask_eq", special::lanes_equal},
                           {"%lanemask_lt", special::lanes_less},
                           {"%lanemask_le", special::lanes_less_equal},

@@ -23,7 +23,8 @@ namespace membar::inline v0_2::checker {
   return i.code >= op::warp_barrier || std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
            const special s = o.machine;
            return o.kind == source_operand::kind_t::special && !(s >= special::threads_x && s <= special::threads_z) &&
-                  !(s >= special::blocks_x && s <= special::blocks_z) && s != special::warps && s < special::clock;
+                  !(s >= special::blocks_x && s <= special::blocks_z) &&
+                  !(s >= special::warps && s <= special::workspace_low) && s < special::clock;
          });
 }
 

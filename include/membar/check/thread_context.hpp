@@ -28,6 +28,7 @@ struct thread_context {
   bool explicit_cluster = false;
   int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
   model::place where{};
+  std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
   std::vector<std::uint8_t> parameters{};
   std::vector<std::vector<std::uint64_t>> live_at_heads{};  ///< per instruction; empty where no jump backward leads to
 
@@ -95,6 +96,10 @@ inline constexpr std::uint64_t frozen_time = 1;
       return c.number_in_block() / 32;
     case special::warps:
       return (c.block_size() + 31) / 32;
+    case special::workspace_high:
+      return c.workspace >> 32U;
+    case special::workspace_low:
+      return truncated(c.workspace, 32);
     case special::lanes_equal:
       return bit;
     case special::lanes_less:
