@@ -104,14 +104,15 @@ def name_of(entry):
 
 
 def table_of(objects):
-    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value.
+    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value,
+    and so is what a row lacks at its end. The fewer have a key, the later is its column.
 
     "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between. "words" has
     the texts of a column with few of them; the rows have the number of theirs. A text among the rows is what the names in the rows after it
     begin with, up to the next text; names are in the first column that differs."""
     keys = list(dict.fromkeys(key for one in objects for key in one))
     same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
-    columns = [key for key in keys if key not in same]
+    columns = sorted((key for key in keys if key not in same), key=lambda key: sum(one.get(key) is None for one in objects))
     ends = {}
     for key in columns:
         texts = [one.get(key) for one in objects]
@@ -132,7 +133,12 @@ def table_of(objects):
         return words[key].index(one[key]) if key in words else one.get(key)
 
     return {"same": same, **({"ends": ends} if ends else {}), **({"words": words} if words else {}), "columns": columns,
-            "rows": _with_headings([[shown(one, key) for key in columns] for one in objects])}
+            "rows": _with_headings([_without_end([shown(one, key) for key in columns]) for one in objects])}
+
+
+def _without_end(row):
+    """A row without the nulls that it ends with."""
+    return row[:max((i + 1 for i, value in enumerate(row) if value is not None), default=0)]
 
 
 def _with_headings(rows):
@@ -164,8 +170,8 @@ def _without_headings(rows):
 
 def _objects_of(table):
     rows = _without_headings(table["rows"])
-    if any(len(row) != len(table["columns"]) for row in rows):
-        raise ValueError("a row has another number of values than \"columns\" has names")
+    if any(len(row) > len(table["columns"]) for row in rows):
+        raise ValueError("a row has more values than \"columns\" has names")
     ends, words = table.get("ends", {}), table.get("words", {})
 
     def whole_of(key, value):

@@ -410,6 +410,13 @@ TEST(check_finds, nothing_where_a_warp_barrier_orders_its_lanes) {
   EXPECT_EQ(ptx_program({exchange + "bar.warp.sync 3;" + take}, 2).explore().status, check_status::verified);
 }
 
+TEST(check_finds, nothing_where_one_lane_is_elected) {
+  const std::string one =
+      "elect.sync %r6|%p0, 3; @!%p0 bra D; atom.relaxed.cta.global.add.u32 %r0, [x], 1; setp.ne.u32 %p1, %r0, 0; @%p1 trap; D:";
+  EXPECT_EQ(ptx_program({one}, 2).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({"elect.sync _|%p0, 3; @!%p0 trap;"}, 2).explore().status, check_status::violated);
+}
+
 TEST(check_finds, that_threads_met_at_different_barriers) {
   const auto met = [](const std::string& barrier, std::uint32_t threads) {
     const std::string apart = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 bra E; setp.ge.u32 %p1, %r1, 1; @%p1 bra E;";

@@ -156,6 +156,15 @@ TEST(ptx_machine, dynamic_shared_memory_lies_apart_from_variables) {
   EXPECT_EQ(check::explore(less, five).status, check::check_status::out_of_bounds);
 }
 
+TEST(ptx_machine, variables_that_begin_as_addresses) {
+  const check::program p = program_of_launch(
+      ".global .align 8 .u32 x[2] = {5, 6};\n.global .align 8 .u64 where[3] = {k, generic(x)+4, x};\n",
+      "ld.global.u64 %rd1, [where+8]; ld.u32 %r1, [%rd1]; ld.global.u64 %rd1, [where+16]; ld.global.u32 %r2, [%rd1];"
+      "setp.ne.u32 %p0, %r1, 6; @%p0 trap; setp.ne.u32 %p0, %r2, 5; @%p0 trap;",
+      {});
+  EXPECT_EQ(check::explore(p).status, check::check_status::verified);
+}
+
 TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
   EXPECT_EQ(
       r32("{ .param .b64 a; .param .b32 b; mov.u32 %r1, 9; st.param.b32 [b], %r1; mov.u64 %rd1, -1; st.param.b64 [a], %rd1;"

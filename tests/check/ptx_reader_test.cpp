@@ -132,6 +132,26 @@ TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_man
   }
 }
 
+TEST(ptx_reader, refuses_what_it_does_not_support_where_that_is_executed_alone) {
+  const std::string text = ".global .u64 t;\n" +
+                           kernel_text("texture", "tex.1d.v4.f32.s32 {%r1, %r1, %r1, %r1}, [%rd1, {%r1}];") +
+                           kernel_text("pointer", "p: .callprototype _ (.param .b32 _); call %rd1, (1), p;") +
+                           kernel_text("plain", "mov.u32 %r1, 1;");
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  const auto error_of_kernel = [&](std::size_t k) -> std::string {
+    try {
+      static_cast<void>(check::decode_kernel(m, layout, m.functions.at(k)));
+    } catch (const model::error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error_of_kernel(0).find("the instruction 'tex.1d.v4.f32.s32' is not known"), std::string::npos);
+  EXPECT_NE(error_of_kernel(1).find("a call through a register is not supported"), std::string::npos);
+  EXPECT_EQ(error_of_kernel(2), "");
+}
+
 TEST(ptx_reader, refuses_recursion) {
   const std::string text = ".func f() { call.uni f, (); ret; }\n" + kernel_text("k", "call.uni f, ();");
   EXPECT_NE(error_of(text).find("recursion is not supported"), std::string::npos);

@@ -116,9 +116,15 @@ class ResultFiles(unittest.TestCase):
             self.assertEqual(ends, table.get("ends", {}).get("name"), names)
             self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
 
-    def test_a_row_of_another_length_is_refused(self):
-        with self.assertRaisesRegex(results.ResultError, 'a row has another number of values than "columns" has names'):
-            results.load(self.write({"benchmarks": {"same": {}, "columns": ["name", "real_time"], "rows": [["a"]]}}), "question")
+    def test_nulls_at_the_end_of_a_row_are_left_out_and_rare_columns_come_last(self):
+        objects = [{"name": "a", "rare": 1, "real_time": 2}, {"name": "b", "real_time": 3}]
+        table = results.table_of(objects)
+        self.assertEqual((["name", "real_time", "rare"], [["a", 2, 1], ["b", 3]]), (table["columns"], table["rows"]))
+        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
+
+    def test_a_row_that_is_too_long_is_refused(self):
+        with self.assertRaisesRegex(results.ResultError, 'a row has more values than "columns" has names'):
+            results.load(self.write({"benchmarks": {"same": {}, "columns": ["name", "real_time"], "rows": [["a", 1, 2]]}}), "question")
 
     def test_what_is_recorded_is_compact(self):
         checked = 0

@@ -45,13 +45,12 @@ def _victim_section(results, victim):
     widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]
     rows = [[words.noise_name(case.noise), "`%s`" % case.arm,
              *[_or_dash(case.get(time), lambda ns: words.duration(ns, divisor)) for time in ("p50_ns", "p90_ns", "p99_ns", "max_ns")],
-             _or_dash(case.get("p50_cycles"), "{:,.0f}".format),
              *[_or_dash(case.get(width), lambda share: "%.1f %%" % (100 * share)) for width in widths],
              _or_dash(case.get("noise_gbps"), words.bandwidth),
              *["" if ratios[case][name] is None else words.factor(ratios[case][name]) for name in columns]] for case in members]
     text = "### %s\n\n" % words.victim_name(victim)
     times = ["%s, %s" % (time, unit) for time in ("p50", "p90", "p99", "max")]
-    return text + table(["noise", "arm", *times, "p50, cycles", *widths, "noise kept, GB/s", *columns], rows, 2) + "\n"
+    return text + table(["noise", "arm", *times, *widths, "noise kept, GB/s", *columns], rows, 2) + "\n"
 
 
 def _required_section(results, decided):

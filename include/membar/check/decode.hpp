@@ -542,8 +542,8 @@ class kernel_decoder {
   }
 
   void address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
-    if (o.kind != ptx_operand::kind_t::address) {
-      refuse(s, "'" + s.opcode + "' needs an address in brackets");
+    if (o.kind != ptx_operand::kind_t::address || !o.parts.empty()) {
+      refuse(s, "'" + s.opcode + "' needs an address in brackets, without coordinates");
     }
     i.offset = static_cast<std::int64_t>(o.value);
     source_operand& v = i.by[i.sources++];

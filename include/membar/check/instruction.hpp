@@ -86,6 +86,7 @@ enum class op : std::uint8_t {
   vote,
   match,
   warp_reduce,
+  elect,
   active_mask,
   cluster_arrive,  ///< barrier.cluster.arrive
   cluster_wait,    ///< barrier.cluster.wait

@@ -101,6 +101,12 @@ inline void add_variables(program& p, const ptx_module& module, const module_lay
   for (const ptx_variable& v : module.variables) {
     if (v.space != state_space::shared && v.bytes != 0) {
       p.memory.push_back({v.name, layout.globals.at(v.name), v.bytes, true, v.space == state_space::constant, v.initial});
+      for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
+        const auto place = layout.globals.find(a.of);
+        for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
+          p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
+        }
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions.
+/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions, elections.
 ///
 /// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
 /// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
@@ -222,6 +222,13 @@ class meetings {
         return matched(i.mode == 2, lane_bit(thread), arrivals);
       case op::warp_reduce:
         return {reduced(i, arrivals), 0};
+      case op::elect: {  // the same leader for the same mask: here the lowest lane
+        std::uint64_t lowest = lane_bit(thread);
+        for (const graph_event* a : arrivals) {
+          lowest = std::min(lowest, lane_bit(a->thread));
+        }
+        return {static_cast<std::uint64_t>(std::countr_zero(lowest)), lowest == lane_bit(thread) ? 1U : 0U};
+      }
       case op::shuffle: {
         const int lane = std::countr_zero(lane_bit(thread));
         const int by = static_cast<int>(m.operand(s, 1) & 31U);

@@ -69,6 +69,8 @@ inline void drop_hints(opcode_words& words) {
     case op::three_inputs:
     case op::field_insert:
       return {4, 4};
+    case op::elect:
+      return {1, 1, 2};
     case op::shuffle:
       return {4, 4, 2};
     case op::match:
@@ -404,6 +406,11 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     if (i.type != ptx_type::u32 && i.type != ptx_type::s32 && i.type != ptx_type::b32) {
       refuse("'" + i.text + "' is not supported: redux.sync of integers is");
     }
+    return finish(operand_shape::registers);
+  }
+  if (name == "elect") {
+    i.code = op::elect;
+    static_cast<void>(words.take("sync"));
     return finish(operand_shape::registers);
   }
   if (name == "activemask") {

@@ -99,6 +99,13 @@ struct ptx_variable {
   std::uint64_t bytes = 0;
   bool external = false;
   std::vector<std::uint8_t> initial{};  ///< empty: zeros in `.global` and `.const`, undefined elsewhere
+  /// What in it begins as an address, and is 0 in `initial`.
+  struct address {
+    std::size_t at = 0;
+    std::string of;
+    std::uint64_t added = 0;
+  };
+  std::vector<address> addresses{};
   int line = 0;
 };
 

@@ -78,39 +78,7 @@ class ptx_reader {
       --at_;
       refuse(token, "expected a number, found '" + std::string(token.text) + "'");
     }
-    std::string_view digits = token.text;
-    const auto begins = [&](char second) { return digits.size() > 2 && digits[0] == '0' && (digits[1] | 32) == second; };
-    const bool floating = begins('f') || begins('d');
-    unsigned base = 10;
-    if (floating || begins('x')) {
-      base = 16;
-      digits.remove_prefix(2);
-    } else if (begins('b')) {
-      base = 2;
-      digits.remove_prefix(2);
-    } else if (digits.size() > 1 && digits[0] == '0') {
-      base = 8;
-    }
-    if (base != 16 || !floating) {
-      while (digits.size() > 1 && (digits.back() | 32) == 'u') {
-        digits.remove_suffix(1);
-      }
-    }
-    std::uint64_t value = 0;
-    for (const char c : digits) {
-      const unsigned digit = c >= '0' && c <= '9'   ? static_cast<unsigned>(c - '0')
-                             : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
-                             : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
-                                                    : 99U;
-      if (digit >= base) {
-        refuse(token, "'" + std::string(token.text) + "' is no number that PTX has: decimal fractions are written as 0f or 0d");
-      }
-      if (value > (~std::uint64_t{0} - digit) / base) {
-        refuse(token, "the number " + std::string(token.text) + " is larger than 64 bits");
-      }
-      value = value * base + digit;
-    }
-    return {value, floating};
+    return number_of(token);
   }
 
   std::uint64_t integer() {
@@ -270,7 +238,9 @@ class ptx_reader {
   void initialise(ptx_variable& v, std::size_t element) {
     const auto one = [&] {
       if (now().kind == kind_t::word) {
-        refuse(now(), "the initial value of '" + v.name + "' is an address, which is not supported");
+        address_of(v);
+        v.initial.resize(v.initial.size() + element);
+        return;
       }
       const bool negative = accept("-");
       const std::uint64_t bits = number().first;
@@ -296,6 +266,16 @@ class ptx_reader {
       refuse(now(), "the variable '" + v.name + "' has more initial values than elements");
     }
     v.initial.resize(static_cast<std::size_t>(v.bytes));
+  }
+
+  /// `name`, `generic(name)`, and either with an offset.
+  void address_of(ptx_variable& v) {
+    std::string of = name();
+    if (of == "generic" && accept("(")) {
+      of = name();
+      expect(")");
+    }
+    v.addresses.push_back({v.initial.size(), std::move(of), accept("+") || now().is("-") ? integer() : 0});
   }
 
   // ---- functions
@@ -407,8 +387,10 @@ class ptx_reader {
           s.targets.push_back(name());
         } while (accept(","));
         expect(";");
-      } else if (now().is(".callprototype") || now().is(".calltargets")) {
-        refuse(now(), "indirect calls are not supported");
+      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is refused
+        while (now().kind != kind_t::end && !accept(";")) {
+          ++at_;
+        }
       }
       function_->body.push_back(std::move(s));
     } else {
@@ -517,7 +499,7 @@ class ptx_reader {
     }
     ptx_operand o;
     if (accept("[")) {
-      return address();
+      return address(depth);
     }
     if (token.is("{") || token.is("(")) {
       ++at_;
@@ -541,12 +523,10 @@ class ptx_reader {
       return o;
     }
     o.name = name();
-    if (o.name == "_") {
-      return o;
-    }
-    o.reg = register_named(o.name);
-    if (o.reg >= 0) {
-      o.kind = ptx_operand::kind_t::reg;
+    const bool sink = o.name == "_";
+    o.reg = sink ? -1 : register_named(o.name);
+    if (sink || o.reg >= 0) {
+      o.kind = sink ? ptx_operand::kind_t::sink : ptx_operand::kind_t::reg;
       if (accept("|")) {
         o.parts.push_back(operand(depth + 1));
       }
@@ -559,7 +539,7 @@ class ptx_reader {
     return o;
   }
 
-  ptx_operand address() {
+  ptx_operand address(int depth) {
     ptx_operand o;
     o.kind = ptx_operand::kind_t::address;
     if (now().kind == kind_t::number) {
@@ -573,6 +553,9 @@ class ptx_reader {
       if (accept("+") || now().is("-")) {
         o.value = integer();
       }
+    }
+    while (accept(",")) {  // the coordinates of textures and tensor maps
+      o.parts.push_back(operand(depth + 1));
     }
     if (!accept("]")) {
       refuse(now(),

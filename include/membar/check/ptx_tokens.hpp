@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::checker {
@@ -101,6 +103,45 @@ struct ptx_token {
   }
   result.push_back({ptx_token::kind_t::end, {}, line, column()});
   return result;
+}
+
+/// The value of a number. The second is true for one written as a float's bits. Throws `model::error` for one that PTX does not have.
+[[nodiscard]] inline std::pair<std::uint64_t, bool> number_of(const ptx_token& token) {
+  std::string_view digits = token.text;
+  const auto begins = [&](char second) { return digits.size() > 2 && digits[0] == '0' && (digits[1] | 32) == second; };
+  const bool floating = begins('f') || begins('d');
+  unsigned base = 10;
+  if (floating || begins('x')) {
+    base = 16;
+    digits.remove_prefix(2);
+  } else if (begins('b')) {
+    base = 2;
+    digits.remove_prefix(2);
+  } else if (digits.size() > 1 && digits[0] == '0') {
+    base = 8;
+  }
+  if (base != 16 || !floating) {
+    while (digits.size() > 1 && (digits.back() | 32) == 'u') {
+      digits.remove_suffix(1);
+    }
+  }
+  std::uint64_t value = 0;
+  for (const char c : digits) {
+    const unsigned digit = c >= '0' && c <= '9'   ? static_cast<unsigned>(c - '0')
+                           : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
+                           : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
+                                                  : 99U;
+    if (digit >= base) {
+      throw model::error(
+          token.line, token.column,
+          "'" + std::string(token.text) + "' is no number that PTX has: decimal fractions are written as 0f or 0d");
+    }
+    if (value > (~std::uint64_t{0} - digit) / base) {
+      throw model::error(token.line, token.column, "the number " + std::string(token.text) + " is larger than 64 bits");
+    }
+    value = value * base + digit;
+  }
+  return {value, floating};
 }
 
 }  // namespace membar::inline v0_2::checker
