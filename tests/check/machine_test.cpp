@@ -112,6 +112,62 @@ TEST(ptx_machine, memory_of_every_size) {
             6U);
 }
 
+TEST(ptx_machine, floats_and_their_approximations) {
+  const auto f32 = [](const std::string& instruction, const std::string& a, const std::string& b = "0f00000000") {
+    return r32("mov.b32 %r1, " + a + "; mov.b32 %r2, " + b + "; " + instruction + ";");
+  };
+  EXPECT_EQ(f32("rcp.approx.ftz.f32 %r15, %r1", "0f40000000"), 0x3F000000U);
+  EXPECT_EQ(f32("rsqrt.approx.f32 %r15, %r1", "0f40800000"), 0x3F000000U);
+  EXPECT_EQ(f32("sqrt.approx.f32 %r15, %r1", "0f40800000"), 0x40000000U);
+  EXPECT_EQ(f32("ex2.approx.ftz.f32 %r15, %r1", "0f40400000"), 0x41000000U);
+  EXPECT_EQ(f32("lg2.approx.f32 %r15, %r1", "0f41000000"), 0x40400000U);
+  EXPECT_EQ(f32("sin.approx.f32 %r15, %r1", "0f00000000"), 0U);
+  EXPECT_EQ(f32("cos.approx.f32 %r15, %r1", "0f00000000"), 0x3F800000U);
+  EXPECT_EQ(f32("tanh.approx.f32 %r15, %r1", "0f00000000"), 0U);
+  EXPECT_EQ(f32("div.full.f32 %r15, %r1, %r2", "0f3F800000", "0f40000000"), 0x3F000000U);
+  EXPECT_EQ(f32("copysign.f32 %r15, %r1, %r2", "0fBF800000", "0f40000000"), 0xC0000000U) << "the sign of the first";
+  EXPECT_EQ(f32("add.sat.f32 %r15, %r1, %r2", "0f3F800000", "0f40000000"), 0x3F800000U);
+  EXPECT_EQ(f32("cvt.sat.f32.f32 %r15, %r1", "0fBF800000"), 0U);
+  EXPECT_EQ(f32("add.rm.f32 %r15, %r1, %r2", "0f3F800000", "0fB0800000"), 0x3F7FFFFFU) << "1 - 2^-30";
+  EXPECT_EQ(f32("add.rn.f32 %r15, %r1, %r2", "0f3F800000", "0fB0800000"), 0x3F800000U);
+  EXPECT_EQ(f32("add.rp.f32 %r15, %r1, %r2", "0f3F800000", "0f30800000"), 0x3F800001U);
+  EXPECT_EQ(f32("add.rz.f32 %r15, %r1, %r2", "0fBF800000", "0f30800000"), 0xBF7FFFFFU);
+}
+
+TEST(ptx_machine, floats_of_sixteen_bits) {
+  const auto f16 = [](const std::string& value) {
+    return r32("mov.b32 %r1, " + value + "; cvt.rn.f16.f32 %rs1, %r1; cvt.u32.u16 %r15, %rs1;");
+  };
+  EXPECT_EQ(f16("0f3FC00000"), 0x3E00U) << "1.5";
+  EXPECT_EQ(f16("0fC5001000"), 0xE800U) << "-2049: to even";
+  EXPECT_EQ(f16("0f33800000"), 1U) << "2^-24, the smallest";
+  EXPECT_EQ(f16("0f477FE000"), 0x7BFFU) << "65504, the largest";
+  EXPECT_EQ(f16("0f477FF000"), 0x7C00U) << "65520: infinity";
+  EXPECT_EQ(f16("0f7FC00000"), 0x7FFFU) << "no number";
+  const auto back = [](const std::string& type, const std::string& bits) {
+    return r32("mov.b16 %rs1, " + bits + "; cvt.f32." + type + " %r15, %rs1;");
+  };
+  EXPECT_EQ(back("f16", "0x3E00"), 0x3FC00000U);
+  EXPECT_EQ(back("f16", "1"), 0x33800000U);
+  EXPECT_EQ(back("f16", "0xFC00"), 0xFF800000U);
+  EXPECT_EQ(back("bf16", "0x3FC0"), 0x3FC00000U);
+  EXPECT_EQ(r32("mov.b32 %r1, 0f3FC00000; mov.b32 %r2, 0f40000000; cvt.rn.bf16x2.f32 %r15, %r1, %r2;"), 0x3FC04000U);
+  EXPECT_EQ(r32("mov.b32 %r1, 0x3E003C00; add.f16x2 %r15, %r1, %r1;"), 0x42004000U);
+  EXPECT_EQ(r32("mov.b16 %rs1, 0x3FC0; fma.rn.bf16 %rs2, %rs1, %rs1, %rs1; cvt.u32.u16 %r15, %rs2;"), 0x4070U) << "3.75";
+  EXPECT_EQ(pred("mov.b16 %rs1, 0xBE00; mov.b16 %rs2, 0; setp.lt.f16 %p1, %rs1, %rs2;"), 1U);
+  EXPECT_EQ(r32("st.global.u32 [x], 0x3C003C00; mov.b32 %r1, 0x3E003C00; red.global.add.noftz.f16x2 [x], %r1; ld.global.u32 "
+                "%r15, [x];"),
+            0x41004000U);
+}
+
+TEST(ptx_machine, integers_that_are_clamped) {
+  EXPECT_EQ(r32("mov.u32 %r1, 300; cvt.sat.u8.s32 %r15, %r1;"), 255U);
+  EXPECT_EQ(r32("mov.u32 %r1, -5; cvt.sat.u8.s32 %r15, %r1;"), 0U);
+  EXPECT_EQ(r32("mov.u32 %r1, -200; cvt.sat.s8.s32 %r15, %r1;") & 0xFFU, 0x80U);
+  EXPECT_EQ(r32("mov.u32 %r1, -100; cvt.sat.s8.s32 %r15, %r1;"), 0xFFFFFF9CU);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFFFF; cvt.sat.s32.u32 %r15, %r1;"), 0x7FFFFFFFU);
+}
+
 TEST(ptx_machine, read_modify_writes) {
   const auto x = [](const std::string& instruction) {
     return r32("st.global.u32 [x], 5; mov.u32 %r1, 3; " + instruction + " ld.global.u32 %r15, [x];");

@@ -269,6 +269,9 @@ class kernel_decoder {
       result_.code.push_back(i);
       return;
     }
+    if (name == "vprintf") {
+      return;
+    }
     const ptx_function* callee = nullptr;
     for (const ptx_function& other : module_.functions) {
       callee = other.name == name && other.defined ? &other : callee;

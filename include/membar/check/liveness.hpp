@@ -13,6 +13,7 @@
 /// A register that is not live can be changed without changing any event or its operands.
 #pragma once
 
+#include <membar/check/compute.hpp>
 #include <membar/check/instruction.hpp>
 #include <membar/check/machine.hpp>
 #include <membar/model/array.hpp>

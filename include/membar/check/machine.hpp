@@ -3,8 +3,8 @@
 /// Executes a thread of a kernel from one event to the next. What an event reads is decided elsewhere.
 #pragma once
 
+#include <membar/check/compute.hpp>
 #include <membar/check/decode.hpp>
-#include <membar/check/instruction.hpp>
 #include <membar/check/mbarrier_state.hpp>
 #include <membar/check/stack_arena.hpp>
 #include <membar/check/thread_context.hpp>

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <membar/check/async_opcode.hpp>
+#include <membar/check/compute.hpp>
 #include <membar/check/instruction.hpp>
 #include <membar/check/opcode_words.hpp>
 #include <membar/check/ptx_module.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -38,8 +41,14 @@ inline void drop_hints(opcode_words& words) {
     case op::count_leading_zeros:
     case op::reverse_bits:
     case op::find_leading_one:
+    case op::reciprocal:
+    case op::inverse_root:
+    case op::power_of_two:
+    case op::logarithm:
+    case op::sine:
+    case op::cosine:
+    case op::hyperbolic:
     case op::square_root:
-    case op::convert:
     case op::to_generic:
     case op::from_generic:
     case op::is_space:
@@ -56,6 +65,8 @@ inline void drop_hints(opcode_words& words) {
       return {2, 2, 0};
     case op::block_barrier:
       return i.destinations == 0 ? operand_count{1, 2} : operand_count{2, 3};
+    case op::convert:
+      return {1, i.type == ptx_type::f16x2 || i.type == ptx_type::bf16x2 ? 2U : 1U};
     case op::multiply_add_low:
     case op::multiply_add_high:
     case op::multiply_add_wide:
@@ -126,25 +137,65 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   if (operand_shape shape{}; read_async_opcode(words, i, shape, refuse)) {
     return finish(shape);
   }
-  if (name == "mov" || name == "add" || name == "sub" || name == "div" || name == "rem" || name == "neg" || name == "abs" ||
-      name == "min" || name == "max" || name == "and" || name == "or" || name == "xor" || name == "not" || name == "cnot" ||
-      name == "shl" || name == "shr" || name == "bfe" || name == "bfi" || name == "prmt" || name == "popc" || name == "clz" ||
-      name == "brev" || name == "selp" || name == "fma" || name == "sqrt") {
-    constexpr arithmetic_row rows[] = {{"mov", op::move},          {"add", op::add},           {"sub", op::subtract},
-                                       {"div", op::divide},        {"rem", op::remainder},     {"neg", op::negate},
-                                       {"abs", op::absolute},      {"min", op::minimum},       {"max", op::maximum},
-                                       {"and", op::bit_and},       {"or", op::bit_or},         {"xor", op::bit_xor},
-                                       {"not", op::bit_not},       {"cnot", op::logical_not},  {"shl", op::shift_left},
-                                       {"shr", op::shift_right},   {"bfe", op::field_extract}, {"bfi", op::field_insert},
-                                       {"prmt", op::permute},      {"popc", op::count_ones},   {"clz", op::count_leading_zeros},
-                                       {"brev", op::reverse_bits}, {"selp", op::select},       {"fma", op::fused_multiply_add},
-                                       {"sqrt", op::square_root}};
-    for (const arithmetic_row& r : rows) {
-      i.code = r.name == name ? r.code : i.code;
-    }
-    typed();
+  const auto take_rounding = [&] {
+    const int mode = words.take("rmi") || words.take("rm")   ? rounds_down
+                     : words.take("rpi") || words.take("rp") ? rounds_up
+                     : words.take("rzi") || words.take("rz") ? rounds_to_zero
+                                                             : 0;
+    i.mode = static_cast<std::uint8_t>(i.mode | mode);
+  };
+  const auto floating = [&] {  // results are those of the host, whatever the approximation
     if (is_float(i.type)) {
-      static_cast<void>(words.take("rn"));
+      for (const std::string_view word : {"rn", "approx", "full", "ftz"}) {
+        static_cast<void>(words.take(word));
+      }
+      i.mode = words.take("sat") ? saturates : std::uint8_t{0};
+      if (i.type == ptx_type::f32) {
+        take_rounding();
+      }
+    }
+  };
+  constexpr arithmetic_row ops[] = {{"mov", op::move},
+                                    {"add", op::add},
+                                    {"sub", op::subtract},
+                                    {"div", op::divide},
+                                    {"rem", op::remainder},
+                                    {"neg", op::negate},
+                                    {"abs", op::absolute},
+                                    {"min", op::minimum},
+                                    {"max", op::maximum},
+                                    {"and", op::bit_and},
+                                    {"or", op::bit_or},
+                                    {"xor", op::bit_xor},
+                                    {"not", op::bit_not},
+                                    {"cnot", op::logical_not},
+                                    {"shl", op::shift_left},
+                                    {"shr", op::shift_right},
+                                    {"bfe", op::field_extract},
+                                    {"bfi", op::field_insert},
+                                    {"prmt", op::permute},
+                                    {"popc", op::count_ones},
+                                    {"clz", op::count_leading_zeros},
+                                    {"brev", op::reverse_bits},
+                                    {"selp", op::select},
+                                    {"fma", op::fused_multiply_add},
+                                    {"sqrt", op::square_root},
+                                    {"copysign", op::copy_sign},
+                                    {"rcp", op::reciprocal},
+                                    {"rsqrt", op::inverse_root},
+                                    {"ex2", op::power_of_two},
+                                    {"lg2", op::logarithm},
+                                    {"sin", op::sine},
+                                    {"cos", op::cosine},
+                                    {"tanh", op::hyperbolic}};
+  const auto* const known =
+      std::find_if(std::begin(ops), std::end(ops), [&](const arithmetic_row& r) { return r.name == name; });
+  if (known != std::end(ops)) {
+    i.code = known->code;
+    typed();
+    floating();
+    if (i.code >= op::reciprocal && i.code <= op::square_root && !is_float(i.type)) {
+      refuse("'" + i.text + "' is of floats");
     }
     return finish(operand_shape::registers);
   }
@@ -155,9 +206,7 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
       either(op::multiply_add_low, op::multiply_add_high, op::multiply_add_wide);
     }
     typed();
-    if (is_float(i.type)) {
-      static_cast<void>(words.take("rn"));
-    }
+    floating();
     return finish(operand_shape::registers);
   }
   if (name == "bfind") {
@@ -193,11 +242,10 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
     if (i.type == ptx_type::none || i.from == ptx_type::none) {
       refuse("'" + i.text + "' converts between types that are not supported");
     }
-    i.mode = words.take("rmi") || words.take("rm")   ? rounds_down
-             : words.take("rpi") || words.take("rp") ? rounds_up
-             : words.take("rzi") || words.take("rz") ? rounds_to_zero
-                                                     : std::uint8_t{0};
+    take_rounding();
     static_cast<void>(words.take("rni") || words.take("rn"));
+    static_cast<void>(words.take("ftz"));
+    i.mode = static_cast<std::uint8_t>(i.mode | (words.take("sat") ? saturates : 0));
     return finish(operand_shape::registers);
   }
   if (name == "cvta") {

@@ -30,7 +30,11 @@ enum class ptx_type : std::uint8_t {
   s64,
   f32,
   f64,
-  other  ///< a type whose values are only moved, such as f16x2
+  f16,
+  bf16,
+  f16x2,
+  bf16x2,
+  other  ///< a type whose values are only moved
 };
 
 /// The type's name without its dot, or `none`.
@@ -39,10 +43,12 @@ enum class ptx_type : std::uint8_t {
     std::string_view name;
     ptx_type type;
   };
-  constexpr row rows[] = {{"pred", ptx_type::pred}, {"b8", ptx_type::b8},     {"b16", ptx_type::b16}, {"b32", ptx_type::b32},
-                          {"b64", ptx_type::b64},   {"b128", ptx_type::b128}, {"u8", ptx_type::u8},   {"u16", ptx_type::u16},
-                          {"u32", ptx_type::u32},   {"u64", ptx_type::u64},   {"s8", ptx_type::s8},   {"s16", ptx_type::s16},
-                          {"s32", ptx_type::s32},   {"s64", ptx_type::s64},   {"f32", ptx_type::f32}, {"f64", ptx_type::f64}};
+  constexpr row rows[] = {
+      {"pred", ptx_type::pred}, {"b8", ptx_type::b8},     {"b16", ptx_type::b16},     {"b32", ptx_type::b32},
+      {"b64", ptx_type::b64},   {"b128", ptx_type::b128}, {"u8", ptx_type::u8},       {"u16", ptx_type::u16},
+      {"u32", ptx_type::u32},   {"u64", ptx_type::u64},   {"s8", ptx_type::s8},       {"s16", ptx_type::s16},
+      {"s32", ptx_type::s32},   {"s64", ptx_type::s64},   {"f32", ptx_type::f32},     {"f64", ptx_type::f64},
+      {"f16", ptx_type::f16},   {"bf16", ptx_type::bf16}, {"f16x2", ptx_type::f16x2}, {"bf16x2", ptx_type::bf16x2}};
   for (const row& r : rows) {
     if (r.name == name) {
       return r.type;
@@ -65,11 +71,15 @@ enum class ptx_type : std::uint8_t {
     case ptx_type::b16:
     case ptx_type::u16:
     case ptx_type::s16:
+    case ptx_type::f16:
+    case ptx_type::bf16:
       return 2;
     case ptx_type::b32:
     case ptx_type::u32:
     case ptx_type::s32:
     case ptx_type::f32:
+    case ptx_type::f16x2:
+    case ptx_type::bf16x2:
       return 4;
     case ptx_type::b64:
     case ptx_type::u64:
@@ -86,7 +96,10 @@ enum class ptx_type : std::uint8_t {
   return type == ptx_type::s8 || type == ptx_type::s16 || type == ptx_type::s32 || type == ptx_type::s64;
 }
 
-[[nodiscard]] constexpr bool is_float(ptx_type type) noexcept { return type == ptx_type::f32 || type == ptx_type::f64; }
+[[nodiscard]] constexpr bool is_float(ptx_type type) noexcept { return type >= ptx_type::f32 && type <= ptx_type::bf16x2; }
+
+/// Whether it is of floats of 16 bits: one or a pair.
+[[nodiscard]] constexpr bool is_half(ptx_type type) noexcept { return type >= ptx_type::f16 && type <= ptx_type::bf16x2; }
 
 /// Where a variable lies, or which memory an access names.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };

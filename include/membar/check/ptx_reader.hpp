@@ -427,13 +427,6 @@ class ptx_reader {
     const ptx_token token = take();
     ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
     int bits = bytes_of(type) * 8;
-    if (token.is(".f16") || token.is(".bf16")) {
-      type = ptx_type::other;
-      bits = 16;
-    } else if (token.is(".f16x2") || token.is(".bf16x2")) {
-      type = ptx_type::other;
-      bits = 32;
-    }
     if (type == ptx_type::none) {
       refuse(token, "the type '" + std::string(token.text) + "' of a register is not known");
     }
