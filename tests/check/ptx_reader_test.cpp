@@ -142,7 +142,7 @@ TEST(ptx_reader, refuses_what_it_does_not_support_where_that_is_executed_alone) 
   const auto error_of_kernel = [&](std::size_t k) -> std::string {
     try {
       static_cast<void>(check::decode_kernel(m, layout, m.functions.at(k)));
-    } catch (const model::error& e) {
+    } catch (const membar::model::error& e) {
       return e.what();
     }
     return "";

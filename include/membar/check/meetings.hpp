@@ -82,6 +82,9 @@ class meetings {
 
   /// Why it would be a matter of time what the arrival `e`, which is not in the graph yet, completes; empty if it is not.
   [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
+    if (!counts_) {
+      return {};
+    }
     const std::uint64_t id = number_of(e.meeting);
     const int turn = arrivals(g, e.thread, e.meeting, nullptr, -1) + 1;
     const std::string barrier = "barrier " + std::to_string(id);
@@ -381,6 +384,12 @@ class meetings {
 
   std::span<const thread_context> threads_;
   std::span<const machine> machines_;
+  /// Whether some barrier of a block says how many threads it is of.
+  bool counts_ = std::any_of(threads_.begin(), threads_.end(), [](const thread_context& c) {
+    return std::any_of(c.kernel->code.begin(), c.kernel->code.end(), [](const instruction& i) {
+      return i.code == op::block_arrive || (i.code == op::block_barrier && names_threads(i));
+    });
+  });
 };
 
 }  // namespace membar::inline v0_2::checker
