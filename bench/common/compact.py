@@ -52,24 +52,24 @@ def entry_of(case, variations):
     return {key: rounded(entry[key]) for key in keys if key != "cpu_time" or "/manual_time" not in entry["name"]}
 
 
-def with_short_counts(rows):
-    """Rows of a campaign, with 1683e6 for 1683909184."""
-    return re.sub(r"(?<=,)(\d{4})(\d{3,})(?:\.0)?(?=[,\]])", lambda count: f"{count[1]}e{len(count[2])}", rows)
-
-
 def lines_of(items):
     """A list with its items in a line each."""
     return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in items) + "\n]"
 
 
-def text_of(key, objects, head, expand):
-    """A document with its list of objects as a table, or with --expand as it was."""
+def lines_with_short_counts(rows):
+    """The rows of a campaign, with 1683e6 for 1683909184."""
+    return re.sub(r"(?<=,)(\d{4})(\d{3,})(?:\.0)?(?=[,\]])", lambda count: f"{count[1]}e{len(count[2])}", lines_of(rows))
+
+
+def text_of(key, objects, head, expand, rows_of=lines_of):
+    """A document with its list of objects as a table, whose rows `rows_of` writes, or with --expand as it was."""
     parts = [json.dumps(name) + ": " + json.dumps(value, indent=1, ensure_ascii=False) for name, value in head.items()]
     if expand:
         text = lines_of([{**one, "cpu_time": one["real_time"]} if "real_time" in one and "cpu_time" not in one else one for one in objects])
     else:
         table = results.table_of(objects)
-        text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in table if name != "rows") + ',\n"rows": ' + lines_of(table["rows"]) + "}"
+        text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in table if name != "rows") + ',\n"rows": ' + rows_of(table["rows"]) + "}"
     return "{\n" + ",\n".join([*parts, json.dumps(key) + ": " + text]) + "\n}\n"
 
 
@@ -78,7 +78,7 @@ def compact(path, expand=False):
     document = results.document_of(path.read_text(encoding="utf-8"))
     if "tests" in document:
         tests = sorted(({key: test[key] for key in CAMPAIGN} for test in document["tests"]), key=lambda test: test["test"])
-        return with_short_counts(text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand))
+        return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand, lines_with_short_counts)
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})

@@ -22,6 +22,7 @@ WORDS = {
     'chain_green_host': 'chain in a green context beside stores to the host',
     'decode_offload': 'decode step (graph) beside a cache that is moved out to the host',
     'small_kernels_offload': 'graph of small kernels beside a cache that is moved out to the host',
+    'small_kernels_offload_256k': 'graph of small kernels that touch 256 KiB each beside such a cache',
     'decode_copy': 'the same moved out by the copy engine: decode step',
     'small_kernels_copy': 'the same moved out by the copy engine: small kernels',
     'chain_legacy': 'the chain in the legacy default stream',

@@ -164,20 +164,25 @@ class Bench:
             'apply_costs_alone': ratio('apply_alone', 'as_it_is_alone')
         }
 
-    def cost(self, pairs):
-        """What the library costs a program of which nothing is listed: the time of a launch alone with it and without, by turns."""
+    def list_of_nothing(self):
         nothing = self.options.output / 'nothing.txt'
         nothing.write_text('remote ^no kernel has this name$\n')
-        ratios = []
+        return nothing
+
+    def with_and_without(self, folder, words, pairs):
+        """The results of a program without the library and with it, where nothing is listed: pairs of processes, which of them is first by turns."""
+        applied = [str(self.options.command), 'apply', f'--list={self.list_of_nothing()}', '--']
         for pair in range(pairs):
-            times = {}
-            order = ('without', 'with') if pair % 2 == 0 else ('with', 'without')
-            for how in order:
-                prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
-                ran = self.run('cost', f'{how}_{pair}', [*prefix, *self.words_of('chain', ())], {})
-                times[how] = (ran.get('result') or {}).get('alone', {}).get('p50')
-            if all(times.get(how) for how in order):
-                ratios.append(round(times['with'] / times['without'], 4))
+            ran = {}
+            for how in ('without', 'with') if pair % 2 == 0 else ('with', 'without'):
+                ran[how] = self.run(folder, f'{how}_{pair}', [*(applied if how == 'with' else []), *words], {}).get('result')
+            if all(ran.values()):
+                yield ran
+
+    def cost(self, pairs):
+        """What the library costs a program of which nothing is listed: the time of a launch alone."""
+        runs = self.with_and_without('cost', self.words_of('chain', ()), pairs)
+        ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
         out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
         if ratios:
             out.update(median=statistics.median(ratios), low=min(ratios), high=max(ratios))
@@ -185,18 +190,9 @@ class Bench:
         return out
 
     def step_cost(self, pairs):
-        """What the library costs a decode step of one GPU of which nothing is listed, as a graph and launch by launch. Each run is a process of its
-        own, with the library and without by turns."""
-        nothing = self.options.output / 'nothing.txt'
-        nothing.write_text('remote ^no kernel has this name$\n')
-        runs = []
-        for pair in range(pairs):
-            ran = {}
-            for how in ('without', 'with') if pair % 2 == 0 else ('with', 'without'):
-                prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
-                ran[how] = self.run('step_cost', f'{how}_{pair}', [*prefix, *self.words_of('python', ('decode.py', 'alone'))], {}).get('result')
-            if all(ran.values()):
-                runs.append({step: [ran[how][step]['p50'] for how in ('without', 'with')] for step in ('graph', 'eager')})
+        """What the library costs a decode step of one GPU of which nothing is listed, as a graph and launch by launch."""
+        runs = [{step: [ran[how][step]['p50'] for how in ('without', 'with')] for step in ('graph', 'eager')}
+                for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}
         chance = random.Random(1)
         for step in ('graph', 'eager') if runs else ():
@@ -209,8 +205,7 @@ class Bench:
     def profilers(self):
         """What torch.profiler sees in a program that runs under each action, and the program under nsys, if there is one."""
         domains = str(self.options.command)
-        nothing = self.options.output / 'nothing.txt'
-        nothing.write_text('remote ^no kernel has this name$\n')
+        nothing = self.list_of_nothing()
         program = [sys.executable, str(HERE / 'profiled.py')]
         actions = {
             'as_it_is': [],

@@ -24,6 +24,12 @@ check::check_result explore(const std::string& first, const std::string& last, s
   return ptx_program({roles + between + " ret; FIRST: " + first + " ret; LAST: " + last}, 32 * warps).explore();
 }
 
+/// Expects that the checker gives up, with these words.
+void expect_refusal(const check::check_result& r, const std::string& words) {
+  EXPECT_EQ(r.status, check_status::gave_up);
+  EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
+}
+
 const std::string give_word = "st.shared.u32 [%r4], %r0;";
 const std::string take_word = "ld.shared.u32 %r6, [%r4];";
 
@@ -56,23 +62,17 @@ TEST(named_barriers, wait_for_warps_that_have_left_without_coming) {
 }
 
 TEST(named_barriers, that_more_warps_come_to_are_refused) {
-  const check::check_result r = explore("bar.sync 1, 32;", "bar.sync 1, 32;");
-  EXPECT_EQ(r.status, check_status::gave_up);
-  EXPECT_NE(r.found.message.find("more warps of the block come to barrier 1 than the 1 that it is of"), std::string::npos)
-      << r.found.message;
+  expect_refusal(explore("bar.sync 1, 32;", "bar.sync 1, 32;"),
+                 "more warps of the block come to barrier 1 than the 1 that it is of");
 }
 
 TEST(named_barriers, of_several_numbers_of_threads_are_refused) {
-  const check::check_result r = explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;");
-  EXPECT_EQ(r.status, check_status::gave_up);
-  EXPECT_NE(r.found.message.find("barrier 1 is of other numbers of threads"), std::string::npos) << r.found.message;
+  expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"), "barrier 1 is of other numbers of threads");
 }
 
 TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_refused) {
-  const check::check_result r = explore("bar.sync 1, 40;", "bar.sync 1, 40;");
-  EXPECT_EQ(r.status, check_status::gave_up);
-  EXPECT_NE(r.found.message.find("'bar.sync' is a barrier of 40 threads: in a block of 64 a multiple of 32"), std::string::npos)
-      << r.found.message;
+  expect_refusal(explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
+                 "'bar.sync' is a barrier of 40 threads: in a block of 64 a multiple of 32");
 }
 
 /// A stage that is filled twice: `full` is barrier 1 and `empty` barrier 2.
@@ -81,11 +81,8 @@ TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
   const std::string use = "bar.sync 1, 64;" + take_word;
   const check::check_result r = explore(use + "bar.arrive 2, 64;" + use, fill + "bar.sync 2, 64;" + fill);
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
-  const check::check_result early = explore(use + use, fill + "bar.arrive 1, 64;");
-  EXPECT_EQ(early.status, check_status::gave_up);
-  EXPECT_NE(early.found.message.find("arrives at barrier 1 again, and nothing orders that after the others' arrivals"),
-            std::string::npos)
-      << early.found.message;
+  expect_refusal(explore(use + use, fill + "bar.arrive 1, 64;"),
+                 "arrives at barrier 1 again, and nothing orders that after the others' arrivals");
   const std::string twice = "bar.arrive 1, 64; bar.warp.sync 0xffffffff; bar.arrive 1, 64;";
   EXPECT_EQ(explore("bar.arrive 1, 64;", twice).status, check_status::gave_up) << "the other warp's arrival may come between";
 }

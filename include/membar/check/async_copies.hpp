@@ -73,14 +73,19 @@ struct copy_shape {
 /// Every shape of the copies that a program starts, in the order of its kernels.
 [[nodiscard]] inline std::vector<copy_shape> shapes_of(const program& p) {
   std::vector<copy_shape> result;
+  const auto add = [&](const copy_shape& s) {
+    if (std::find(result.begin(), result.end(), s) == result.end()) {
+      result.push_back(s);
+    }
+  };
   for (const auto& kernel : p.kernels) {
     for (const instruction& i : kernel->code) {
-      if (i.code == op::async_copy && std::find(result.begin(), result.end(), shape_of(i)) == result.end()) {
-        result.push_back(shape_of(i));
+      if (i.code != op::async_copy) {
+        continue;
       }
-      if (i.code == op::async_copy && may_fill(i) &&
-          std::find(result.begin(), result.end(), filling(shape_of(i))) == result.end()) {
-        result.push_back(filling(shape_of(i)));
+      add(shape_of(i));
+      if (may_fill(i)) {
+        add(filling(shape_of(i)));
       }
     }
   }

@@ -157,7 +157,7 @@ bool read_copy(opcode_words& words, instruction& i, operand_shape& shape, const 
     if (!words.take("arrive")) {
       refuse("'" + i.text + "' is not supported");
     }
-    i.mode = words.take("noinc") ? 0 : 1;
+    i.is_expected = !words.take("noinc");
     i.completes = model::completion::mbarrier;
     i.space = take_first_space(words);
     static_cast<void>(words.take("b64"));

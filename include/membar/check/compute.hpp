@@ -163,29 +163,35 @@ template <class Float>
   }
 }
 
+/// A float that is clamped to 0 to 1; NaN becomes 0. Source: PTX ISA, "`.sat` modifier".
+template <class Float>
+[[nodiscard]] Float clamped(Float value) noexcept {
+  return value > 0 ? std::fmin(value, Float{1}) : Float{0};
+}
+
 /// Of a float of any type. Those of 16 bits are computed in 32, a pair one half after the other.
 [[nodiscard]] inline std::uint64_t compute_any_float(const instruction& i, std::uint64_t x, std::uint64_t y,
                                                      std::uint64_t z) noexcept {
   if (i.type == ptx_type::f64) {
     return compute_float<double>(i.code, x, y, z);
   }
-  const auto clamped = [&](std::uint64_t result) {
+  const auto ended = [&](std::uint64_t result) {
     const auto value = float_of<float>(result);
-    return (i.mode & saturates) == 0 ? value : value > 0 ? std::fmin(value, 1.0F) : 0.0F;
+    return (i.mode & saturates) == 0 ? value : clamped(value);
   };
   if (i.type == ptx_type::f32 && (i.mode & 3U) != 0) {
     const auto wide = [](std::uint64_t bits) { return bits_of(static_cast<double>(float_of<float>(bits))); };
     return bits_of(
-        clamped(bits_of(rounded_to_float(float_of<double>(compute_float<double>(i.code, wide(x), wide(y), wide(z))), i.mode))));
+        ended(bits_of(rounded_to_float(float_of<double>(compute_float<double>(i.code, wide(x), wide(y), wide(z))), i.mode))));
   }
   if (i.type == ptx_type::f32) {
-    return bits_of(clamped(compute_float<float>(i.code, x, y, z)));
+    return bits_of(ended(compute_float<float>(i.code, x, y, z)));
   }
   const half_format f = format_of(i.type);
   std::uint64_t result = 0;
   for (unsigned at = 0; at < 8U * static_cast<unsigned>(bytes_of(i.type)); at += 16) {
     const auto wide = [&](std::uint64_t bits) { return bits_of(widened(f, truncated(bits >> at, 16))); };
-    result |= narrowed(f, clamped(compute_float<float>(i.code, wide(x), wide(y), wide(z)))) << at;
+    result |= narrowed(f, ended(compute_float<float>(i.code, wide(x), wide(y), wide(z)))) << at;
   }
   return result;
 }
@@ -252,7 +258,7 @@ template <class Value>
                   : i.from == ptx_type::f64 ? float_of<double>(value)
                                             : static_cast<double>(widened(format_of(i.from), truncated(value, 16)));
     if (clamps && is_float(i.type)) {
-      from = from > 0 ? std::fmin(from, 1.0) : 0.0;
+      from = clamped(from);
       value = i.from == ptx_type::f32 ? bits_of(static_cast<float>(from)) : bits_of(from);
     }
     if (is_half(i.type)) {

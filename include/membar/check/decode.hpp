@@ -204,7 +204,7 @@ class kernel_decoder {
         i.code = op::branch;
         returns.push_back(result_.code.size());
       }
-      if (i.code == op::async_copy && i.mbarrier != mbarrier_op::none && i.mode == 1) {
+      if (i.is_expected) {
         result_.code.push_back(expectation_of(i));
       }
       result_.code.push_back(std::move(i));
@@ -439,7 +439,6 @@ class kernel_decoder {
     instruction i = arrival;
     i.code = op::atomic;
     i.mbarrier = mbarrier_op::expect_arrival;
-    i.mode = 0;
     i.strong = true;
     i.scope = thread_scope::block;
     i.type = ptx_type::b64;

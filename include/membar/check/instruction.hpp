@@ -196,6 +196,7 @@ struct instruction {
   bool transaction = false;                       ///< an arrival on an mbarrier: expects bytes
   bool parity = false;                            ///< a test of an mbarrier: names the phase by its parity
   bool keeps_phase = false;                       ///< an arrival that may not complete the phase
+  bool is_expected = false;                       ///< the arrival of copies: the phase expects it in addition
   bool restricted = false;                        ///< a fence for the initialization of mbarriers alone
   bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
   bool multicast = false;                         ///< a copy to several blocks
