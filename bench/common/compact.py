@@ -5,7 +5,7 @@
     compact.py [--expand] --output <folder> <bench.json>...
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
-repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
+repetitions. Numbers have six digits, spreads over repetitions three. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
 measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names; of a count from a
 million on four digits, the rest cut off. --expand writes an object for each case
 again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
@@ -21,14 +21,15 @@ import results
 DIGITS = 6
 KEPT = ("name", "run_type", "aggregate_name", "repetitions", "real_time", "cpu_time", "time_unit", "label", "error_occurred", "error_message")
 DROPPED = ("family_index", "per_family_instance_index", "run_name", "repetition_index", "threads", "iterations", "aggregate_unit")
+SPREADS = ("cv", "ratio_spread", "ratio_uncertainty")
 HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build_type")
 CAMPAIGN = ("test", "role", "verdict", "instances", "weak", "forbidden")
 
 
-def rounded(value):
+def rounded(key, value):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    short = float(f"{value:.{DIGITS}g}")
+    short = float(f"{value:.{3 if key in SPREADS else DIGITS}g}")
     return int(short) if short == int(short) else short
 
 
@@ -45,11 +46,11 @@ def entry_of(case, variations):
         entry.update(name=entry["name"] + "_median", run_type="aggregate", aggregate_name="median", repetitions=len(times))
         variations = {case.name: statistics.stdev(times) / statistics.mean(times) if statistics.mean(times) else 0}
     if case.name in variations:
-        entry["cv"] = float(f"{variations[case.name]:.3g}")
+        entry["cv"] = variations[case.name]
     if entry.get("repetitions") == 1:
         del entry["repetitions"]
     keys = [key for key in KEPT if key in entry] + [key for key in entry if key not in KEPT + DROPPED]
-    return {key: rounded(entry[key]) for key in keys if key != "cpu_time" or "/manual_time" not in entry["name"]}
+    return {key: rounded(key, entry[key]) for key in keys if key != "cpu_time" or "/manual_time" not in entry["name"]}
 
 
 def lines_of(items):

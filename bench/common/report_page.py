@@ -32,9 +32,9 @@ def table(head, rows, right_from=None):
         return cell.replace("|", "\\|") if isinstance(cell, str) else f"{cell:.0f}" if cell >= 1000 else f"{cell:.4g}"
 
     if right_from is None:
-        rule = "|" + "---|" * len(head)
+        rule = "|" + "-|" * len(head)
     else:
-        rule = "| " + " | ".join(["---"] * right_from + ["---:"] * (len(head) - right_from)) + " |"
+        rule = "|" + "-|" * right_from + "-:|" * (len(head) - right_from)
     lines = ["| " + " | ".join(map(text, row)) + " |" for row in [head, *rows]]
     return "\n".join([lines[0], rule, *lines[1:]])
 

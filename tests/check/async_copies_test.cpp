@@ -195,6 +195,11 @@ TEST(check_copies, arrive_at_an_mbarrier_in_addition_without_noinc) {
   };
   expect(copy(""), check_status::verified, "", 2);
   expect(copy(".noinc"), check_status::uninitialised, "stage", 2);  // one of the two arrivals completes the phase
+  const std::string each = "mov.u32 %r1, stage; mad.lo.u32 %r1, %r15, 8, %r1; cp.async.ca.shared.global [%r1], [from], 8;";
+  expect(by(0, "mbarrier.init.shared.b64 [bar], 2;") + "bar.sync 0;" + each +
+             "cp.async.mbarrier.arrive.shared.b64 [bar]; mbarrier.arrive.shared.b64 _, [bar];" + wait +
+             holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+12]", 2),
+         check_status::verified, "", 2);  // no expectation reads what the arrival after it makes of the phase
 }
 
 TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_completion) {

@@ -26,6 +26,9 @@ EXPECTED = {
     "grid_sync.left_out": "race",
     "named_barriers": "verified",
     "named_barriers.early": "race",
+    "pipeline_ends": "race",
+    "pipeline_ends.met": "verified",
+    "aggregated": "verified",
     "early_return": "verified",
     "ticket_lock": "verified",
     "ticket_lock.wrap": "verified",
@@ -69,7 +72,7 @@ EXPECTED = {
 }
 # Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
-            "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
+            "aggregated", "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain"]
 # How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.
@@ -81,7 +84,7 @@ NOT_NEEDED = {"publisher": (2, "the source and the server close with release, an
               "all_reduce.two_shots": (2, "a fence stands for the stores to several PEs, and there is one other")}
 ORDER = re.compile(r"\b(ld|st|atom|red|mbarrier\.arrive|mbarrier\.arrive\.expect_tx|mbarrier\.try_wait\.parity|barrier\.cluster\.arrive)"
                    r"\.(acquire|release|acq_rel)\b|\b(fence\.(acquire|release|acq_rel|sc)\.\w+|membar\.\w+|fence\.proxy\.[\w.:]+|"
-                   r"fence\.mbarrier_init\.[\w.]+|griddepcontrol\.wait);")
+                   r"fence\.mbarrier_init\.[\w.]+|griddepcontrol\.wait|bar\.warp\.sync\s+[^;]+);")
 
 
 def run(check, folder, name, ptx, text, *options):

@@ -19,10 +19,25 @@ def _text(x, y, text, classes=""):
     return f'<text x="{x:.0f}" y="{y:.0f}" class="{classes}">{html.escape(text)}</text>'
 
 
-def _bar(x, y, width, height, classes, opacity=None):
-    look = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'.replace("0.", ".")
-    x, y, width = (f"{number:.1f}".removesuffix(".0") for number in (x, y, width))
-    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" class="{classes}"{look}/>'
+def _bar(x, y, width, height, classes):
+    return f'<rect x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{height}" class="{classes}"/>'
+
+
+def _short(number):
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _cells(halves):
+    """The halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]: those of one look are one path, and the words of a
+    row one text."""
+    looks, rows = {}, {}
+    for x, y, width, height, classes, opacity, text, kind in halves:
+        shape = f"M{_short(x)} {_short(y)}h{_short(width)}v{height}h-{_short(width)}z"
+        looks.setdefault((classes, f"{opacity:.2f}".removeprefix("0")), []).append(shape)
+        kind = f' class="{kind}"' if kind else ""
+        rows.setdefault(y + 14, []).append(f'<tspan x="{x + (width + 1) / 2:.0f}"{kind}>{html.escape(text)}</tspan>')
+    return ([f'<path class="{classes}" fill-opacity="{opacity}" d="{"".join(shapes)}"/>' for (classes, opacity), shapes in looks.items()] +
+            [f'<text y="{y:.0f}" class="cell">{"".join(words)}</text>' for y, words in rows.items()])
 
 
 def _picture(title, body, height, context, recorded, width=WIDTH):
@@ -95,7 +110,7 @@ def overview(results, recorded):
         name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "both ways").replace("NVLink stores", "NVLink")
         middle = left + column * cell + cell / 2
         body += [_text(middle, top - 24, name, "cell bold"), _text(middle, top - 10, pace, "cell")]
-    y = top
+    y, shown = top, []
     for victim in victims:
         body.append(_text(10, y + 15, words.victim_row(victim) if victim.startswith("kernel") else
                           victim.split(".")[0].replace("_", " ") + " · " + words.victim_row(victim), "small"))
@@ -109,8 +124,7 @@ def overview(results, recorded):
                 known = results.spread((victim, noise, "alone"), (victim, noise, arm)) <= cases.MOST_SPREAD
                 shade = min(0.15 + 0.17 * math.log(value), 0.85) if known and value > 1.1 else 0.06
                 x = left + column * cell + 3 + i * wide
-                body += [_bar(x, y + 1, wide - 1, row - 3, arm, shade),
-                         _text(x + wide / 2, y + 15, words.factor(value) if known else "?", "cell" if known else "cell faint")]
+                shown.append((x, y + 1, wide - 1, row - 3, arm, shade, words.factor(value) if known else "?", "" if known else "faint"))
         y += row
-    return _picture("Interference and residual of every victim beside every noise", body, y + 4, results.context, recorded,
+    return _picture("Interference and residual of every victim beside every noise", body + _cells(shown), y + 4, results.context, recorded,
                     left + cell * len(noises) + 10)

@@ -28,21 +28,28 @@ namespace membar::inline v0_2::checker::detail {
 /// Looks for load buffering in the executions that an exploration comes to.
 class buffering_check : protected synchronization_events {
  private:
-  /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order and reads-from that is
-  /// morally strong. Then `r` reads nothing from `e`: SC-per-Location.
+  /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order, what a thread did before it started
+  /// a copy that does so through the generic proxy, and reads-from that is morally strong. Then `r` reads nothing from `e`: Coherence and SC-per-Location.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;
     }
     reached_.assign(program_.threads.size(), 0);  // per thread: how many events there are up to the last that `e` follows from
-    model::at(reached_, e.thread) = e.number;
+    const auto reach = [&](const graph_event& x, int number) {
+      model::at(reached_, x.thread) = std::max(model::at(reached_, x.thread), number);
+      const graph_event* const issue = model::at(g.threads, x.thread).issue;
+      if (issue != nullptr && x.via == model::proxy::generic) {
+        model::at(reached_, issue->thread) = std::max(model::at(reached_, issue->thread), issue->number);
+      }
+    };
+    reach(e, e.number);
     for (bool more = true; more;) {
       more = false;
       for (const graph_event* q : model::at(g.reads, e.location)) {
         const graph_event* const w = q->source;
         if (w != nullptr && !q->mixed && q->number < model::at(reached_, q->thread) &&
             w->number >= model::at(reached_, w->thread) && rules_.morally_strong(*w, *q)) {
-          model::at(reached_, w->thread) = w->number + 1;
+          reach(*w, w->number + 1);
           more = true;
         }
       }

@@ -226,6 +226,8 @@ class explorer final : private buffering_check {
         add_fence(g, t);
       } else if (code >= op::proxy_fence) {
         add_asynchronous(g, t);
+      } else if (code == op::active_mask && s.part == 0) {
+        add_arrival_at_active_mask(g, t);
       } else {
         add_meeting(g, t);
       }
@@ -458,13 +460,13 @@ class explorer final : private buffering_check {
   }
 
   /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
-  /// there before it and what precedes `w`, a read reads the latest write, and a write is the latest and was read by none.
+  /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, and no lanes are chosen.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
     const bool writes = e.kind == event_kind::write;
-    if ((!writes && e.kind != event_kind::read) || e.mixed) {
-      return true;
-    }
     const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
+    if ((!writes && e.kind != event_kind::read) || e.mixed) {
+      return !meetings_.has_chosen_lanes(g, e, previous);
+    }
     const auto& reads = model::at(g.reads, e.location);
     if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
       return false;
@@ -489,10 +491,25 @@ class explorer final : private buffering_check {
     g.sequential_fences -= e.sequential ? 1 : 0;
   }
 
-  void add_meeting(graph& g, int t) {
+  void add_meeting(graph& g, int t, std::uint64_t chosen = 0) {
     wide_value seen{};
-    if (const graph_event* const e = next_meeting(g, t, seen); e != nullptr) {
+    if (const graph_event* const e = next_meeting(g, t, seen, chosen); e != nullptr) {
       take_other(g, *e, state_of(g, t), seen, false);
+    }
+  }
+
+  void add_arrival_at_active_mask(graph& g, int t) {
+    std::string wrong;
+    std::vector<std::uint64_t> choices = meetings_.at_active_mask(g, t, at_random(), wrong);
+    if (choices.empty()) {
+      report(g, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
+    } else if (at_random()) {
+      choices = {model::at(choices, chosen(model::count_of(choices)))};
+    }
+    for (std::size_t k = 0; k < choices.size() && !stopped(); ++k) {
+      const stack_arena::mark mark = arena_.here();
+      add_meeting(g, t, choices[k]);
+      arena_.release(mark);
     }
   }
 
@@ -539,7 +556,7 @@ class explorer final : private buffering_check {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
-      stuck = stuck && !is_held(g, t) && s.status != thread_status::repeats &&
+      stuck = stuck && !is_held(g, t) && !meetings_.waits_for_chosen_lanes(t, s) && s.status != thread_status::repeats &&
               (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
     result_.counts.longest = std::max(result_.counts.longest, longest);

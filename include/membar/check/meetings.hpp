@@ -8,6 +8,10 @@
 /// Whoever arrives at a barrier of some warps takes part in it. That the n-th arrivals belong together is right where no more warps come to
 /// it than it is of, and where nobody arrives at its next turn before this one is over. Anything else is reported: which arrivals complete the
 /// barrier would be a matter of time.
+///
+/// Which lanes are at an `activemask` together is not said: any of those that come to it may be. A thread that arrives there chooses, if no
+/// lane that arrived before has chosen it: one choice after the other is explored. Where a lane that was chosen does not come, there is no such
+/// execution. Each lane alone is always one.
 #pragma once
 
 #include <membar/check/graph.hpp>
@@ -18,6 +22,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,21 +63,65 @@ class meetings {
       }
       return barrier | threads / 32 << some_warps_shift;
     }
-    std::uint64_t mask = 0;
-    if (i.code == op::active_mask) {
-      mask = std::uint64_t{1} << (c.number_in_block() % 32);
-      for (int t = 0; t < model::count_of(threads_); ++t) {
-        if (t != thread && same_warp(t, thread)) {
-          wrong = "activemask in a warp of several threads is not supported";
-        }
-      }
-    } else {
-      mask = truncated(m.operand(s, i.sources - 1), 32);
-    }
+    const std::uint64_t mask = truncated(m.operand(s, i.sources - 1), 32);
     if (((mask >> (c.number_in_block() % 32)) & 1U) == 0) {
       wrong = "a lane that the mask does not name executes '" + i.text + "'";
     }
     return warp_meeting | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
+  }
+
+  /// The meetings at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
+  /// and, if no lane that came before has chosen it, that with all lanes that have come. Empty: too many may come, which `wrong` says.
+  [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
+    constexpr int most_others = 5;
+    const thread_line& line = model::at(g.threads, thread);
+    const std::int32_t pc = line.states.back()->pc;
+    std::vector<std::uint64_t> result =
+        chosen_at_active_mask(g, thread, pc, model::count_of(line.events), [](const graph_event&) { return true; });
+    const machine& mine = model::at(machines_, thread);
+    if (!result.empty() && (now || !leads_to(mine, pc + 1, pc))) {
+      return result;
+    }
+    std::vector<std::uint64_t> others;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      const thread_state& s = *model::at(g.threads, t).states.back();
+      const bool comes = now ? s.pc == pc && s.part == 0 && s.status == thread_status::at_event
+                             : s.status != thread_status::ended && leads_to(mine, s.part == 0 ? s.pc : s.pc + 1, pc);
+      if (t != thread && takes_part(t, thread, warp_meeting | 0xffffffffU) && comes) {
+        others.push_back(lane_bit(t));
+      }
+    }
+    std::vector<std::uint64_t> sets = {active_lanes(pc, lane_bit(thread))};
+    if (now) {
+      sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
+    } else if (others.size() > most_others) {
+      wrong = std::to_string(others.size()) + " other lanes of the warp may be at 'activemask' together with it: up to " +
+              std::to_string(most_others) + " are supported; launch fewer threads, or explore at random";
+      return {};
+    }
+    for (const std::uint64_t lane : others) {
+      for (std::size_t k = now ? 0 : sets.size(); k-- > 0;) {
+        sets.push_back(sets[k] | lane);
+      }
+    }
+    std::copy_if(sets.begin(), sets.end(), std::back_inserter(result),
+                 [&](std::uint64_t s) { return std::find(result.begin(), result.end(), s) == result.end(); });
+    return result;
+  }
+
+  /// Whether an arrival is that of a thread which chose lanes that nothing made it choose, among what `counts` says is there.
+  template <class Counts>
+  [[nodiscard]] bool has_chosen_lanes(const graph& g, const graph_event& e, const Counts& counts) const {
+    if (!e.arrives || instruction_at(e).code != op::active_mask) {
+      return false;
+    }
+    const std::vector<std::uint64_t> chosen = chosen_at_active_mask(g, e.thread, e.pc, e.number, counts);
+    return e.meeting != (chosen.empty() ? active_lanes(e.pc, lane_bit(e.thread)) : chosen.front());
+  }
+
+  /// Whether `thread` waits at an `activemask` for lanes that it chose.
+  [[nodiscard]] bool waits_for_chosen_lanes(int thread, const thread_state& s) const {
+    return s.status == thread_status::at_event && s.part == 1 && model::at(machines_, thread).at(s).code == op::active_mask;
   }
 
   /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
@@ -159,7 +211,7 @@ class meetings {
       static_cast<void>(arrivals(g, t, meeting, &theirs, turn));
       if (theirs != nullptr) {
         result.push_back(theirs);
-      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended) {
+      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended && meeting >> pc_shift == 0) {
         if (!model::at(g.threads, t).events.empty()) {
           left.push_back(model::at(g.threads, t).events.back());
         }
@@ -219,8 +271,13 @@ class meetings {
                 : i.mode == 3 ? (yes == count || yes == 0 ? 1U : 0U)
                               : ballot,
                 0};
-      case op::active_mask:
-        return {lane_bit(thread), 0};
+      case op::active_mask: {
+        std::uint64_t lanes = 0;
+        for (const graph_event* a : arrivals) {
+          lanes |= lane_bit(a->thread);
+        }
+        return {lanes, 0};
+      }
       case op::match:
         return matched(i.mode == 2, lane_bit(thread), arrivals);
       case op::warp_reduce:
@@ -270,6 +327,58 @@ class meetings {
   }
 
  private:
+  /// The meeting of these lanes at the `activemask` `pc`.
+  [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
+    return warp_meeting | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
+  }
+
+  /// Of the lanes that have arrived at an `activemask` and are not gone on from it: the meetings for which they chose `thread`, if that comes there
+  /// as its event `number`. Of what others did, what `counts` names is there.
+  template <class Counts>
+  [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
+                                                                 const Counts& counts) const {
+    std::vector<std::uint64_t> result;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      for (const graph_event* a : model::at(g.threads, t).events) {
+        if (t != thread && same_warp(t, thread) && a->arrives && a->meeting >> pc_shift == static_cast<std::uint64_t>(pc + 1) &&
+            takes_part(thread, t, a->meeting) && counts(*a) &&
+            arrivals(g, t, a->meeting, nullptr, -1, a->number + 1) > arrivals(g, thread, a->meeting, nullptr, -1, number) &&
+            std::find(result.begin(), result.end(), a->meeting) == result.end()) {
+          result.push_back(a->meeting);
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Whether some way through the kernel leads from instruction `from` to `to`, whatever its branches do.
+  [[nodiscard]] static bool leads_to(const machine& m, std::int32_t from, std::int32_t to) {
+    const auto& code = m.kernel().code;
+    std::vector<bool> reached(code.size(), false);
+    std::vector<std::int32_t> waiting = {from};
+    while (!waiting.empty()) {
+      const std::int32_t n = waiting.back();
+      waiting.pop_back();
+      if (n == to) {
+        return true;
+      }
+      if (n >= model::count_of(code) || reached[static_cast<std::size_t>(n)]) {
+        continue;
+      }
+      reached[static_cast<std::size_t>(n)] = true;
+      const instruction& i = model::at(code, n);
+      if (i.code == op::branch) {
+        waiting.push_back(i.target);
+      }
+      waiting.insert(waiting.end(), i.targets.begin(), i.targets.end());
+      const bool goes_on = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap;
+      if (goes_on || i.guard >= 0) {
+        waiting.push_back(n + 1);
+      }
+    }
+    return false;
+  }
+
   /// The lanes whose value is that of lane `mine`; for `all`, every lane or none, and whether it is every one.
   [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
     std::uint64_t value = 0;
@@ -348,6 +457,7 @@ class meetings {
   static constexpr std::uint64_t warps_mask = 0xff;
   static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t cluster_meeting = std::uint64_t{1} << 41U;
+  static constexpr unsigned pc_shift = 42;  ///< of an `activemask`: its instruction, from 1
 
   /// How often a thread has waited at the barrier of its cluster.
   [[nodiscard]] static int waits(const graph& g, int thread) {
@@ -368,11 +478,12 @@ class meetings {
     return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
   }
 
-  /// How often a thread has arrived at a meeting; `found` becomes arrival number `turn`.
-  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn) {
+  /// How often a thread has arrived at a meeting by its first `events` events; `found` becomes arrival number `turn`.
+  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn,
+                                    int events = std::numeric_limits<int>::max()) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {
-      if (e->kind == model::event_kind::barrier && e->arrives && e->meeting == meeting) {
+      if (e->number < events && e->kind == model::event_kind::barrier && e->arrives && e->meeting == meeting) {
         ++count;
         if (count == turn && found != nullptr) {
           *found = e;

@@ -107,8 +107,9 @@ class synchronization_events : protected event_builder {
     return e;
   }
 
-  /// An arrival at a barrier or another meeting, or going on from it with what it gives, `seen`. Null if that is reported.
-  [[nodiscard]] const graph_event* next_meeting(const graph& g, int t, wide_value& seen) {
+  /// An arrival at a barrier or another meeting, or going on from it with what it gives, `seen`. Null if that is reported. `chosen`: the
+  /// meeting, if it is not known from the instruction.
+  [[nodiscard]] const graph_event* next_meeting(const graph& g, int t, wide_value& seen, std::uint64_t chosen) {
     const thread_state& s = state_of(g, t);
     graph_event& e = make_event(g, t, event_kind::barrier);
     const instruction& i = model::at(machines_, t).at(s);
@@ -121,7 +122,7 @@ class synchronization_events : protected event_builder {
     e.scope = i.scope;
     e.arrives = s.part == 0 && i.code != op::cluster_wait;
     if (e.arrives || cluster) {
-      e.meeting = meetings_.at(t, s, wrong);
+      e.meeting = chosen != 0 ? chosen : meetings_.at(t, s, wrong);
     }
     if (e.arrives) {
       e.releases = !cluster || model::releases(i.order);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which lanes are at an activemask together is not said: every division of those that come to it is explored.
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+
+/// Of a block of so many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
+struct outcomes {
+  check::check_result result;
+  std::set<std::vector<std::uint64_t>> words;
+};
+
+/// A body that begins with the lane in %r0 and ends with a word in %r2, which it stores.
+outcomes explore_lanes(const std::string& body, std::uint32_t lanes, const check::check_options& options = {}) {
+  const ptx_program p(
+      {"mov.u32 %r0, %tid.x; mov.u32 %r2, 0;" + body +
+       "DONE: mul.wide.u32 %rd0, %r0, 4; mov.u64 %rd1, wide; add.u64 %rd1, %rd1, %rd0; st.global.u32 [%rd1], %r2;"},
+      lanes);
+  outcomes e;
+  const std::uint64_t wide = p.address("wide");
+  e.result = p.explore(
+      [&](const check::final_memory& m) {
+        std::vector<std::uint64_t> words;
+        for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+          words.push_back(m.value(wide + 4 * lane, 4));
+        }
+        e.words.insert(words);
+        return std::string();
+      },
+      options);
+  return e;
+}
+
+const std::string get_mask = "activemask.b32 %r2;";
+
+TEST(active_mask, names_every_division_of_the_lanes_that_come) {
+  const std::uint64_t divisions[] = {1, 2, 5, 15, 52};
+  for (std::uint32_t lanes = 1; lanes <= 5; ++lanes) {
+    const outcomes e = explore_lanes(get_mask, lanes);
+    EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
+    EXPECT_EQ(e.words.size(), divisions[lanes - 1]) << lanes;
+    EXPECT_EQ(e.result.counts.executions, divisions[lanes - 1]) << lanes;
+  }
+  EXPECT_EQ(explore_lanes(get_mask, 2).words, (std::set<std::vector<std::uint64_t>>{{1, 2}, {3, 3}}));
+}
+
+TEST(active_mask, names_no_lane_that_has_left_or_goes_another_way) {
+  const std::string first_leaves = "setp.eq.u32 %p0, %r0, 0; @%p0 bra DONE;";
+  const outcomes left = explore_lanes(first_leaves + get_mask, 3);
+  EXPECT_EQ(left.words, (std::set<std::vector<std::uint64_t>>{{0, 2, 4}, {0, 6, 6}}));
+  const outcomes apart =
+      explore_lanes("setp.eq.u32 %p0, %r0, 0; @%p0 bra OTHER;" + get_mask + "bra DONE; OTHER:" + get_mask, 2);
+  EXPECT_EQ(apart.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "two instructions, and no lane at both";
+  EXPECT_EQ(apart.result.counts.executions, 1U);
+}
+
+TEST(active_mask, names_lanes_that_can_exchange_values) {
+  EXPECT_EQ(explore_lanes(get_mask + "shfl.sync.idx.b32 %r4|%p0, %r0, 0, 31, %r2;", 3).result.status, check_status::gave_up)
+      << "lane 0 is not always among them, and its value is undefined then";
+  const outcomes up = explore_lanes(get_mask + "redux.sync.add.u32 %r2, 1, %r2;", 3);
+  EXPECT_EQ(up.result.status, check_status::verified) << up.result.found.message;
+  EXPECT_EQ(up.words, (std::set<std::vector<std::uint64_t>>{{1, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {3, 3, 3}}));
+}
+
+TEST(active_mask, of_one_turn_of_a_loop_is_no_other_turns) {
+  const outcomes e =
+      explore_lanes("mov.u32 %r3, 0; L:" + get_mask + "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra L;", 2);
+  EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
+  EXPECT_EQ(e.result.counts.executions, 6U) << "together in one turn, the same or not, in both, or never";
+  EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}, {3, 3}, {3, 2}, {1, 3}}));
+}
+
+TEST(active_mask, is_not_where_what_a_lane_read_before_follows_from_it) {
+  const std::string reads = "ld.relaxed.gpu.global.u32 %r5, [x];";
+  const std::string first = "setp.ne.u32 %p1, %r0, 0; @%p1 bra SECOND;" + reads + "SECOND:" + get_mask;
+  const std::string second = "setp.ne.u32 %p2, %r2, 2; @%p2 bra DONE; st.relaxed.gpu.global.u32 [x], 1;";
+  const outcomes e = explore_lanes(first + second + "bra DONE;", 2);
+  EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
+  EXPECT_EQ(e.result.counts.executions, 3U) << "together; apart, and the first reads what the second wrote, or does not";
+  const std::string one_reads_one = "setp.ne.u32 %p3, %r5, 1; @%p3 bra DONE;";
+  const outcomes guarded =
+      explore_lanes("setp.ne.u32 %p1, %r0, 0; @%p1 bra SECOND;" + reads + one_reads_one + "SECOND:" + get_mask + second, 2);
+  EXPECT_EQ(guarded.result.status, check_status::verified) << guarded.result.found.message;
+  EXPECT_EQ(guarded.words, (std::set<std::vector<std::uint64_t>>{{0, 2}, {1, 2}})) << "who comes later is not named";
+}
+
+TEST(active_mask, is_explored_whoever_writes_last) {
+  const std::string kernel =
+      "ld.relaxed.gpu.global.u32 %r1, [x]; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; activemask.b32 %r2; END:";
+  const auto executions = [&](bool first) {
+    const std::string writer =
+        "mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra END; st.relaxed.gpu.global.u32 [x], 1; END:";
+    const check::check_result r =
+        ptx_program(first ? std::vector<std::string>{writer, kernel} : std::vector<std::string>{kernel, writer}, 2).explore();
+    EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+    return r.counts.executions;
+  };
+  EXPECT_EQ(executions(true), 5U) << "none comes, one, the other, both apart, both together";
+  EXPECT_EQ(executions(false), 5U);
+}
+
+TEST(active_mask, that_does_not_come_true_is_no_hang_and_hides_none) {
+  const std::string waits = "L: ld.relaxed.gpu.global.u32 %r3, [y]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;";
+  EXPECT_EQ(explore_lanes("setp.ne.u32 %p0, %r0, 0; @%p0 bra SECOND; bra.uni MASK; SECOND:" + waits + "MASK:" + get_mask, 2)
+                .result.status,
+            check_status::hang);
+  const std::string let_go = "st.relaxed.gpu.global.u32 [y], 1;";
+  const outcomes e = explore_lanes("setp.eq.u32 %p0, %r0, 0; @%p0 bra MASK;" + waits + "MASK:" + get_mask +
+                                       "setp.ne.u32 %p2, %r0, 0; @%p2 bra DONE;" + let_go,
+                                   2);
+  EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
+  EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "the second comes after the first has gone on";
+}
+
+TEST(active_mask, of_too_many_lanes_is_refused_in_words_but_at_random) {
+  const outcomes e = explore_lanes(get_mask, 7);
+  EXPECT_EQ(e.result.status, check_status::gave_up);
+  EXPECT_NE(e.result.found.message.find("6 other lanes of the warp may be at 'activemask' together with it: up to 5"),
+            std::string::npos)
+      << e.result.found.message;
+  check::check_options options;
+  options.random_executions = 50;
+  EXPECT_GE(explore_lanes(get_mask, 7, options).words.size(), 2U);
+  EXPECT_EQ(explore_lanes(get_mask + "setp.eq.u32 %p0, %r2, 127; @%p0 trap;", 7, options).result.status,
+            check_status::violated);
+}
+
+}  // namespace
