@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Breaks the headers in one place at a time, and counts what the codegen matrix catches.
 
-usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
+usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
 what they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
@@ -12,10 +12,13 @@ and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import itertools
 import json
+import os
 import pathlib
+import queue
 import random
 import re
 import shutil
@@ -134,6 +137,7 @@ def main():
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
     parser.add_argument("--sample", type=int, help="try only so many that compile, others with every change of the headers")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once; of a sample one after the other")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("matrix", type=pathlib.Path)
@@ -157,32 +161,41 @@ def main():
     parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
     sample = arguments.matrix / f"{arguments.part}.json"
     with tempfile.TemporaryDirectory() as folder:
-        mutated = pathlib.Path(folder, "include")
-        shutil.copytree(include, mutated)
-        command = [option if option != own[0] else f"-I{mutated}" for option in nvcc]
+        copies = queue.SimpleQueue()
+        for job in range(1 if arguments.sample else max(arguments.jobs, 1)):
+            copies.put(shutil.copytree(include, pathlib.Path(folder, str(job))))
 
-        def fails(part, *options):
+        def fails(mutated, part, *options):
+            command = [option if option != own[0] else f"-I{mutated}" for option in nvcc]
             check = [sys.executable, HERE / "check_matrix.py", *options, part, "--", *command]
             return subprocess.run(check, capture_output=True, text=True).returncode
 
-        def fails_anywhere():
+        def fails_anywhere(mutated):
             """By the PTX of the sample, else by that of all parts, else by their code, which operands change, too."""
             tries = itertools.chain([(sample, "--ptx-only")], [(part, "--ptx-only") for part in parts], [(part,) for part in parts])
-            return next((status for status in itertools.starmap(fails, tries) if status), 0)
+            return next((status for status in (fails(mutated, *one) for one in tries) if status), 0)
 
-        if fails(sample, "--ptx-only"):
+        def outcome(mutation):
+            header, number, column, old, new = mutation
+            lines = sources[header].splitlines(keepends=True)
+            lines[number] = lines[number][:column] + new + lines[number][column + len(old):]
+            mutated = copies.get()
+            path = mutated / "membar" / header
+            path.write_text("".join(lines))
+            status = fails_anywhere(mutated)
+            path.write_text(sources[header])
+            copies.put(mutated)
+            return status
+
+        if fails(include, sample, "--ptx-only"):
             print("the headers fail without a mutation")
             return 2
         caught, survivors, started, count = {"does not compile": 0, "not as expected": 0}, [], time.time(), 0
-        for count, (header, number, column, old, new) in enumerate(chosen, 1):
-            lines = sources[header].splitlines(keepends=True)
-            line = lines[number]
-            lines[number] = line[:column] + new + line[column + len(old):]
-            path = mutated / "membar" / header
-            path.write_text("".join(lines))
-            status = fails_anywhere()
-            path.write_text(sources[header])
-            where = f"{header}:{number + 1}: {old} -> {new}: {line.strip()}"
+        pool = concurrent.futures.ThreadPoolExecutor(copies.qsize())
+        # of a sample no more are tried than are needed
+        outcomes = map(outcome, chosen) if arguments.sample else pool.map(outcome, chosen)
+        for count, ((header, number, _, old, new), status) in enumerate(zip(chosen, outcomes), 1):
+            where = f"{header}:{number + 1}: {old} -> {new}: {sources[header].splitlines()[number].strip()}"
             if status:
                 caught["does not compile" if status == 2 else "not as expected"] += 1
             else:
