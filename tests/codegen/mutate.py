@@ -170,9 +170,10 @@ def main():
             check = [sys.executable, HERE / "check_matrix.py", *options, part, "--", *command]
             return subprocess.run(check, capture_output=True, text=True).returncode
 
-        def fails_anywhere(mutated):
-            """By the PTX of the sample, else by that of all parts, else by their code, which operands change, too."""
-            tries = itertools.chain([(sample, "--ptx-only")], [(part, "--ptx-only") for part in parts], [(part,) for part in parts])
+        def fails_anywhere(mutated, header):
+            """By the PTX of the sample, else by that of all parts, those of the header first, else by their code, which operands change, too."""
+            near = sorted(parts, key=lambda part: not part.stem.startswith(pathlib.Path(header).stem))
+            tries = itertools.chain([(sample, "--ptx-only")], [(part, "--ptx-only") for part in near], [(part,) for part in near])
             return next((status for status in (fails(mutated, *one) for one in tries) if status), 0)
 
         def outcome(mutation):
@@ -182,7 +183,7 @@ def main():
             mutated = copies.get()
             path = mutated / "membar" / header
             path.write_text("".join(lines))
-            status = fails_anywhere(mutated)
+            status = fails_anywhere(mutated, header)
             path.write_text(sources[header])
             copies.put(mutated)
             return status
