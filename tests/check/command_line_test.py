@@ -58,11 +58,43 @@ ret;
 {
 sin.approx.f32 %f1, %f1;
 }
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.global .align 4 .u32 limit = 3;
+.visible .entry variable(.param .u64 p)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+ld.global.u32 %r1, [limit];
+setp.lt.u32 %p1, %r1, 3;
+@%p1 bra FAIL;
+st.u32 [%rd1], %r1;
+st.global.u32 [limit], 7;
+ret;
+FAIL:
+{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; call.uni __assertfail, (a, b, c, d, e); }
+trap;
+}
+.visible .entry floats(.param .u64 p, .param .f32 x, .param .f64 y)
+{
+.reg .b64 %rd<4>; .reg .f32 %f<4>; .reg .f64 %fd<4>;
+ld.param.u64 %rd1, [p];
+ld.param.f32 %f1, [x];
+ld.param.f64 %fd1, [y];
+ld.f32 %f2, [%rd1];
+cvt.f64.f32 %fd2, %f1;
+add.f64 %fd2, %fd2, %fd1;
+cvt.rn.f32.f64 %f3, %fd2;
+add.f32 %f2, %f2, %f3;
+st.f32 [%rd1+4], %f2;
+ret;
+}
 """
 # A kernel whose parameter is a struct, and memory with an address in it: adds the struct's second word to the two places that they name.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
 CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
+VARIABLE = "source k.ptx\nmemory x u32\nlaunch variable args x\nfinal limit == 7 /\\ x == 3\n"
+FLOATS = "source k.ptx\nmemory x f32[2] = 1.5\nlaunch floats args x -0.25 10.0\nfinal x[1] == 11.25 /\\ x[1] > 11 /\\ x < 2.0\n"
 BRANCHES = "source k.ptx\nlaunch branches block 3 args 1\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
@@ -93,12 +125,12 @@ SCENARIOS = [
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
-    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is no number and no memory"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
-    (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "lies in no object"]),
+    (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "lies in no object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
     (GOOD.replace("grid 3", "grid 129"), 2, ["brings the program to 129 threads, and 1 to 128 can be checked"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
@@ -116,6 +148,20 @@ SCENARIOS = [
     (CACHED.replace(" constant", ""), 3, ["gave up", "'ld.global.nc.u32' reads through the non-coherent proxy, which is supported in memory"]),
     (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
+    (VARIABLE, 0, ["verified"]),
+    (VARIABLE.replace("launch", "memory limit u32 = 4\nlaunch").replace("x == 3", "x == 4"), 0, ["verified"]),
+    (VARIABLE.replace("launch", "memory limit u32\nlaunch"), 0, ["verified"]),
+    (VARIABLE.replace("launch", "memory limit u64 = 4\nlaunch"), 2, ["error\t3:1: 'limit' is a variable of the source, and has 4 bytes, not 8"]),
+    (VARIABLE.replace("launch", "memory limit u32 = 2\nlaunch"), 1, ["violated", "thread 0: an assertion fails", "block 0, thread 0) is at PTX line 62: assertion that fails\n"]),
+    (FLOATS, 0, ["verified"]),
+    (FLOATS.replace("11.25", "11.5"), 1, ["violated"]),
+    (FLOATS.replace("10.0", "10"), 0, ["verified"]),
+    (FLOATS.replace("10.0", "0x4024000000000000"), 0, ["verified"]),
+    (FLOATS.replace("1.5", "0x3fc00000"), 0, ["verified"]),
+    (FLOATS.replace("1.5", "one"), 2, ["error\t2:1: expected a value, found 'one'"]),
+    (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
+    (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
+    ("// kernel\n", 2, ["'//' is no directive: expected source, memory, launch or final; code is named by a scenario: 'source FILE'"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t1 executions"]),
 ]
@@ -151,7 +197,15 @@ def main():
         expect(["lb.litmus\tverified\t4 executions", "clocks stand still\n"], 0, "lb.litmus", cwd=folder)
         expect(["verified\t3 executions", "clocks stand still, without load buffering"], 0, "--without-load-buffering", "lb.litmus",
                cwd=folder)
-        expect(["race.litmus\trace", "data race on x"], 1, "race.litmus", cwd=folder)
+        expect(["race.litmus\trace", "data race on x", "--repair looks for the orders, scopes and fences"], 1, "race.litmus", cwd=folder)
+        expect(["2 of 4 events, of which --events=4 shows all:", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
+        expect(["3 of 4 events, of which --events=4 shows all:"], 1, "--events=3", "race.litmus", cwd=folder)
+        expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
+        # what has no words as a litmus test has a graph
+        (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
+        expect(["\trace\t", "error\tthe ", "several sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
+        if not (folder / "sizes.dot").exists():
+            wrong.append("no graph was written of a finding that is not written as a litmus test")
         # at random: nothing is verified, and what is found is found again by its seed
         expect(["gave up\t100 executions", "random executions showed nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
@@ -193,7 +247,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 33} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 37} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

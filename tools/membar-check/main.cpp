@@ -22,6 +22,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -57,6 +58,7 @@ constexpr std::string_view usage =
     "  --litmus=FILE  write what is found as a litmus test, for membar-litmus\n"
     "  --dot=FILE     write what is found as a graph, for Graphviz\n"
     "  --ptx          show the PTX of every event, not its source line\n"
+    "  --events=N     show at most the last N events of what is found, and those to blame (default 60)\n"
     "  --quiet        print the lines alone, without the execution that breaks a rule\n"
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.\n";
 
@@ -68,6 +70,7 @@ struct request {
   std::string dot{};
   std::string costs{};       ///< a file; empty: the built-in table
   std::uint64_t repair = 0;  ///< the most changes; 0: none are looked for
+  std::uint64_t events = 60;
   bool ptx = false;
   bool quiet = false;
 };
@@ -112,14 +115,14 @@ std::string shown(const check::program& p, int thread, const check::instruction&
   if (how.ptx || path.empty()) {
     return "PTX line " + std::to_string(i.line) + ": " + i.text;
   }
-  std::string text = std::filesystem::path(path).filename().string() + ":" + std::to_string(i.source_line) + ": " +
-                     lines.line(path, i.source_line);
+  const auto name = [](const std::string& file, int line) {
+    return std::filesystem::path(file).filename().string() + ":" + std::to_string(line);
+  };
+  const std::string own = name(path, i.source_line);
   const std::string caller = place(i.caller_file, i.caller_line);
-  if (!caller.empty() && (caller != path || i.caller_line != i.source_line)) {
-    text += "   [" + std::filesystem::path(caller).filename().string() + ":" + std::to_string(i.caller_line) + ": " +
-            lines.line(caller, i.caller_line) + "]";
-  }
-  return text;
+  return caller.empty() || (caller == path && i.caller_line == i.source_line)
+             ? own + ": " + lines.line(path, i.source_line)
+             : name(caller, i.caller_line) + ": " + lines.line(caller, i.caller_line) + "   [in " + own + "]";
 }
 
 /// What is said of barriers in the source at which threads met although they are different ones.
@@ -148,17 +151,44 @@ std::string shown(const check::program& p, const check::mixed_barriers& m) {
          " undefined";
 }
 
+/// Which events of a finding are shown: all, or those to blame, and then the last ones of the threads to blame and of the others. Where others
+/// meet says little.
+std::vector<bool> shown_events(const check::finding& f, std::uint64_t most) {
+  std::vector<bool> result(f.events.size(), f.events.size() <= most);
+  std::set<int> to_blame;
+  for (std::size_t k = 0; k < f.events.size(); ++k) {
+    if (f.events[k].blamed) {
+      to_blame.insert(f.events[k].thread);
+      result[k] = true;
+      most -= most > 0 ? 1 : 0;
+    }
+  }
+  for (const bool blamed : {true, false}) {
+    for (std::size_t k = f.events.size(); k-- > 0 && most > 0;) {
+      const check::trace_event& e = f.events[k];
+      const bool meets = e.event.kind == model::event_kind::barrier && !blamed && !to_blame.empty();
+      if (!result[k] && !meets && (to_blame.count(e.thread) != 0) == blamed) {
+        result[k] = true;
+        --most;
+      }
+    }
+  }
+  return result;
+}
+
 void show(const check::program& p, const check::finding& f, const request& how) {
-  constexpr std::size_t most = 60;  // the end of a long execution says enough
   source_lines lines;
   std::cout << "  " << f.message << "\n";
-  const std::size_t first = f.events.size() > most ? f.events.size() - most : 0;
-  if (first > 0) {
-    std::cout << "  the last " << most << " of " << f.events.size() << " events:\n";
+  const std::vector<bool> chosen = shown_events(f, how.events);
+  if (const auto count = std::count(chosen.begin(), chosen.end(), true); static_cast<std::size_t>(count) < chosen.size()) {
+    std::cout << "  " << count << " of " << chosen.size() << " events, of which --events=" << chosen.size() << " shows all:\n";
   }
   int thread = -1;
-  for (std::size_t k = first; k < f.events.size(); ++k) {
+  for (std::size_t k = 0; k < f.events.size(); ++k) {
     const check::trace_event& e = f.events[k];
+    if (!chosen[k]) {
+      continue;
+    }
     if (e.thread != thread) {
       thread = e.thread;
       std::cout << "  " << check::thread_text(p, thread) << "\n";
@@ -170,7 +200,10 @@ void show(const check::program& p, const check::finding& f, const request& how) 
       std::cout << "         " << e.what << "\n";
     }
   }
-  if (f.status == check::check_status::hang) {
+  if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
+    std::cout << "  " << check::thread_text(p, f.thread) << " is at "
+              << shown(p, f.thread, *f.waiting[static_cast<std::size_t>(f.thread)], how, lines) << "\n";
+  } else if (f.status == check::check_status::hang) {
     for (std::size_t t = 0; t < f.waiting.size(); ++t) {
       if (f.waiting[t] != nullptr) {
         std::cout << "  " << check::thread_text(p, static_cast<int>(t)) << " waits at "
@@ -196,10 +229,12 @@ void show_edit(const check::program& p, const check::code_site& site, const chec
   check::instruction at = *site.first;
   at.caller_line = site.one_caller ? at.caller_line : 0;
   std::cout << "    " << shown(p, site.thread, at, how, lines) << "\n         "
-            << (e.kind == kind::proxy_fence_before ? "put before it: " + check::proxy_fence_text(e.proxy_spaces)
-                : e.kind == kind::fence_before     ? "put before it: " + check::strength_text(fence, e.to)
+            << (e.kind == kind::proxy_fence_before
+                    ? "put before its " + check::opcode_of(*site.first) + ": " + check::proxy_fence_text(e.proxy_spaces)
+                : e.kind == kind::fence_before
+                    ? "put before its " + check::opcode_of(*site.first) + ": " + check::strength_text(fence, e.to)
                 : e.kind == kind::fence_after
-                    ? "put after it: " + check::strength_text(fence, e.to)
+                    ? "put after its " + check::opcode_of(*site.first) + ": " + check::strength_text(fence, e.to)
                     : check::opcode_of(*site.first) + " becomes " + check::strength_text(*site.first, e.to))
             << "   " << nanoseconds(ns) << "\n";
 }
@@ -327,15 +362,19 @@ int run(const std::string& path, const request& how) {
     if (!how.quiet) {
       show(check::whole_program(prepared.checked, r.found), r.found, how);
     }
+    const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated;
+    if (how.repair == 0 && !how.quiet && may_be_repaired && how.options.random_executions == 0) {
+      std::cout << "  --repair looks for the orders, scopes and fences under which it is verified\n";
+    }
     if (how.repair != 0 && r.status != check::check_status::gave_up) {
       show_repairs(prepared, repair, costs(), how);
     }
     const std::string name = std::filesystem::path(path).stem().string();
-    if (!how.litmus.empty()) {
-      write_file(how.litmus, check::litmus_of(prepared.checked, r.found, name));
-    }
     if (!how.dot.empty()) {
       write_file(how.dot, check::dot_of(prepared.checked, r.found, name));
+    }
+    if (!how.litmus.empty()) {  // which has no words for some findings
+      write_file(how.litmus, check::litmus_of(prepared.checked, r.found, name));
     }
     return r.status == check::check_status::gave_up ? gave_up : found;
   } catch (const std::exception& e) {
@@ -376,6 +415,10 @@ int main(int count, char** arguments) {
     } else if (word.rfind("--seed=", 0) == 0) {
       if (!number(how.options.seed)) {
         return refuse("--seed needs a number, at least 1");
+      }
+    } else if (word.rfind("--events=", 0) == 0) {
+      if (!number(how.events)) {
+        return refuse("--events needs a number of events, at least 1");
       }
     } else if (word == "--repair") {
       how.repair = 3;

@@ -265,7 +265,7 @@ class kernel_decoder {
     if (name == "__assertfail") {
       instruction i = placed(s);
       i.code = op::trap;
-      i.text = "assertion that fails";
+      i.text = assertion_text;
       result_.code.push_back(i);
       return;
     }

@@ -60,6 +60,14 @@ class event_builder {
     }
   }
 
+  /// Reports what happens to a thread where it stands.
+  void report_of(const graph& g, int thread, check_status status, std::string message) {
+    if (!stopped()) {
+      report(g, status, std::move(message));
+      result_.found.thread = thread;
+    }
+  }
+
   /// Whether thread `t` can go on, or has a right to stand where it stands.
   [[nodiscard]] bool healthy(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
@@ -71,25 +79,29 @@ class event_builder {
       case thread_status::undecided:
         return true;
       case thread_status::trapped:
-        report(g, check_status::violated, "thread " + std::to_string(t) + " traps");
+        report_of(g, t, check_status::violated,
+                  "thread " + std::to_string(t) +
+                      (model::at(machines_, t).at(s).text == assertion_text ? ": an assertion fails" : " traps"));
         return false;
       case thread_status::endless:
-        report(g, check_status::hang, "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
+        report_of(g, t, check_status::hang,
+                  "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
         return false;
       case thread_status::waits_for_time:
-        report(g, check_status::gave_up,
-               "thread " + std::to_string(t) + " waits for time to pass, and clocks stand still in this check");
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) + " waits for time to pass, and clocks stand still in this check");
         return false;
       case thread_status::too_long:
-        report(g, check_status::gave_up,
-               "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
-                   " steps between two events");
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
+                      " steps between two events");
         return false;
       case thread_status::uninitialised:
-        report(g, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");
+        report_of(g, t, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");
         return false;
       case thread_status::out_of_bounds:
-        report(g, check_status::out_of_bounds, "thread " + std::to_string(t) + " accesses local memory that it does not have");
+        report_of(g, t, check_status::out_of_bounds,
+                  "thread " + std::to_string(t) + " accesses local memory that it does not have");
         return false;
     }
     return false;
@@ -284,20 +296,23 @@ class event_builder {
       const std::string what = object == nullptr                                      ? " lies in no object"
                                : e.address % static_cast<std::uint64_t>(e.bytes) != 0 ? " is not aligned"
                                                                                       : " writes to constant memory";
-      report(g, check_status::out_of_bounds,
-             "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(e.bytes) + " bytes at " +
-                 place_text(program_, e.address));
+      report_of(g, e.thread, check_status::out_of_bounds,
+                "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(e.bytes) + " bytes at " +
+                    place_text(program_, e.address) +
+                    (object == nullptr && e.address >= shared_window && e.address < local_window
+                         ? "; a launch has dynamic shared memory by 'shared BYTES'"
+                         : ""));
       return false;
     }
     if (acquires_or_releases_a_vector(i)) {
-      report(g, check_status::gave_up,
-             "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
+      report_of(g, e.thread, check_status::gave_up,
+                "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
       return false;
     }
     if (i.non_coherent && !object->constant) {
-      report(g, check_status::gave_up,
-             "'" + i.text +
-                 "' reads through the non-coherent proxy, which is supported in memory that the scenario calls constant");
+      report_of(g, e.thread, check_status::gave_up,
+                "'" + i.text +
+                    "' reads through the non-coherent proxy, which is supported in memory that the scenario calls constant");
       return false;
     }
     if (!equal_.empty() && e.update && e.kind == event_kind::read && model::at(equal_, e.thread) >= 0 &&
@@ -390,8 +405,8 @@ class event_builder {
         byte = byte_of(latest->value, static_cast<int>(at - latest->address));
         follow(e, *latest);
       } else if (!here.initialised) {
-        report(g, check_status::uninitialised,
-               "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
+        report_of(g, e.thread, check_status::uninitialised,
+                  "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
         return false;
       } else {
         byte = byte_of(here.initial, b);
@@ -460,9 +475,9 @@ class event_builder {
     } else {
       e.value = locations_[e.location].initial;
       if (!locations_[e.location].initialised) {
-        report(g, check_status::uninitialised,
-               "thread " + std::to_string(e.thread) + " may read " + place_text(program_, e.address) +
-                   " before anything is written to it");
+        report_of(g, e.thread, check_status::uninitialised,
+                  "thread " + std::to_string(e.thread) + " may read " + place_text(program_, e.address) +
+                      " before anything is written to it");
         return false;
       }
     }

@@ -502,7 +502,7 @@ class explorer final : private buffering_check {
     std::string wrong;
     std::vector<std::uint64_t> choices = meetings_.at_active_mask(g, t, at_random(), wrong);
     if (choices.empty()) {
-      report(g, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
+      report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
     } else if (at_random()) {
       choices = {model::at(choices, chosen(model::count_of(choices)))};
     }

@@ -3,6 +3,7 @@
 /// A condition on final memory in herd's words: `count[0] == 6 /\ ~(flag[1] == 0)`.
 #pragma once
 
+#include <membar/check/compute.hpp>
 #include <membar/check/instruction.hpp>
 #include <membar/check/program.hpp>
 #include <membar/check/ptx_module.hpp>
@@ -11,6 +12,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,11 +34,11 @@ using final_condition = std::function<bool(const final_memory&)>;
 
 namespace detail {
 
-/// Reads one condition. Errors say the line that the scenario gives, and the column in the condition.
+/// Reads one condition. Errors say the line and the column of the scenario, in which the condition begins at `line` and `column`.
 class condition_reader {
  public:
-  condition_reader(std::string_view text, int line, const std::vector<named_memory>& memory)
-      : text_(text), line_(line), memory_(memory) {}
+  condition_reader(std::string_view text, int line, int column, const std::vector<named_memory>& memory)
+      : text_(text), line_(line), column_(column), memory_(memory) {}
 
   [[nodiscard]] final_condition read() {
     final_condition result = disjunction(0);
@@ -47,10 +49,20 @@ class condition_reader {
   }
 
  private:
-  using value = std::function<wide_value(const final_memory&)>;  ///< low: the magnitude; high: 1 if negative
+  /// Of a float `real`; else the magnitude, and whether it is negative.
+  struct number_value {
+    std::uint64_t magnitude = 0;
+    bool negative = false;
+    bool is_float = false;
+    double real = 0;
+    [[nodiscard]] double as_real() const noexcept {
+      return is_float ? real : (negative ? -1.0 : 1.0) * static_cast<double>(magnitude);
+    }
+  };
+  using value = std::function<number_value(const final_memory&)>;
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw model::error(line_, static_cast<int>(at_) + 1,
+    throw model::error(line_, static_cast<int>(at_) + column_,
                        what + ", found " + (at_ == text_.size() ? "its end" : "'" + std::string(text_.substr(at_, 12)) + "'"));
   }
   std::size_t skip() {
@@ -113,22 +125,28 @@ class condition_reader {
     refuse("expected a comparison");
   }
 
-  [[nodiscard]] static bool compare(int test, wide_value a, wide_value b) noexcept {
-    const bool less = a.high != b.high ? a.high > b.high : (a.high != 0 ? a.low > b.low : a.low < b.low);
-    const bool equal = a == b;
+  [[nodiscard]] static bool compare(int test, const number_value& a, const number_value& b) noexcept {
+    const bool floats = a.is_float || b.is_float;  // a NaN is equal to nothing, less and greater than nothing
+    const auto below = [&](const number_value& x, const number_value& y) {
+      return floats                     ? x.as_real() < y.as_real()
+             : x.negative != y.negative ? x.negative
+             : x.negative               ? x.magnitude > y.magnitude
+                                        : x.magnitude < y.magnitude;
+    };
+    const bool equal = floats ? a.as_real() == b.as_real() : a.magnitude == b.magnitude && a.negative == b.negative;
     switch (test) {
       case 0:
         return equal;
       case 1:
         return !equal;
       case 2:
-        return less || equal;
+        return below(a, b) || equal;
       case 3:
-        return !less;
+        return below(b, a) || equal;
       case 4:
-        return less;
+        return below(a, b);
       default:
-        return !less && !equal;
+        return below(b, a);
     }
   }
 
@@ -162,9 +180,18 @@ class condition_reader {
   value term() {
     skip();
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '-')) {
+      const std::size_t begin = at_;
       const bool negative = accept("-");
       const std::uint64_t magnitude = number();
-      return [v = wide_value{magnitude, negative && magnitude != 0 ? 1U : 0U}](const final_memory&) { return v; };
+      number_value v{magnitude, negative && magnitude != 0};
+      if (at_ < text_.size() && text_[at_] == '.') {
+        const std::string rest(text_.substr(begin));
+        char* end = nullptr;
+        v.real = std::strtod(rest.c_str(), &end);
+        v.is_float = true;
+        at_ = begin + static_cast<std::size_t>(end - rest.c_str());
+      }
+      return [v](const final_memory&) { return v; };
     }
     const std::size_t begin = at_;
     while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
@@ -181,8 +208,11 @@ class condition_reader {
         return
             [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
               const std::uint64_t v = extended(end.value(address, bytes), type);
+              if (is_float(type)) {
+                return number_value{0, false, true, bytes == 4 ? static_cast<double>(float_of<float>(v)) : float_of<double>(v)};
+              }
               const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
-              return wide_value{negative ? std::uint64_t{0} - v : v, negative ? 1U : 0U};
+              return number_value{negative ? std::uint64_t{0} - v : v, negative};
             };
       }
     }
@@ -200,6 +230,7 @@ class condition_reader {
 
   std::string_view text_;
   int line_;
+  int column_;
   const std::vector<named_memory>& memory_;
   std::size_t at_ = 0;
 };
@@ -207,8 +238,9 @@ class condition_reader {
 }  // namespace detail
 
 /// Reads a condition on the final values of `memory`. Throws `model::error`.
-[[nodiscard]] inline final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory) {
-  return detail::condition_reader(text, line, memory).read();
+[[nodiscard]] inline final_condition read_condition(std::string_view text, int line, int column,
+                                                    const std::vector<named_memory>& memory) {
+  return detail::condition_reader(text, line, column, memory).read();
 }
 
 }  // namespace membar::inline v0_2::checker

@@ -178,6 +178,9 @@ struct destination_operand {
 /// A comparison of `setp`. The ordered ones of floats are false for NaN, those with `or_nan` true.
 enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
+/// The text of a `trap` that stands for an `assert` which does not hold.
+inline constexpr const char* assertion_text = "assertion that fails";
+
 /// One executable instruction. Members that its operation does not use keep their defaults.
 struct instruction {
   op code = op::nothing;

@@ -108,6 +108,7 @@ enum class state_space : std::uint8_t { generic, global, shared, local, param, c
 struct ptx_variable {
   std::string name;
   state_space space = state_space::global;
+  ptx_type type = ptx_type::none;  ///< of an element
   std::uint64_t alignment = 1;
   std::uint64_t bytes = 0;
   bool external = false;

@@ -212,6 +212,7 @@ class ptx_reader {
       v.line = now().line;
       v.name = name();
       v.space = space;
+      v.type = type;
       v.external = external;
       const auto element = static_cast<std::uint64_t>(bytes_of(type)) * lanes;
       v.alignment = alignment != 0 ? alignment : element;

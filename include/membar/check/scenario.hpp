@@ -12,6 +12,7 @@
 /// docs/membar_check.md has the grammar.
 #pragma once
 
+#include <membar/check/compute.hpp>
 #include <membar/check/explore.hpp>
 #include <membar/check/final_condition.hpp>
 #include <membar/check/launch.hpp>
@@ -54,6 +55,7 @@ struct scenario {
   struct final_line {
     std::string text;
     int line = 0;
+    int column = 1;  ///< where it begins
   };
 
   std::string source;                ///< relative to the scenario's folder
@@ -163,6 +165,18 @@ class scenario_reader {
     return *end == '\0' && errno == 0;
   }
 
+  /// The bits of a decimal number as a float of 4 or 8 bytes, perhaps negative; bits in hexadecimal digits stay as they are.
+  [[nodiscard]] static bool float_of_text(const std::string& w, int bytes, std::uint64_t& v) {
+    if (w.size() > 2 && w[0] == '0' && w[1] == 'x') {
+      return number_of(w, v);
+    }
+    char* end = nullptr;
+    const double value = std::strtod(w.c_str(), &end);
+    const bool begins = !w.empty() && ((w[0] >= '0' && w[0] <= '9') || w[0] == '-' || w[0] == '.');
+    v = bytes == 4 ? detail::bits_of(static_cast<float>(value)) : detail::bits_of(value);
+    return begins && *end == '\0';
+  }
+
  private:
   void read_line(std::string_view whole) {
     const std::string directive = word("a directive");
@@ -180,9 +194,11 @@ class scenario_reader {
       read_launch();
     } else if (directive == "final") {
       const std::size_t begin = whole.find("final") + 5;
-      result_.finals.push_back({std::string(whole.substr(begin)), line_});
+      result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse("'" + directive + "' is no directive: expected source, memory, launch or final");
+      const bool code = directive.substr(0, 2) == "//" || directive[0] == '#' || directive[0] == '.';
+      refuse("'" + directive + "' is no directive: expected source, memory, launch or final" +
+             (code ? "; code is named by a scenario: 'source FILE', and how its kernels are launched" : ""));
     }
   }
 
@@ -200,8 +216,8 @@ class scenario_reader {
     }
     m.memory.type = type_named(type);
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
-        is_float(m.memory.type)) {
-      refuse("'" + type + "' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64 or b8 to b64");
+        is_half(m.memory.type)) {
+      refuse("'" + type + "' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name) {
@@ -214,6 +230,12 @@ class scenario_reader {
         if (!number_is_next() && bytes_of(m.memory.type) == 8) {
           m.addresses[m.values.size()] = word("memory");
           m.values.push_back(0);
+        } else if (is_float(m.memory.type)) {
+          const std::string w = word("a value");
+          m.values.emplace_back();
+          if (!float_of_text(w, bytes_of(m.memory.type), m.values.back())) {
+            refuse("expected a value, found '" + w + "'");
+          }
         } else {
           m.values.push_back(number("a value"));
         }
@@ -309,6 +331,24 @@ namespace detail {
   return true;
 }
 
+/// Lets a variable of the module begin as its line in the scenario says; returns its address.
+inline std::uint64_t begin_variable(program& p, const scenario::memory_line& m, std::uint64_t bytes,
+                                    std::vector<std::uint8_t> initial) {
+  const auto v = std::find_if(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.name == m.memory.name; });
+  if (v == p.memory.end() || v->bytes != bytes) {
+    throw model::error(m.line, 1,
+                       "'" + m.memory.name + "' is a variable of the source, and has " +
+                           std::to_string(v == p.memory.end() ? 0 : v->bytes) + " bytes, not " + std::to_string(bytes) +
+                           ": give its type and count, or memory of another name");
+  }
+  if (!m.values.empty() || !m.initialised) {
+    v->initial = std::move(initial);
+  }
+  v->initialised = m.initialised;
+  v->constant = v->constant || m.constant;
+  return v->address;
+}
+
 /// Puts an argument into the bytes of parameter `k`.
 inline void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text,
                          const std::vector<named_memory>& memory, int line, std::vector<std::uint8_t>& into) {
@@ -328,13 +368,15 @@ inline void put_argument(const kernel_code& kernel, std::size_t k, const std::st
   }
   for (std::size_t w = 0; w < words.size(); ++w) {
     std::uint64_t value = 0;
-    if (!value_of(memory, words[w], value)) {
+    const std::uint64_t left = std::min<std::uint64_t>(bytes - 8 * w, 8);
+    const bool decimal = is_float(kernel.parameters[k].type) || words[w].find('.') != std::string::npos;
+    const bool real = decimal && left >= 4 && scenario_reader::float_of_text(words[w], static_cast<int>(left), value);
+    if (!real && !value_of(memory, words[w], value)) {
       throw model::error(line, 1, "the argument '" + words[w] + "' is no number and no memory");
     }
-    const std::uint64_t left = std::min<std::uint64_t>(bytes - 8 * w, 8);
     const bool negative = words[w][0] == '-';
     const auto bits = static_cast<unsigned>(8 * left);
-    if (left < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << (bits - 1)) : value >> bits != 0)) {
+    if (!real && left < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << (bits - 1)) : value >> bits != 0)) {
       throw model::error(
           line, 1, "the argument " + words[w] + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
     }
@@ -380,8 +422,10 @@ struct prepared_scenario {
       }
     }
     memory.push_back(m.memory);
-    memory.back().address =
-        add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial), m.initialised, m.constant);
+    memory.back().address = layout.globals.count(m.memory.name) != 0
+                                ? detail::begin_variable(result.checked, m, element * m.memory.count, std::move(initial))
+                                : add_memory(result.checked, m.memory.name, m.memory.count * element, std::move(initial),
+                                             m.initialised, m.constant);
   }
   for (const scenario::memory_line& m : s.memory) {
     const auto own = std::find_if(memory.begin(), memory.end(), [&](const auto& other) { return other.name == m.memory.name; });
@@ -398,8 +442,10 @@ struct prepared_scenario {
     }
   }
   for (const ptx_variable& v : module.variables) {  // a final condition may name a variable of the module
-    if (v.space == state_space::global && layout.globals.count(v.name) != 0 && v.bytes != 0) {
-      const ptx_type type = v.bytes == 8 ? ptx_type::u64 : v.bytes % 4 == 0 ? ptx_type::u32 : ptx_type::u8;
+    const bool named = std::any_of(memory.begin(), memory.end(), [&](const auto& m) { return m.name == v.name; });
+    if (v.space == state_space::global && layout.globals.count(v.name) != 0 && v.bytes != 0 && !named) {
+      const bool real = is_float(v.type) && !is_half(v.type);
+      const ptx_type type = real ? v.type : v.bytes == 8 ? ptx_type::u64 : v.bytes % 4 == 0 ? ptx_type::u32 : ptx_type::u8;
       memory.push_back({v.name, type, v.bytes / static_cast<std::uint64_t>(bytes_of(type)), layout.globals.at(v.name)});
     }
   }
@@ -459,7 +505,7 @@ struct prepared_scenario {
     }
   }
   for (const scenario::final_line& f : s.finals) {
-    result.finals.emplace_back(f.text, read_condition(f.text, f.line, memory));
+    result.finals.emplace_back(f.text, read_condition(f.text, f.line, f.column, memory));
   }
   return result;
 }

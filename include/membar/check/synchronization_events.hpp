@@ -116,7 +116,7 @@ class synchronization_events : protected event_builder {
     const bool cluster = i.code == op::cluster_arrive || i.code == op::cluster_wait;
     std::string wrong;
     if (const char* const misuse = cluster ? meetings_.misuse_of_cluster_barrier(g, t, i) : nullptr; misuse != nullptr) {
-      report(g, check_status::violated, "thread " + std::to_string(t) + " " + misuse);
+      report_of(g, t, check_status::violated, "thread " + std::to_string(t) + " " + misuse);
       return nullptr;
     }
     e.scope = i.scope;
@@ -147,7 +147,7 @@ class synchronization_events : protected event_builder {
       seen = meetings_.result(t, s, arrivals, wrong);
     }
     if (!wrong.empty()) {
-      report(g, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
+      report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
       return nullptr;
     }
     return &e;

@@ -16,12 +16,23 @@
 
 namespace membar::inline v0_2::checker {
 
-/// An address as the object it is in: "state+8".
+/// An address as the object it is in: "state+8", "tile+4 of block 0"; else how far it is past the one before it.
 [[nodiscard]] inline std::string place_text(const program& p, std::uint64_t address) {
+  const memory_object* before = nullptr;
   for (const memory_object& o : p.memory) {
     if (address >= o.address && address < o.address + o.bytes) {
-      return o.name + (address == o.address ? "" : "+" + std::to_string(address - o.address));
+      std::string name = o.name;
+      if (address != o.address) {
+        name.insert(std::min(name.find(" of block "), name.size()), "+" + std::to_string(address - o.address));
+      }
+      return name;
     }
+    before = o.address + o.bytes <= address && (before == nullptr || before->address < o.address) ? &o : before;
+  }
+  constexpr std::uint64_t near = 4096;
+  if (before != nullptr && address - before->address - before->bytes < near) {
+    const std::uint64_t past = address - before->address - before->bytes;
+    return (past == 0 ? "the end of " : std::to_string(past) + " bytes past the end of ") + before->name;
   }
   static constexpr char digits[] = "0123456789abcdef";
   std::string hex;
