@@ -5,9 +5,9 @@
     compact.py [--expand] --output <folder> <bench.json>...
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
-repetitions. Numbers have six digits, spreads over repetitions three. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
+repetitions. Numbers have six digits, spreads over repetitions two. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
 measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names; of a count from a
-million on four digits, the rest cut off. --expand writes an object for each case
+million on four digits, the rest cut off; of each mutant what became of it. --expand writes an object for each case
 again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
 """
 import argparse
@@ -23,13 +23,14 @@ KEPT = ("name", "run_type", "aggregate_name", "repetitions", "real_time", "cpu_t
 DROPPED = ("family_index", "per_family_instance_index", "run_name", "repetition_index", "threads", "iterations", "aggregate_unit")
 SPREADS = ("cv", "ratio_spread", "ratio_uncertainty")
 HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build_type")
+HUNT = ("mutant", "seconds", "revealed", "by", "instances", "forbidden", "tests", "reason")
 CAMPAIGN = ("test", "role", "verdict", "instances", "weak", "forbidden")
 
 
 def rounded(key, value):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    short = float(f"{value:.{3 if key in SPREADS else DIGITS}g}")
+    short = float(f"{value:.{2 if key in SPREADS else DIGITS}g}")
     return int(short) if short == int(short) else short
 
 
@@ -80,6 +81,9 @@ def compact(path, expand=False):
     if "tests" in document:
         tests = sorted(({key: test[key] for key in CAMPAIGN} for test in document["tests"]), key=lambda test: test["test"])
         return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand, lines_with_short_counts)
+    if "mutants" in document:
+        hunts = [{key: mutant.get(key) for key in HUNT} for mutant in document["mutants"]]
+        return text_of("mutants", hunts, {key: document[key] for key in ("context", "seed")}, expand, lines_with_short_counts)
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})

@@ -8,6 +8,7 @@
 Of a program that several files have, the last counts. The table replaces what stands between the page's marks. --keep writes one
 compact file of all: without what the programs printed."""
 import argparse
+import functools
 import json
 import pathlib
 import xml.sax.saxutils
@@ -170,8 +171,9 @@ def main():
     options = parser.parse_args()
     everything = kept(read(options.files))
     if options.keep:
-        options.keep.write_text(json.dumps({k: v for k, v in everything.items() if k != 'programs'})[:-1] + ',\n"programs": {\n' +
-                                ',\n'.join(f'{json.dumps(n)}: {json.dumps(p)}' for n, p in everything['programs'].items()) + '\n}}\n')
+        text = functools.partial(json.dumps, separators=(',', ':'))
+        options.keep.write_text(text({k: v for k, v in everything.items() if k != 'programs'})[:-1] + ',\n"programs":{\n' +
+                                ',\n'.join(f'{text(n)}:{text(p)}' for n, p in everything['programs'].items()) + '\n}}\n')
     if options.page:
         options.page.write_text(replaced(options.page.read_text(), table(everything)))
     if options.picture:

@@ -352,7 +352,7 @@ def run(arguments):
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
         if results.exists() and done.returncode >= 0:  # a program that was killed leaves earlier results
             told = json.loads(results.read_text())
-            context, all_tests = told["context"], told["tests"]
+            context, all_tests = {**told["context"], "command": "mutants.py " + " ".join(sys.argv[1:])}, told["tests"]
             row.update(instances=sum(t["instances"] for t in all_tests), tests=sum(t["instances"] != 0 for t in all_tests))
             guilty = next((t for t in all_tests if t["forbidden"]), None)
             if guilty:

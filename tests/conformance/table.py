@@ -69,7 +69,7 @@ class Results:
 
 
 def table(header, lines):
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + "---|" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
+    return "\n".join(["|" + "|".join(header) + "|", "|" + "-|" * len(header), *("|" + "|".join(line) + "|" for line in lines)])
 
 
 def guarantee_table(listed, results):

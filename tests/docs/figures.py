@@ -33,7 +33,7 @@ LIST = "results-that-name-no-headers"  # a heading there
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("conformance_mutants", "fence_interference"),
+    "h200": ("fence_interference",),
     "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth", "put_signal_latency"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),

@@ -67,16 +67,17 @@ def _required_section(results, decided):
                    "at system scope"],
                   [[who, where, *["yes" if answer else "no" for answer in answers]] for who, where, answers in groups], 6)
     text += "\n\n" + requirements.sentence(decided) + "\n"
-    rows = []
+    rows, last = [], None
     for victim, noise, alone, same, separate in requirements.waits(results):
         divisor, unit = words.unit_of(alone)
 
         def said(ns):
             return "%s %s" % (words.duration(ns, divisor), unit)
 
-        rows.append([words.victim_name(victim), words.noise_name(noise), said(alone), said(same - alone),
+        rows.append(["" if victim == last else words.victim_name(victim), words.noise_name(noise), said(alone), said(same - alone),
                      "%.0f %%" % (100 * (same - alone) / same), _or_dash(separate, lambda ns: said(max(same - ns, 0.0))),
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
+        last = victim
     if rows:
         text += ("\nWhere the noise is known to have made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
                  "separate domain gives back what was waited for in case the victim had looked; what is left is contention on the way "

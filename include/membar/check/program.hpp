@@ -59,8 +59,8 @@ struct finding {
   std::string message;
   std::vector<trace_event> events;          ///< in an order in which they may have been executed
   std::vector<const instruction*> waiting;  ///< per thread: where it waits; null if it does not
-  int thread = -1;                          ///< to which it happened where it waits; -1: it is of several, or of an event to blame
-  std::shared_ptr<const program> whole{};   ///< the program with what performs its asynchronous copies; null if it has none
+  int thread = -1;  ///< to which it happened where it waits; -1: it is of several, or of an event to blame
+  std::shared_ptr<const program> whole{};  ///< the program with what performs its asynchronous copies; null if it has none
 };
 
 /// The program that a finding's threads are of: `p`, or with what performs its asynchronous copies.
