@@ -24,7 +24,7 @@ class CommandLine(litmus_command.Case):
 
     def test_a_data_race_is_named_beside_the_verdict(self):
         path = self.file("t.litmus", MP + "exists " + OUTCOME)
-        race = "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"
+        race = "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.acquire.gpu r0, y' reads 0"
         self.assertEqual(run("verdict", path)[2], f"{path}: data race: {race}\n")
         self.assertIn(f"Data race: {race}.", self.output_of(run("explain", path)))
         self.assertEqual(json.loads(self.output_of(run("explain", "--json", path)))["race"], race)

@@ -335,7 +335,8 @@ inline const racing_program racing_programs[] = {
     // message passing: the reader waits, or not; the flag is weak
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L ;\n | ld.weak r1, x", ""},
     {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | bne r0, 1, END ;\n | ld.weak r1, x ;\n | END:", ""},
-    {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.weak r1, x", "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+    {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.weak r1, x",
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
     {"st.weak x, 1 | L: ;\n st.weak y, 1 | ld.weak r0, y ;\n | bne r0, 1, L", "P0 'st.weak y, 1' and P1 'ld.weak r0, y'"},
     {"st.weak x, 1 | L: ;\n st.release.cta y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.release.cta y, 1' and P1 'ld.acquire.gpu r0, y'"},
@@ -345,14 +346,14 @@ inline const racing_program racing_programs[] = {
     // a read of the data in those iterations only that still wait
     {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
      ";\n | END:",
-     "P0 'st.weak x, 1' and P1 'ld.weak r0, x'"},
+     "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
     // after a loop that was cut before
     {" | L: ;\n st.weak x, 1 | add r0, r0, 1 ;\n st.relaxed.gpu y, 1 | ld.relaxed.gpu r1, y ;\n | beq r1, 1, END ;\n | goto L "
      ";\n"
      " | END: ;\n | ld.weak r1, x",
-     "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.relaxed.gpu r1, y' reads 0 and P1 'ld.relaxed.gpu r1, y' reads 1"},
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.acquire.gpu r0, y ;\n | ld.weak r1, x ;\n | bne r0, 1, L",
-     "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
     // a lock
     {"L: | L: ;\n atom.acquire.gpu.cas r0, y, 0, 1 | atom.acquire.gpu.cas r0, y, 0, 1 ;\n bne r0, 0, L | bne r0, 0, L ;\n"
      " ld.weak r1, x | ld.weak r1, x ;\n add r1, r1, 1 | add r1, r1, 1 ;\n st.weak x, r1 | st.weak x, r1 ;\n"
@@ -360,7 +361,15 @@ inline const racing_program racing_programs[] = {
      ""},
     {"L: | L: ;\n atom.relaxed.gpu.cas r0, y, 0, 1 | atom.relaxed.gpu.cas r0, y, 0, 1 ;\n bne r0, 0, L | bne r0, 0, L ;\n"
      " st.weak x, 1 | st.weak x, 2 ;\n st.release.gpu y, 0 | st.release.gpu y, 0",
-     "P0 'st.weak x, 1' and P1 'st.weak x, 2'"},
+     "P0 'st.weak x, 1' and P1 'st.weak x, 2', where P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 1 and "
+     "P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0 and P1 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0"},
+    // of the strong reads before an access four are named
+    {"st.weak x, 1 | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n"
+     " | ld.relaxed.gpu r0, z ;\n | ld.weak r1, x",
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0 "
+     "and "
+     "P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0",
+     "x=0; y=0; z=0;"},
     // store buffering with and without fences, and with atomics
     {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
      "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},

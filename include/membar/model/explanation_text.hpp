@@ -25,13 +25,18 @@ namespace membar::inline v0_2::model {
 /// How an explanation is printed.
 enum class explanation_format { text, json, dot };
 
-/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x'".
+/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r1, y' reads 0".
 [[nodiscard]] inline std::string race_text(const litmus_test& test, const data_race& race) {
   const auto text = [&](const data_race::access& a) {
     const litmus_test::thread& t = at(test.threads, a.thread);
     return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
   };
-  return text(race.accesses[0]) + " and " + text(race.accesses[1]);
+  std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
+  for (int r = 0; r < race.read_count; ++r) {
+    const data_race::earlier_read& read = at(race.reads, r);
+    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
+  }
+  return out;
 }
 
 /// Prints explanations.

@@ -19,13 +19,21 @@
 
 namespace membar::inline v0_2::model {
 
-/// Two accesses that race, each as a thread and the instruction's number in it.
+/// Two accesses that race, each as a thread and the instruction's number in it, and what tells an execution in which they do.
 struct data_race {
   struct access {
     int thread = -1;
     int instruction = -1;
   };
+  /// A strong read before one of the accesses in its thread, and the value that it reads there.
+  struct earlier_read {
+    access at{};
+    std::int64_t value = 0;
+  };
+  static constexpr int most_reads = 4;
   std::array<access, 2> accesses{};
+  std::array<earlier_read, most_reads> reads{};
+  int read_count = 0;
 
   /// Whether there is one.
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return accesses[0].thread >= 0; }
@@ -48,7 +56,9 @@ class data_race_finder final : public execution_visitor {
         if (!cause.holds(first(n), x)) {
           const event& one = at(execution.events(), x);
           const event& other = at(execution.events(), first(n));
-          found_ = {{{{one.thread, one.instruction}, {other.thread, other.instruction}}}};
+          found_.accesses = {{{one.thread, one.instruction}, {other.thread, other.instruction}}};
+          note_reads(execution, x);
+          note_reads(execution, first(n));
           return false;
         }
       }
@@ -59,6 +69,16 @@ class data_race_finder final : public execution_visitor {
   [[nodiscard]] constexpr const data_race& found() const noexcept { return found_; }
 
  private:
+  constexpr void note_reads(const partial_execution& execution, int access) {
+    for (event_set r = execution.facts().reads; r != 0; r = rest(r)) {
+      const event& e = at(execution.events(), first(r));
+      if (e.strong && execution.facts().po.holds(first(r), access) && execution.known(first(r)) &&
+          found_.read_count < data_race::most_reads) {
+        at(found_.reads, found_.read_count++) = {{e.thread, e.instruction}, execution.value(first(r))};
+      }
+    }
+  }
+
   data_race found_;
 };
 
