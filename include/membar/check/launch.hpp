@@ -134,7 +134,7 @@ inline int add_launch(program& p, const launch_request& request) {
   if (blocks == 0 || size == 0 || p.threads.size() + blocks * size > most_threads) {
     throw model::error("the launch of '" + kernel.name + "' brings the program to " +
                        std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
-                       " can be checked");
+                       " can be checked: make the grid or the block smaller");
   }
   if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +

@@ -318,7 +318,8 @@ class meetings {
           }
         }
         // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
-        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part";
+        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
+                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
         return {};
       }
       default:

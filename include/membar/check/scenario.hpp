@@ -497,7 +497,13 @@ struct prepared_scenario {
     if (!l.stream.empty() && last_of_stream.count(l.stream) != 0) {
       request.after.push_back(last_of_stream[l.stream]);
     }
-    const int number = add_launch(result.checked, request);
+    const int number = [&] {
+      try {
+        return add_launch(result.checked, request);
+      } catch (const model::error& e) {
+        throw model::error(l.line, 1, e.what());
+      }
+    }();
     named[l.kernel].push_back(number);
     if (!l.stream.empty()) {
       named[l.stream].push_back(number);
