@@ -161,7 +161,6 @@ SCENARIOS = [
     (FLOATS.replace("1.5", "one"), 2, ["error\t2:1: expected a value, found 'one'"]),
     (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
-    ("// kernel\n", 2, ["'//' is no directive: expected source, memory, launch or final; code is named by a scenario: 'source FILE'"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t1 executions"]),
 ]
@@ -200,6 +199,7 @@ def main():
         expect(["race.litmus\trace", "data race on x", "--repair looks for the orders, scopes and fences"], 1, "race.litmus", cwd=folder)
         expect(["2 of 4 events, of which --events=4 shows all:", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["3 of 4 events, of which --events=4 shows all:"], 1, "--events=3", "race.litmus", cwd=folder)
+        expect(["k.ptx\terror\ta source is named by a scenario: a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
         expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
         # what has no words as a litmus test has a graph
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
@@ -247,7 +247,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 37} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 38} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

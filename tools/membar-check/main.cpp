@@ -322,7 +322,12 @@ int run(const std::string& path, const request& how) {
   try {
     check::prepared_scenario prepared;
     const std::string text = read_file(path);
-    if (std::filesystem::path(path).extension() == ".litmus") {
+    const std::filesystem::path kind = std::filesystem::path(path).extension();
+    if (kind == ".cu" || kind == ".ptx") {
+      throw model::error("a source is named by a scenario: a file with the lines 'source " +
+                         std::filesystem::path(path).filename().string() + "' and 'launch KERNEL args ...'");
+    }
+    if (kind == ".litmus") {
       prepared.checked = check::program_of(model::read_litmus(text));
     } else {
       const check::scenario s = check::read_scenario(text);

@@ -196,9 +196,7 @@ class scenario_reader {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      const bool code = directive.substr(0, 2) == "//" || directive[0] == '#' || directive[0] == '.';
-      refuse("'" + directive + "' is no directive: expected source, memory, launch or final" +
-             (code ? "; code is named by a scenario: 'source FILE', and how its kernels are launched" : ""));
+      refuse("'" + directive + "' is no directive: expected source, memory, launch or final");
     }
   }
 
