@@ -35,7 +35,7 @@ def table(head, rows, right_from=None):
         rule = "|" + "-|" * len(head)
     else:
         rule = "|" + "-|" * right_from + "-:|" * (len(head) - right_from)
-    lines = ["| " + " | ".join(map(text, row)) + " |" for row in [head, *rows]]
+    lines = ["|" + "|".join(map(text, row)) + "|" for row in [head, *rows]]
     return "\n".join([lines[0], rule, *lines[1:]])
 
 

@@ -107,6 +107,51 @@ TEST_F(domains_command, pointers_exchanged_in_a_node_of_an_executable_graph_are_
   EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table exchange/peer").said.find("exchanged"), std::string::npos);
 }
 
+TEST_F(domains_command, a_node_that_the_list_no_longer_names_is_put_back) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table again/peer");
+  EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode put domain=0 map=-1 flags=5\n") << r.said;
+}
+
+TEST_F(domains_command, the_control_leaves_a_node_its_own_map) {
+  const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table graph/map");
+  EXPECT_EQ(r.log.find("map=0"), std::string::npos) << r.log;
+  EXPECT_NE(r.log.find("node put domain=1 map=3"), std::string::npos) << r.log;
+}
+
+TEST_F(domains_command, a_process_on_another_host_is_moved_and_says_that_it_is_not_counted) {
+  const result r =
+      command("apply --remote=^put$ -- env MEMBAR_DOMAINS_FOLDER=/nowhere MEMBAR_DOMAINS_LIST=/nowhere/list '" DOMAINS_PROGRAM
+              "' table put");
+  EXPECT_EQ(r.log, "ex put domain=1 map=-1,-1 attributes=1\n") << r.said;
+  EXPECT_NE(r.said.find("membar-domains: the folder of MEMBAR_DOMAINS_FOLDER cannot be written here"), std::string::npos)
+      << r.said;
+}
+
+TEST_F(domains_command, a_signal_to_the_command_is_the_programs) {
+  const result r =
+      command("apply --remote=^put$ -- sh -c 'trap \"echo ended; exit 7\" TERM; kill -TERM $PPID; while :; do :; done'");
+  EXPECT_EQ(r.status, 7) << r.said;
+  EXPECT_NE(r.said.find("ended"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_thread_with_the_least_stack_still_starts) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table thread put").status, 0);
+}
+
+TEST_F(domains_command, a_long_name_takes_no_stack_of_the_program) {
+  const result r = command("apply '--remote=^.*put$'" PROGRAM "table long put");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("2 launches, of which 1 are listed, 1 moved"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_program_that_asks_for_cuda_where_no_driver_is_goes_on) {
+  const fs::path none = file("libcuda.so.1", "");
+  const result r = command("apply --remote=^put$ -- env LD_LIBRARY_PATH='" + none.parent_path().string() +
+                           "' python3 -c 'import ctypes; print(\"status\", ctypes.CDLL(None).cuInit(0))'");
+  EXPECT_NE(r.said.find("status 100\n"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, a_far_rule_that_no_launch_meets_is_named) {
   const fs::path list = file("list", "remote:far ^put$\n");
   const std::string said = command("apply --list=" + list.string() + PROGRAM "table put/own").said;

@@ -262,6 +262,20 @@ FAKE CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_P
   p->kernelParams = node->parameters;
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue* value) {
+  if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
+    value->memSyncDomain = static_cast<CUlaunchMemSyncDomain>(node->domain < 0 ? 0 : node->domain);
+  } else {
+    const auto map = static_cast<unsigned char>(node->map_default < 0 ? 0 : node->map_default);
+    value->memSyncDomainMap = {map, static_cast<unsigned char>(node->map_default < 0 ? 1 : node->map_default)};
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  node->kernel = parameters->func;
+  node->parameters = parameters->kernelParams;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue* value) {
   if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
     node->domain = static_cast<int>(value->memSyncDomain);

@@ -96,6 +96,16 @@ TEST(overlap, reports_of_processes_become_one) {
   EXPECT_EQ(all.expected.stream.units, one.expected.stream.units + other.expected.stream.units);
 }
 
+TEST(overlap, a_short_name_that_another_process_has_locally_does_not_list_a_kernel) {
+  overlap_report one, other;
+  one.remote.resize(1);
+  one.remote[0].name = "void copy<Put>(float*)";
+  one.remote[0].alone_of_its_short_name = one.remote[0].told = true;
+  other.local.insert("void copy<Read>(float*)");
+  EXPECT_TRUE(merged({one, one}).remote[0].alone_of_its_short_name);
+  EXPECT_FALSE(merged({one, other}).remote[0].alone_of_its_short_name);
+}
+
 TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
   records r = chain(0);
   r.names[2] = "put_at_start(int)";

@@ -4,10 +4,14 @@
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -153,6 +157,45 @@ int main(int count, char** words) {
         p.kernelParams = other;
         result = driver.set_node(exec, node, &p);
       }
+    } else if (word == "again/peer" || word == "graph/map") {
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      cuGraphCreate(&graph, 0);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      p.kernelParams = other;
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      CUlaunchAttributeValue map{};
+      map.memSyncDomainMap = {3, 3};
+      if (word == "graph/map") {
+        cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &map);
+      }
+      result = driver.instantiate(&exec, graph, 5);
+      p.kernelParams = own;
+      if (word == "again/peer") {
+        cuGraphKernelNodeSetParams(node, &p);
+        result = driver.instantiate(&exec, graph, 5);
+      }
+    } else if (word == "thread") {
+      pthread_attr_t how;
+      pthread_t thread{};
+      pthread_attr_init(&how);
+      pthread_attr_setstacksize(&how, PTHREAD_STACK_MIN);
+      if (pthread_create(&thread, &how, [](void* p) { return p; }, nullptr) != 0) {
+        return 5;
+      }
+      pthread_join(thread, nullptr);
+    } else if (word == "fork") {
+      if (fork() == 0) {
+        std::exit(0);
+      }
+      wait(nullptr);
+    } else if (word == "long") {
+      const std::string name(100'000, 'a');
+      CUfunction f = nullptr;
+      driver.get_function(&f, nullptr, name.c_str());
+      result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
     } else if (word == "put/ex") {

@@ -44,6 +44,13 @@ TEST_F(domains_command, watch_tells_launches_of_a_name_apart_by_their_pointers_a
   }
 }
 
+TEST_F(domains_command, watch_counts_nothing_again_in_a_forked_child) {
+  const std::string of = "watch --once --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put";
+  const std::string once = command(of).said;
+  EXPECT_NE(once.find("41"), std::string::npos) << once;
+  EXPECT_EQ(command(of + " fork").said.find("82"), std::string::npos);
+}
+
 TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_are) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/peer put/peer", "FAKE_CUPTI_PUTS=1");

@@ -37,14 +37,14 @@ class CacheReport(unittest.TestCase):
         prefix = "l2_window/region_0.5/"
         _, page = report(result({prefix + "none": {"real_time": 200.0, "region_MB": 20.0}, prefix + "tuned": {"real_time": 125.0},
                                  prefix + "sweep_size_1.00_ratio_1.000": {"real_time": 100.0}}))
-        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
+        self.assertIn("|0.5|20|nan|nan|nan|nan|nan|1.6|2|0.8|", page)
         self.assertIn("GPU Fake GPU, driver 1.2; medians of 3 repetitions.", page)
 
     def test_the_medians_of_a_file_count_and_those_of_its_repetitions_where_it_has_none(self):
         cases = {"l2_window/region_0.5/none": {"real_time": 200.0, "region_MB": 20.0}, "l2_window/region_0.5/tuned": {"real_time": 125.0}}
         pages = [report(result(cases, aggregates=aggregates, repetitions=repetitions))[1]
                  for aggregates, repetitions in ((True, True), (True, False), (False, True))]
-        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | nan | 1.6 | 1 | 1.6 |", pages[0])
+        self.assertIn("|0.5|20|nan|nan|nan|nan|nan|1.6|1|1.6|", pages[0])
         self.assertIn("medians of 3 repetitions", pages[0])
         self.assertEqual(pages[0], pages[1])
         self.assertEqual(pages[0], pages[2])
@@ -54,7 +54,7 @@ class CacheReport(unittest.TestCase):
         for flushes, window in ((0, 10.0), (16, 40.0)):
             cases[f"l2_window/return_to_normal/{flushes}_flushes/window"] = {"real_time": window}
             cases[f"l2_window/return_to_normal/{flushes}_flushes/none"] = {"real_time": 50.0}
-        self.assertIn("| 0 | 50 | 10 |\n| 16 | 50 | 40 |", report(result(cases))[1])
+        self.assertIn("|0|50|10|\n|16|50|40|", report(result(cases))[1])
 
     def test_cycles_are_listed_by_number_of_addresses_stride_and_size(self):
         cases = {f"constant_broadcast/{k:02}_addresses/stride_1/2_KiB/constant": {"real_time": 1.0, "cycles_per_access": 8.0 * k}
@@ -63,13 +63,13 @@ class CacheReport(unittest.TestCase):
             cases[f"constant_broadcast/{k:02}_addresses/stride_1/2_KiB/constant_16_at_once"] = {"real_time": 1.0, "cycles_per_access": 200.0}
             cases[f"constant_broadcast/{k:02}_addresses/stride_1/64_KiB/constant"] = {"real_time": 1.0, "cycles_per_access": 90.0 + k}
         page = report(result(cases))[1]
-        self.assertIn("| different addresses in 2 KiB, each access waits for the last | constant, 4 bytes apart |", page)
-        self.assertIn("| 1 | 8 |", page)
-        self.assertIn("| 32 | 256 |", page)
-        self.assertIn("| different addresses in 2 KiB, 16 accesses at once | constant, 4 bytes apart |", page)
-        self.assertIn("| 32 | 200 |", page)
-        self.assertIn("| table, KiB; addresses, 4 bytes apart | 2 | 64 |", page)
-        self.assertIn("| constant, 32 | 256 | 122 |", page)
+        self.assertIn("|different addresses in 2 KiB, each access waits for the last|constant, 4 bytes apart|", page)
+        self.assertIn("|1|8|", page)
+        self.assertIn("|32|256|", page)
+        self.assertIn("|different addresses in 2 KiB, 16 accesses at once|constant, 4 bytes apart|", page)
+        self.assertIn("|32|200|", page)
+        self.assertIn("|table, KiB; addresses, 4 bytes apart|2|64|", page)
+        self.assertIn("|constant, 32|256|122|", page)
 
     def test_a_ladder_lists_latency_and_bandwidth_by_footprint(self):
         cases = {f"memory_ladder/latency/global/{size}": {"real_time": 1.0, "cycles": 30.0 + size, "ns": 15.0} for size in (4, 256)}
@@ -80,11 +80,11 @@ class CacheReport(unittest.TestCase):
         for kind in ("in_turn", "16_at_once"):
             cases[f"memory_ladder/bank_conflict/{kind}/32"] = {"real_time": 1.0, "cycles": 64.0, "ns": 32.0}
         page = report(result(cases))[1]
-        self.assertIn("| cycles by footprint in KiB | 0.25 | 4 | 256 |", page)
-        self.assertIn("| local | 33 |  |  |", page)
-        self.assertIn("| global |  | 34 | 286 |", page)
-        self.assertIn("| shared | 31000 |", page)
-        self.assertIn("| in turn | 64 |", page)
+        self.assertIn("|cycles by footprint in KiB|0.25|4|256|", page)
+        self.assertIn("|local|33|||", page)
+        self.assertIn("|global||34|286|", page)
+        self.assertIn("|shared|31000|", page)
+        self.assertIn("|in turn|64|", page)
 
     def test_an_idle_set_aside_is_listed_beside_none(self):
         cases = {f"set_aside/reread/40_MiB/{state}": {"real_time": 1.0, "GB_per_s": rate}
@@ -94,23 +94,23 @@ class CacheReport(unittest.TestCase):
             cases[f"set_aside/changes_a_stream/region_0.50/aside_{share}.000/window"] = {"real_time": window}
             cases[f"set_aside/copies/aside_{share}.000"] = {"real_time": 1.0, "GB_per_s": 4000.0 - 1000 * share}
         page = report(result(cases))[1]
-        self.assertIn("| aside idle | 3.9 |", page)
-        self.assertIn("| changes | 0.5 | none | 50 | 90 |\n| changes | 0.5 | window | 50 | 70 |", page)
-        self.assertIn("| GB/s | 4000 | 3000 |", page)
+        self.assertIn("|aside idle|3.9|", page)
+        self.assertIn("|changes|0.5|none|50|90|\n|changes|0.5|window|50|70|", page)
+        self.assertIn("|GB/s|4000|3000|", page)
 
     def test_spills_are_listed_beside_occupancy(self):
         cases = {f"register_spill/{blocks}_blocks_per_sm/loads": {"real_time": 100.0 + blocks, "registers": 128.0 / blocks,
                                                                   "local_bytes": 8.0 * blocks, "threads_per_sm": 256.0 * blocks}
                  for blocks in (1, 4)}
-        self.assertIn("| loads | 4 | 32 | 32 | 1024 | 104 |", report(result(cases))[1])
+        self.assertIn("|loads|4|32|32|1024|104|", report(result(cases))[1])
 
     def test_three_windows_and_a_polynomial_have_tables(self):
         window = {"l2_window/three_streams/at_once/planned": {"real_time": 70.0}, "l2_window/region_0.5/none": {"real_time": 1.0}}
         polynomial = {"read_only_load/fits_l2/polynomial/restrict": {"real_time": 1.0, "GB_per_s": 2500.0, "registers": 32.0},
                       "read_only_load/fits_l1/gather/plain": {"real_time": 1.0, "GB_per_s": 100.0}}
         page = report(result(window), result(polynomial))[1]
-        self.assertIn("| planned | 70 |", page)
-        self.assertIn("| restrict | 32 | 2500 |", page)
+        self.assertIn("|planned|70|", page)
+        self.assertIn("|restrict|32|2500|", page)
 
     def test_the_break_even_of_zero_copy_is_said(self):
         cases = {}
@@ -128,13 +128,13 @@ class CacheReport(unittest.TestCase):
         hints = {"cache_hint_stream/copy/plain": {"real_time": 1.0, "GB_per_s": 3000.0, "table_after_us": 30.0,
                                                   "table_warm_us": 10.0}}
         page = report(result(cases), result(hints))[1]
-        self.assertIn("| fits l1, gather | 100 | 125 |", page)
-        self.assertIn("| plain | 3000 | 30 | 10 |", page)
+        self.assertIn("|fits l1, gather|100|125|", page)
+        self.assertIn("|plain|3000|30|10|", page)
 
     def test_arms_stand_in_the_order_of_the_bench(self):
         page = report(result({f"read_only_load/fits_l1/gather/{arm}": {"real_time": 1.0, "GB_per_s": 100.0}
                               for arm in ("plain", "cg", "ca")}))[1]
-        self.assertIn("| data | plain | cg | ca |", page)
+        self.assertIn("|data|plain|cg|ca|", page)
 
     def test_a_waived_bench_says_why(self):
         ran, page = report(result({"zero_copy/1_passes/mapped": {}}, label="waived: no CUDA device", aggregates=False))

@@ -186,7 +186,7 @@ class Controls(Scratch):
 
     def test_ratios_are_shown_as_measured_with_their_spread(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4300, spread=0.09)
-        self.assertRegex(self.report(made), r"\| alias equals same \|.*\| holds \| 1\.075, spread 9 % \(")
+        self.assertRegex(self.report(made), r"\|alias equals same\|.*\|holds\|1\.075, spread 9 % \(")
 
     def test_one_that_no_result_could_make_fail_says_nothing(self):
         for spread, times, state in ((0.09, 1.05, "holds"), (0.09, 1.11, "fails"), (0.5, 1.0, "says nothing"), (0.5, 1.4, "says nothing"),
@@ -197,8 +197,8 @@ class Controls(Scratch):
     def test_cases_that_say_nothing_are_counted_apart(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4100)
         made.case(BOUNDARY, HOST, "same", 4000).case(BOUNDARY, HOST, "alias", 5200, spread=0.5)
-        self.assertRegex(self.report(made), r"\| alias equals same \|.*\| holds \| 1\.025, spread 1 % .*; 1 case, at 1\.300, is spread by more than "
-                                            r"the rule allows and says nothing \|")
+        self.assertRegex(self.report(made), r"\|alias equals same\|.*\|holds\|1\.025, spread 1 % .*; 1 case, at 1\.300, is spread by more than "
+                                            r"the rule allows and says nothing\|")
 
     def test_a_failed_one_begins_the_report_and_is_named_with_its_numbers(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "map", 3000)
@@ -206,7 +206,7 @@ class Controls(Scratch):
         self.assertIn("**Warning.** " + said, self.report(made))
         self.assertTrue(said.startswith("Warning: a control fails: \"map equals separate\" in 1 of 1 case (worst "
                                         "kernel_boundary.stream beside nvlink.saturating: 1.50)"), said)
-        self.assertRegex(self.report(made), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.500, spread 1 % ")
+        self.assertRegex(self.report(made), r"\|map equals separate\|.*\|\*\*fails\*\*\|1\.500, spread 1 % ")
 
     def test_alias_and_swapped_do_not_enter_the_figures(self):
         made = everything()
@@ -290,16 +290,16 @@ class Required(Scratch):
 
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
-        for part in ("| device-scope fences | the same domain | yes | no | yes | yes |", "|  | a separate one | yes | no | no | yes |",
-                     "all time beyond that of the victim alone is wasted", "| 300 ns | 900 ns | 75 % | 800 ns | 100 ns |"):
+        for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate one|yes|no|no|yes|",
+                     "all time beyond that of the victim alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
             self.assertIn(part, text)
 
     def test_what_is_spread_too_widely_is_not_called_wasted(self):
         made = self.made()
-        for arm, row in (("separate", "| 300 ns | 900 ns | 75 % | — | — |"), ("same", None)):
+        for arm, row in (("separate", "|300 ns|900 ns|75 %|—|—|"), ("same", None)):
             made.entries[-1 if arm == "separate" else -2]["spread"] = 0.2
             text = self.report(made)
-            self.assertIn(row, text) if row else self.assertNotIn("| 75 % |", text)
+            self.assertIn(row, text) if row else self.assertNotIn("|75 %|", text)
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         text = self.report(self.made().requires(DEVICE, "same", 1, 1, 1, 1))
@@ -309,7 +309,7 @@ class Required(Scratch):
     def test_needs_no_measurement(self):
         made = Synthetic().waived("acquire_load.device.own_sm", NVLINK, "same", "no GPU")
         made.requires("acquire_load.device.own_sm", "same", 0, 0, 0, 0)
-        self.assertIn("| device-scope acquire loads | the same domain | no | no | no | no |", self.report(made))
+        self.assertIn("|device-scope acquire loads|the same domain|no|no|no|no|", self.report(made))
 
 
 class Output(Scratch):
@@ -330,7 +330,7 @@ class Output(Scratch):
         self.assertIn("color-scheme:light dark", self.text("out", "report.html"))
 
     def test_the_page_says_what_the_markdown_says(self):
-        text = "# T\n\n> **R.**\n\n**H 1.**\n\na `b|<c>` **d**\n\n## S\n\n| x | y |\n| --- | ---: |\n| a\\|b | 2 |\n\n- e\n- f\n\n![p](q.svg)\n"
+        text = "# T\n\n> **R.**\n\n**H 1.**\n\na `b|<c>` **d**\n\n## S\n\n|x|y|\n|---|---:|\n|a\\|b|2|\n\n- e\n- f\n\n![p](q.svg)\n"
         page = web_page.page(text, {"q.svg": "<svg>" + chart.STYLE + "</svg>"}, "T")
         for part in ("<h1>T</h1>", "<blockquote><p><strong>R.</strong>", "<p class=headline><strong>H 1.", "a <code>b|&lt;c&gt;</code> <strong>d",
                      "<details open><summary>S", "<td>a|b</td><td class=number>2</td>", "<li>e</li><li>f</li>", "<svg></svg>", "</details>"):
@@ -353,7 +353,7 @@ class Output(Scratch):
         page = self.page()
         self.assertEqual(page.splitlines()[0], "# Fence interference")
         self.assertIn(page.splitlines()[2].strip("*"), done.stdout)
-        for part in ("## Machine", "| GPU | Synthetic GPU |", "## Controls", "## Kernel boundary", "## Fence", "## Release store",
+        for part in ("## Machine", "|GPU|Synthetic GPU|", "## Controls", "## Kernel boundary", "## Fence", "## Release store",
                      "## Acquire load", "p99, µs", "noise kept, GB/s", "## Waived cases", "**not an arm of spin** — 1 case",
                      "## Failed cases", "**the noise ended before the victim** — 1 case"):
             self.assertIn(part, page)
@@ -550,7 +550,7 @@ class Publisher(Scratch):
 
     def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
         page = self.report_with(published())[1]
-        for part in ("## Publisher", "| 4 | NVLink stores, saturating | 1,950 | 24,000 | 2,000 |", "| 1 | no noise | 1,950 | 3,000 | 2,000 |",
+        for part in ("## Publisher", "|4|NVLink stores, saturating|1,950|24,000|2,000|", "|1|no noise|1,950|3,000|2,000|",
                      "100 for 64,000"):
             self.assertIn(part, page)
 

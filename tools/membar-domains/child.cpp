@@ -15,6 +15,35 @@
 
 namespace membar_domains {
 
+namespace {
+
+volatile pid_t signalled_child = 0;
+
+/// A signal that would end the command is for the program: its report is still written.
+void forward(int signal) { static_cast<void>(kill(signalled_child, signal)); }
+
+/// Handles a signal while it lives, unless the command was started with it ignored.
+class handled_signal {
+ public:
+  handled_signal(int signal, void (*handler)(int)) : signal_(signal) {
+    struct sigaction how {};
+    how.sa_handler = handler;
+    sigaction(signal, nullptr, &before_);
+    if (before_.sa_handler != SIG_IGN) {
+      sigaction(signal, &how, nullptr);
+    }
+  }
+  ~handled_signal() { sigaction(signal_, &before_, nullptr); }
+  handled_signal(const handled_signal&) = delete;
+  handled_signal& operator=(const handled_signal&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
 outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment) {
   std::vector<char*> words;
   for (const std::string& word : program) {
@@ -39,18 +68,21 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
     _exit(why == ENOENT ? 127 : 126);
   }
   close(failure[1]);
-  // A Ctrl-C is for the program; its report is still written.
-  const auto old_interrupt = std::signal(SIGINT, SIG_IGN);
-  const auto old_quit = std::signal(SIGQUIT, SIG_IGN);
+  signalled_child = child;
+  // The terminal sends these to the program, too; others reach the command alone.
+  const handled_signal interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
+  const handled_signal term(SIGTERM, forward), hup(SIGHUP, forward), first(SIGUSR1, forward), second(SIGUSR2, forward);
   int why = 0;
   outcome out;
-  out.started = read(failure[0], &why, sizeof why) != sizeof why;
+  ssize_t told = 0;
+  do {
+    told = read(failure[0], &why, sizeof why);
+  } while (told < 0 && errno == EINTR);
+  out.started = told != sizeof why;
   close(failure[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  std::signal(SIGINT, old_interrupt);
-  std::signal(SIGQUIT, old_quit);
   if (!out.started) {
     out.status = why == ENOENT ? 127 : 126;
   } else if (WIFSIGNALED(status)) {

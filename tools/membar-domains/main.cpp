@@ -130,6 +130,14 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
       {environment::folder, folder.path().string()},
       {environment::list, list},
       {environment::turns, turns}};
+  if (!list.empty()) {
+    std::ostringstream text;
+    text << std::ifstream(list).rdbuf();
+    constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
+    if (text.str().size() < most) {
+      environment.emplace_back(environment::rules, text.str());
+    }
+  }
   if (asked.check && std::string_view(job) == "watch") {
     environment.emplace_back(environment::check, "1");
   }

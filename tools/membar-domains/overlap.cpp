@@ -300,6 +300,12 @@ void use_measured(overlap_report& report, const measured_wait& in_graphs, const 
 
 overlap_report merged(const std::vector<overlap_report>& reports) {
   overlap_report out;
+  std::map<std::string, std::set<std::string>> of_short_name;  // in any process
+  for (const overlap_report& report : reports) {
+    for (const std::string& name : report.local) {
+      of_short_name[short_name(name)].insert(name);
+    }
+  }
   std::map<std::string, remote_kernel> remote;
   std::map<std::tuple<std::string, std::string, bool>, boundary> boundaries;
   const auto weigh = [](double& mean, double other, std::size_t before, std::size_t more) {
@@ -308,6 +314,8 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
   for (const overlap_report& report : reports) {
     for (const remote_kernel& r : report.remote) {
       const auto [at, is_new] = remote.try_emplace(r.name, r);
+      const std::set<std::string>& others = of_short_name[short_name(r.name)];
+      at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && others.size() == others.count(r.name);
       if (!is_new) {
         at->second.count += r.count;
         at->second.total_ms += r.total_ms;

@@ -12,6 +12,7 @@ namespace membar_domains {
 namespace environment {
 inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";        ///< watch, try or apply
 inline constexpr const char* list = "MEMBAR_DOMAINS_LIST";      ///< path of the list
+inline constexpr const char* rules = "MEMBAR_DOMAINS_RULES";    ///< its text: other hosts do not have the file
 inline constexpr const char* folder = "MEMBAR_DOMAINS_FOLDER";  ///< where processes write
 inline constexpr const char* turns = "MEMBAR_DOMAINS_TURNS";    ///< of try: a mode, or how many launches a turn has
 inline constexpr const char* check = "MEMBAR_DOMAINS_CHECK";    ///< of watch: keep code and pointers

@@ -53,7 +53,7 @@ def page(markdown, pictures, title):
             out.append(pictures[picture[1]].replace(chart.STYLE, ""))
         elif block.startswith("> "):
             out.append(f"<blockquote><p>{_inline(block[2:])}</p></blockquote>")
-        elif block.startswith("| "):
+        elif block.startswith("|"):
             out.append(_table(lines))
         elif block.startswith("- "):
             out.append("<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "</ul>")

@@ -237,9 +237,9 @@ class condition_reader {
 
 }  // namespace detail
 
-/// Reads a condition on the final values of `memory`. Throws `model::error`.
-[[nodiscard]] inline final_condition read_condition(std::string_view text, int line, int column,
-                                                    const std::vector<named_memory>& memory) {
+/// Reads a condition on the final values of `memory`, which begins at `line` and `column` of its file. Throws `model::error` with the place.
+[[nodiscard]] inline final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory,
+                                                    int column = 1) {
   return detail::condition_reader(text, line, column, memory).read();
 }
 

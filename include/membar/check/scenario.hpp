@@ -509,7 +509,7 @@ struct prepared_scenario {
     }
   }
   for (const scenario::final_line& f : s.finals) {
-    result.finals.emplace_back(f.text, read_condition(f.text, f.line, f.column, memory));
+    result.finals.emplace_back(f.text, read_condition(f.text, f.line, memory, f.column));
   }
   return result;
 }

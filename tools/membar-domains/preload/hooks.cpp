@@ -10,6 +10,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -130,15 +133,25 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
 
 std::array<std::atomic<void*>, hook_count> real_functions;
 
-/// The driver's own function behind a hook.
+/// The driver's own function behind a hook; null if the driver has none.
 template <class Function>
-Function* real(hook_id id) noexcept {
+Function* found(hook_id id) noexcept {
   void* function = real_functions[id].load(std::memory_order_acquire);
   if (function == nullptr) {
     function = driver_symbol(symbols[id]);
     real_functions[id].store(function, std::memory_order_release);
   }
   return reinterpret_cast<Function*>(function);
+}
+
+/// Stands for every function on a machine without a driver, where a program finds ours all the same. The caller removes the arguments.
+CUresult no_driver() { return CUDA_ERROR_NO_DEVICE; }
+
+/// The driver's own function behind a hook.
+template <class Function>
+Function* real(hook_id id) noexcept {
+  Function* const function = found<Function>(id);
+  return function != nullptr ? function : reinterpret_cast<Function*>(reinterpret_cast<void*>(&no_driver));
 }
 
 void finish() {
@@ -160,7 +173,11 @@ target where(CUfunction kernel, void** parameters, void** extra) {
     unsigned generation = 0;
     choice to;
   };
-  thread_local std::array<entry, 64> cache;
+  thread_local std::unique_ptr<std::array<entry, 64>> known;  // allocated, as the owners of pointers.cpp
+  if (!known) {
+    known = std::make_unique<std::array<entry, 64>>();
+  }
+  std::array<entry, 64>& cache = *known;
   entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
   session& of = session::get();
   const unsigned generation = of.generation();
@@ -197,7 +214,7 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
                   bool ptsz, CUresult& result) {
   session& of = session::get();
   auto* const launch_with_attributes =
-      real<CUresult(const CUlaunchConfig*, CUfunction, void**, void**)>(ptsz ? launch_ex_ptsz : launch_ex);
+      found<CUresult(const CUlaunchConfig*, CUfunction, void**, void**)>(ptsz ? launch_ex_ptsz : launch_ex);
   std::array<CUlaunchAttribute, most_attributes> attributes;
   if (launch_with_attributes == nullptr || config.numAttrs >= most_attributes) {
     of.complain(
@@ -305,6 +322,63 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
 
 // --- graphs ------------------------------------------------------------------------------------------------------------------------
 
+/// The attributes of nodes that the list has changed: what they were, and became.
+class changed_nodes {
+ public:
+  /// Sets an attribute, unless the control would change a map of the program's own.
+  CUresult set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
+    const std::lock_guard lock(mutex_);
+    put_back(node);
+    CUlaunchAttributeValue was{};
+    const bool known = driver::cuGraphKernelNodeGetAttribute_(node, to.id, &was) == CUDA_SUCCESS;
+    const auto& map = was.memSyncDomainMap;
+    if (known && how == mode::control && (map.default_ != 0 || map.remote != 1)) {
+      return CUDA_SUCCESS;
+    }
+    const CUresult result = driver::cuGraphKernelNodeSetAttribute_(node, to.id, &to.value);
+    if (known && result == CUDA_SUCCESS) {
+      changed_[node] = {to, was};
+    }
+    return result;
+  }
+
+  /// The list no longer names what is in the node.
+  void leave(CUgraphNode node) {
+    const std::lock_guard lock(mutex_);
+    put_back(node);
+  }
+
+ private:
+  struct change {
+    CUlaunchAttribute ours;
+    CUlaunchAttributeValue was;
+  };
+
+  void put_back(CUgraphNode node) {
+    const auto at = changed_.find(node);
+    if (at == changed_.end()) {
+      return;
+    }
+    const auto& [ours, was] = at->second;
+    CUlaunchAttributeValue now{};
+    // another node may have the handle by now, or the program may have set the attribute itself
+    if (driver::cuGraphKernelNodeGetAttribute_(node, ours.id, &now) == CUDA_SUCCESS &&
+        now.memSyncDomainMap.default_ == ours.value.memSyncDomainMap.default_ &&
+        now.memSyncDomainMap.remote == ours.value.memSyncDomainMap.remote) {
+      static_cast<void>(driver::cuGraphKernelNodeSetAttribute_(node, ours.id, &was));
+    }
+    changed_.erase(at);
+  }
+
+  std::mutex mutex_;
+  std::map<CUgraphNode, change> changed_;
+};
+
+changed_nodes& nodes_changed() {
+  static auto* const all = new changed_nodes;
+  return *all;
+}
+
 /// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
 bool move_nodes(CUgraph graph) {
   session& of = session::get();
@@ -346,6 +420,7 @@ bool move_nodes(CUgraph graph) {
     }
     const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
     if (to.what == target::kind::leave) {
+      nodes_changed().leave(node);
       continue;
     }
     any = true;
@@ -354,8 +429,7 @@ bool move_nodes(CUgraph graph) {
     if (how == mode::off) {
       continue;
     }
-    const CUlaunchAttribute attribute = attribute_of(to, how);
-    if (driver::cuGraphKernelNodeSetAttribute_(node, attribute.id, &attribute.value) == CUDA_SUCCESS) {
+    if (nodes_changed().set(node, attribute_of(to, how), how) == CUDA_SUCCESS) {
       of.state().nodes_moved.fetch_add(how == mode::on ? 1 : 0, std::memory_order_relaxed);
     } else {
       of.state().refused.fetch_add(1, std::memory_order_relaxed);
@@ -372,8 +446,8 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   const bool listed = of.what() != job::none && move_nodes(graph);
   const CUresult result = real<CUresult(CUgraphExec*, CUgraph, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
       exec, graph, third, fourth, fifth);
-  if (listed && result == CUDA_SUCCESS) {
-    of.holds_listed(*exec);
+  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+    of.holds_listed(*exec, listed);
   }
   return result;
 }
@@ -384,8 +458,8 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   session& of = session::get();
   const bool listed = of.what() != job::none && move_nodes(graph);
   const CUresult result = real<CUresult(CUgraphExec, CUgraph, std::uintptr_t, std::uintptr_t)>(Id)(exec, graph, third, fourth);
-  if (listed && result == CUDA_SUCCESS) {
-    of.holds_listed(exec);
+  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+    of.holds_listed(exec, listed);
   }
   return result;
 }
@@ -437,6 +511,12 @@ CUresult on_init(unsigned flags) {
   const CUresult result = real<decltype(::cuInit)>(init)(flags);
   if (of.what() != job::none) {
     of.state().cu_init = static_cast<std::int32_t>(result);
+  }
+  if (is_first && of.what() != job::none && !of.is_counted()) {
+    of.complain(
+        "the folder of MEMBAR_DOMAINS_FOLDER cannot be written here, so the report does not count this process: start the "
+        "command "
+        "on each host");
   }
   if (is_first && of.what() != job::none && of.what() != job::apply) {
     std::atexit(finish);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "membar-domains/preload/pace.hpp"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -41,14 +42,18 @@ struct unit_of_stream {
 };
 
 /// Times of one context. Those of different contexts cannot be compared: each begins eleven days after the one before.
+///
+/// Nothing that may wait for the device is called with the mutex held: a launch that waits for room in its queue may wait for what another
+/// thread has still to launch.
 struct context_pace {
+  std::mutex mutex;
   std::int64_t base_ns = 0;
   CUevent anchor = nullptr;
   std::int64_t anchor_ns = 0;
   std::vector<CUevent> unused;
   std::deque<pending> waiting;
   std::map<std::pair<const void*, const void*>, std::uint32_t> lanes;  // by stream and graph
-  std::map<CUstream, unit_of_stream> units;
+  std::map<const void*, unit_of_stream> units;
 };
 
 std::mutex& paces_mutex() {
@@ -61,45 +66,85 @@ std::map<CUcontext, std::unique_ptr<context_pace>>& paces() {
   return *all;
 }
 
-std::uint32_t lanes_made = 0;
+std::atomic<std::uint32_t> lanes_made = 0;
+
+/// What tells streams apart: the per-thread default stream is another one in each thread.
+const void* key_of(CUstream stream) {
+  static thread_local char own = 0;
+  return stream == CU_STREAM_PER_THREAD ? static_cast<const void*>(&own) : stream;
+}
 
 /// Made before much of it is needed: allocating beside a kernel that spins may wait for it.
 void make_events(context_pace& pace, int count) {
+  const relaxed_capture relaxed;
   for (int i = 0; i < count; ++i) {
     CUevent event = nullptr;
     if (driver::cuEventCreate_(&event, static_cast<unsigned>(CU_EVENT_DEFAULT)) != CUDA_SUCCESS) {
       return;
     }
+    const std::lock_guard lock(pace.mutex);
     pace.unused.push_back(event);
   }
 }
 
-/// With `paces_mutex` held. Null without a context.
+/// Null without a context.
 context_pace* current_pace() {
   CUcontext context = nullptr;
   if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || context == nullptr) {
     return nullptr;
   }
-  std::unique_ptr<context_pace>& pace = paces()[context];
-  if (!pace) {
-    const relaxed_capture relaxed;
-    pace = std::make_unique<context_pace>();
-    pace->base_ns = static_cast<std::int64_t>(paces().size()) * 1'000'000'000'000'000;
-    make_events(*pace, 4096);
+  context_pace* out = nullptr;
+  bool is_new = false;
+  {
+    const std::lock_guard lock(paces_mutex());
+    std::unique_ptr<context_pace>& pace = paces()[context];
+    is_new = pace == nullptr;
+    if (is_new) {
+      pace = std::make_unique<context_pace>();
+      pace->base_ns = static_cast<std::int64_t>(paces().size()) * 1'000'000'000'000'000;
+    }
+    out = pace.get();
   }
-  return pace.get();
+  if (is_new) {
+    make_events(*out, 4096);
+  }
+  return out;
+}
+
+void give_back(context_pace& pace, CUevent event) {
+  const std::lock_guard lock(pace.mutex);
+  pace.unused.push_back(event);
 }
 
 CUevent take_event(context_pace& pace) {
-  if (pace.unused.empty()) {
-    make_events(pace, 1024);
+  for (const bool again : {true, false}) {
+    {
+      const std::lock_guard lock(pace.mutex);
+      if (!pace.unused.empty()) {
+        const CUevent event = pace.unused.back();
+        pace.unused.pop_back();
+        return event;
+      }
+    }
+    if (again) {
+      make_events(pace, 1024);
+    }
   }
-  if (pace.unused.empty()) {
-    return nullptr;
+  return nullptr;
+}
+
+/// Records an event of the pool in the stream. Null, and counted, if that could not be.
+CUevent recorded(context_pace& pace, CUstream stream) {
+  const relaxed_capture relaxed;
+  const CUevent event = take_event(pace);
+  if (event != nullptr && driver::cuEventRecord_(event, stream) == CUDA_SUCCESS) {
+    return event;
   }
-  const CUevent event = pace.unused.back();
-  pace.unused.pop_back();
-  return event;
+  if (event != nullptr) {
+    give_back(pace, event);
+  }
+  session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
 }
 
 /// The time of an event that has happened, or -1. Both events of `elapsed` must have.
@@ -111,7 +156,7 @@ std::int64_t time_of(context_pace& pace, CUevent event) {
   return pace.anchor_ns + static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
 }
 
-/// Writes what is over. With `paces_mutex` held.
+/// Writes what is over. With the mutex held.
 void resolve(context_pace& pace, std::size_t at_most) {
   for (; at_most > 0 && !pace.waiting.empty(); --at_most) {
     const pending p = pace.waiting.front();
@@ -158,10 +203,10 @@ void resolve(context_pace& pace, std::size_t at_most) {
 }
 
 std::uint32_t lane_of(context_pace& pace, const void* stream, const void* graph, const char* what) {
-  const auto [at, is_new] = pace.lanes.try_emplace({stream, graph}, lanes_made + 1);
-  if (is_new) {
-    ++lanes_made;
-    session::get().write("L %u %s %zu\n", at->second, what, pace.lanes.size());
+  const auto [at, is_new] = pace.lanes.try_emplace({stream, graph}, 0);
+  if (is_new) {  // a number of its own in the process: those of other contexts are other lanes
+    at->second = ++lanes_made;
+    session::get().write("L %u %s %u\n", at->second, what, at->second);
   }
   return at->second;
 }
@@ -177,17 +222,9 @@ timed_span::timed_span(CUstream stream) : stream_(stream) {
   if (capturing(stream)) {
     return;
   }
-  const relaxed_capture relaxed;
-  const std::lock_guard lock(paces_mutex());
-  context_pace* const pace = current_pace();
-  if (pace == nullptr) {
-    return;
-  }
-  context_ = pace;
-  start_ = take_event(*pace);
-  if (start_ != nullptr && driver::cuEventRecord_(start_, stream) != CUDA_SUCCESS) {
-    pace->unused.push_back(std::exchange(start_, nullptr));
-    session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
+  if (context_pace* const pace = current_pace(); pace != nullptr) {
+    context_ = pace;
+    start_ = recorded(*pace, stream);
   }
 }
 
@@ -195,19 +232,15 @@ void timed_span::end(bool listed, mode how, bool unit, const void* lane, const c
   if (start_ == nullptr) {
     return;
   }
-  const relaxed_capture relaxed;
-  const std::lock_guard lock(paces_mutex());
   auto& pace = *static_cast<context_pace*>(context_);
-  const CUevent last = take_event(pace);
-  if (last == nullptr || driver::cuEventRecord_(last, stream_) != CUDA_SUCCESS) {
-    pace.unused.push_back(start_);
-    if (last != nullptr) {
-      pace.unused.push_back(last);
-    }
-    session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
+  const CUevent last = recorded(pace, stream_);
+  if (last == nullptr) {
+    give_back(pace, start_);
     return;
   }
-  pace.waiting.push_back({start_, last, listed, how, unit, unit ? lane_of(pace, stream_, lane, what) : 0});
+  const relaxed_capture relaxed;
+  const std::lock_guard lock(pace.mutex);
+  pace.waiting.push_back({start_, last, listed, how, unit, unit ? lane_of(pace, key_of(stream_), lane, what) : 0});
   resolve(pace, 8);
 }
 
@@ -216,47 +249,53 @@ void timed_span::end_listed(mode how) { end(true, how, false, nullptr, ""); }
 void timed_span::end_graph(CUgraphExec exec, bool listed, mode how) { end(listed, how, true, exec, "graph"); }
 
 void pace_before_launch(CUstream stream) {
-  const std::lock_guard lock(paces_mutex());
   context_pace* const pace = current_pace();
   if (pace == nullptr) {
     return;
   }
-  unit_of_stream& unit = pace->units[stream];
-  if (unit.start != nullptr || capturing(stream)) {
+  {
+    const std::lock_guard lock(pace->mutex);
+    if (pace->units[key_of(stream)].start != nullptr) {
+      return;
+    }
+  }
+  if (capturing(stream)) {
     return;
   }
-  const relaxed_capture relaxed;
-  unit.start = take_event(*pace);
-  unit.launches = 0;
-  if (unit.start != nullptr && driver::cuEventRecord_(unit.start, stream) != CUDA_SUCCESS) {
-    pace->unused.push_back(std::exchange(unit.start, nullptr));
-    session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
+  const CUevent start = recorded(*pace, stream);
+  const std::lock_guard lock(pace->mutex);
+  unit_of_stream& unit = pace->units[key_of(stream)];
+  if (start != nullptr && unit.start == nullptr) {
+    unit = {start, 0};
+  } else if (start != nullptr) {  // another thread was first
+    pace->unused.push_back(start);
   }
 }
 
 void pace_after_launch(CUstream stream) {
-  const std::lock_guard lock(paces_mutex());
   context_pace* const pace = current_pace();
   if (pace == nullptr) {
     return;
   }
-  unit_of_stream& unit = pace->units[stream];
-  if (unit.start == nullptr || ++unit.launches < launches_in_a_unit) {
-    return;
+  CUevent start = nullptr;
+  {
+    const std::lock_guard lock(pace->mutex);
+    unit_of_stream& unit = pace->units[key_of(stream)];
+    if (unit.start == nullptr || ++unit.launches < launches_in_a_unit) {
+      return;
+    }
+    start = std::exchange(unit.start, nullptr);
   }
-  const CUevent start = std::exchange(unit.start, nullptr);
-  if (capturing(stream)) {  // part of the launches went into a graph
-    pace->unused.push_back(start);
-    return;
-  }
+  // part of the launches may have gone into a graph
+  const CUevent last = capturing(stream) ? nullptr : recorded(*pace, stream);
   const relaxed_capture relaxed;
-  const CUevent last = take_event(*pace);
-  if (last != nullptr && driver::cuEventRecord_(last, stream) == CUDA_SUCCESS) {
-    pace->waiting.push_back({start, last, false, mode::off, true, lane_of(*pace, stream, nullptr, "50 launches of stream")});
-  } else {
+  const std::lock_guard lock(pace->mutex);
+  if (last == nullptr) {
     pace->unused.push_back(start);
-    session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
+    return;
   }
+  pace->waiting.push_back(
+      {start, last, false, mode::off, true, lane_of(*pace, key_of(stream), nullptr, "50 launches of stream")});
   resolve(*pace, 8);
 }
 
@@ -265,7 +304,9 @@ void pace_finish() {
   if (lock) {
     const relaxed_capture relaxed;
     for (auto& [context, pace] : paces()) {
-      resolve(*pace, pace->waiting.size() * 2);
+      if (const std::unique_lock own(pace->mutex, std::try_to_lock); own) {
+        resolve(*pace, pace->waiting.size() * 2);
+      }
     }
   }
   session::get().flush();

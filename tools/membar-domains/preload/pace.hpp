@@ -19,7 +19,6 @@ class timed_span {
   timed_span(const timed_span&) = delete;
   timed_span& operator=(const timed_span&) = delete;
   /// Records the second. A listed kernel ran as `how` says.
-
   void end_listed(mode how);
   /// Records the second. A graph was launched, which is a unit of work; it holds listed kernels that run as `how` says.
   void end_graph(CUgraphExec exec, bool listed, mode how);

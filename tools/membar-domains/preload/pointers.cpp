@@ -163,8 +163,12 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 }  // namespace
 
 reach reach_of(CUfunction kernel, void** parameters, void** extra) {
-  thread_local known_owners owners;
-  known_owners& mine = owners;  // once: a library asks the loader where the thread's objects are
+  // allocated: what a preloaded library has for each thread is taken from the stack of every thread of every process
+  thread_local std::unique_ptr<known_owners> owners;
+  if (!owners) {
+    owners = std::make_unique<known_owners>();
+  }
+  known_owners& mine = *owners;  // once: a library asks the loader where the thread's objects are
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }
 

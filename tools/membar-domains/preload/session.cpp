@@ -2,10 +2,12 @@
 #include "membar-domains/preload/session.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -14,6 +16,42 @@
 #include "membar-domains/preload/driver.hpp"
 
 namespace membar_domains {
+
+namespace {
+
+/// What the list says of a name. A regular expression takes stack for each character of the name, and a thread of the program may have little.
+decision decided(const move_list& list, const std::string& name) {
+  struct question {
+    const move_list& list;
+    const std::string& name;
+    decision answer;
+  } q{list, name, {}};
+  constexpr std::size_t harmless = 128, stack = std::size_t{64} << 20;
+  pthread_t thread{};
+  pthread_attr_t how;
+  const bool own = name.size() > harmless && pthread_attr_init(&how) == 0;
+  const auto answer = [](void* of) -> void* {
+    auto& one = *static_cast<question*>(of);
+    one.answer = one.list.decide(one.name);
+    return nullptr;
+  };
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
+  const bool asked = own && pthread_attr_setstacksize(&how, stack) == 0 && pthread_create(&thread, &how, answer, &q) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (asked) {
+    pthread_join(thread, nullptr);
+  } else {
+    answer(&q);
+  }
+  if (own) {
+    pthread_attr_destroy(&how);
+  }
+  return q.answer;
+}
+
+}  // namespace
 
 session& session::get() {
   static session* const one = new session;
@@ -31,10 +69,23 @@ session::session() : state_(&unmapped_) {
     return;
   }
   open_files();
+  pthread_atfork(nullptr, nullptr, [] {
+    session& child = get();
+    const bool used =
+        child.state_->cu_init >= 0;  // then CUDA does not work in the child, and what it wrote would be the parent's
+    child.file_ = nullptr;
+    child.state_ = &child.unmapped_;
+    if (used) {
+      child.job_ = job::none;
+    } else {
+      child.open_files();
+    }
+  });
   checks_ = job_ == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
     try {
-      list_ = move_list::read(path);
+      const std::string rules = variable(environment::rules);
+      list_ = rules.empty() ? move_list::read(path) : move_list::parse(rules, path);
     } catch (const std::exception& e) {
       complain(e.what());
     }
@@ -77,6 +128,9 @@ void session::open_files() {
 void session::complain(const std::string& sentence) {
   const std::lock_guard lock(complaint_mutex_);
   if (state_->complaint[0] == '\0') {
+    if (!is_counted()) {  // nobody reads it there
+      std::fprintf(stderr, "membar-domains: %s\n", sentence.c_str());
+    }
     std::snprintf(state_->complaint, sizeof state_->complaint, "%s", sentence.c_str());
   }
 }
@@ -126,7 +180,7 @@ choice session::where(CUfunction kernel) {
     }
     return to;
   };
-  const decision by = list_.decide(name);
+  const decision by = decided(list_, name);
   const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
   if (!to.by_pointer()) {  // what depends on pointers is met by launches that have them
     meets(to.near_rule);
@@ -165,9 +219,13 @@ mode session::next_turn() {
   return orders[turn / 3 % 6][turn % 3];
 }
 
-void session::holds_listed(CUgraphExec exec) {
+void session::holds_listed(CUgraphExec exec, bool listed) {
   const std::unique_lock lock(names_mutex_);
-  listed_graphs_.insert(exec);
+  if (listed) {
+    listed_graphs_.insert(exec);
+  } else {
+    listed_graphs_.erase(exec);
+  }
 }
 
 bool session::listed_in(CUgraphExec exec) {

@@ -38,7 +38,10 @@ class session {
   /// Whether watch keeps code and pointers, too.
   [[nodiscard]] bool checks() const noexcept { return checks_; }
 
-  /// Keeps the first complaint.
+  /// Whether the command sees what this process does. It does not where the process is on another host.
+  [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
+
+  /// Keeps the first complaint, for the command to say, or says it.
   void complain(const std::string& sentence);
 
   /// Where launches of the kernel go; `leave` also where the device has no such domain.
@@ -65,8 +68,8 @@ class session {
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
   [[nodiscard]] bool alternates() const noexcept { return alternate_; }
 
-  /// An executable graph with listed kernels in it.
-  void holds_listed(CUgraphExec exec);
+  /// An executable graph has listed kernels in it, or none. Its handle may have been another's.
+  void holds_listed(CUgraphExec exec, bool listed);
   [[nodiscard]] bool listed_in(CUgraphExec exec);
 
   /// Writes a line of the records. Thread-safe.
