@@ -129,14 +129,20 @@ TEST_F(domains_command, a_process_on_another_host_is_moved_and_says_that_it_is_n
 }
 
 TEST_F(domains_command, a_signal_to_the_command_is_the_programs) {
-  const result r =
-      command("apply --remote=^put$ -- sh -c 'trap \"echo ended; exit 7\" TERM; kill -TERM $PPID; while :; do :; done'");
+  const result r = command(
+      "apply --remote=^put$ -- sh -c 'trap \"echo ended; exit 7\" TERM; kill -TERM $PPID; i=0; while [ $i -lt 1000000 ]; do "
+      "i=$((i+1)); done'");
   EXPECT_EQ(r.status, 7) << r.said;
   EXPECT_NE(r.said.find("ended"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, a_thread_with_the_least_stack_still_starts) {
   EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table thread put").status, 0);
+}
+
+TEST_F(domains_command, an_event_that_waits_for_room_keeps_no_other_thread_from_launching) {
+  const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table room");
+  EXPECT_EQ(r.log.find("nothing was launched meanwhile"), std::string::npos) << r.log;
 }
 
 TEST_F(domains_command, a_long_name_takes_no_stack_of_the_program) {

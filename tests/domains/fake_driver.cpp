@@ -6,7 +6,9 @@
 /// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -111,9 +113,16 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
 #define FAKE extern "C" __attribute__((visibility("default")))
 
 FAKE CUresult cuInit(unsigned) { return static_cast<CUresult>(number("FAKE_DRIVER_INIT", 0)); }
+namespace {
+std::atomic<int>& launched_kernels() {
+  static std::atomic<int> count = 0;
+  return count;
+}
+}  // namespace
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                              void**, void**) {
   meet();
+  ++launched_kernels();
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   return launched("plain", f, s, nullptr, 0);
@@ -203,7 +212,23 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = new CUevent_st;
   return CUDA_SUCCESS;
 }
+/// Whether an event waits for room in the queue of stream 0x7000, which a launch into another stream makes.
+namespace {
+std::atomic<int> waits_for_room{0};
+}
+FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (reinterpret_cast<std::size_t>(stream) == 0x7000) {
+    const int before = launched_kernels();
+    const auto begin = std::chrono::steady_clock::now();
+    waits_for_room = 1;
+    while (launched_kernels() == before) {
+      if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(2)) {
+        log("nothing was launched meanwhile");
+        break;
+      }
+    }
+  }
   if (number("FAKE_DRIVER_REFUSES_EVENTS", 0) != 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }

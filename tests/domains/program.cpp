@@ -4,7 +4,7 @@
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
@@ -23,6 +23,7 @@
 
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
+extern "C" int fakeWaitsForRoom();
 
 namespace {
 
@@ -186,6 +187,12 @@ int main(int count, char** words) {
         return 5;
       }
       pthread_join(thread, nullptr);
+    } else if (word == "room") {
+      std::thread full([&] { plain(small, stream(7)); });
+      while (fakeWaitsForRoom() == 0) {
+      }
+      plain(small, stream(8));
+      full.join();
     } else if (word == "fork") {
       if (fork() == 0) {
         std::exit(0);

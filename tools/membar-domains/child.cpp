@@ -54,11 +54,17 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   if (pipe2(failure, O_CLOEXEC) != 0) {
     throw error(std::string("no pipe could be made: ") + std::strerror(errno));
   }
+  // Signals wait until there is a program that they can go to.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
   const pid_t child = fork();
   if (child < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     throw error(std::string("no process could be made: ") + std::strerror(errno));
   }
   if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     for (const auto& [name, value] : environment) {
       setenv(name.c_str(), value.c_str(), 1);
     }
@@ -72,6 +78,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   // The terminal sends these to the program, too; others reach the command alone.
   const handled_signal interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
   const handled_signal term(SIGTERM, forward), hup(SIGHUP, forward), first(SIGUSR1, forward), second(SIGUSR2, forward);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   int why = 0;
   outcome out;
   ssize_t told = 0;
