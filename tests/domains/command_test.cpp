@@ -306,6 +306,14 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
   EXPECT_NEAR(std::stod(json.substr(start.size())), 2.5, 0.001);  // CUDA's times are floats of milliseconds
 }
 
+TEST_F(domains_command, try_tells_streams_of_two_contexts_apart) {
+  static_cast<void>(command("try --remote=^put$ --output=out" PROGRAM "table race/two", "FAKE_DRIVER_QUIET=1"));
+  const std::string json = text_of(folder_ / "out" / "try.json");
+  for (const char* lane : {"50 launches of stream 1", "50 launches of stream 2"}) {
+    EXPECT_NE(json.find(lane), std::string::npos) << json;
+  }
+}
+
 TEST_F(domains_command, try_compares_the_prediction_of_its_list_with_what_it_measures) {
   const fs::path list =
       file("list", "# predicted by watch, for try: stream 300.000 us wait, 0.96 0.80 0.97 from 9 units\nremote ^put$\n");

@@ -186,8 +186,12 @@ FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }
+namespace {
+thread_local std::size_t current_context = 16;
+}
+FAKE void fakeUseContext(int n) { current_context = 16 + 16 * static_cast<std::size_t>(n); }
 FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
-  *context = reinterpret_cast<CUcontext>(16);
+  *context = reinterpret_cast<CUcontext>(current_context);
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {

@@ -5,7 +5,7 @@
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
 /// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
-/// both), exit=<status>, abort.
+/// both), race/two (the same in two contexts), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -24,6 +24,7 @@
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
+extern "C" void fakeUseContext(int n);
 
 namespace {
 
@@ -278,12 +279,15 @@ int main(int count, char** words) {
       for (int k = 0; k < 80'000; ++k) {
         plain(small, nullptr);
       }
-    } else if (word == "race") {
-      for (int k = 0; k < 800; ++k) {
-        plain(put, stream(1));
-      }
-      for (int k = 0; k < 80'000; ++k) {
-        plain(small, stream(2));
+    } else if (word == "race" || word == "race/two") {
+      for (int context = 0; context < (word == "race" ? 1 : 2); ++context) {
+        fakeUseContext(context);
+        for (int k = 0; k < 800; ++k) {
+          plain(put, stream(1));
+        }
+        for (int k = 0; k < 80'000; ++k) {
+          plain(small, stream(2));
+        }
       }
     } else if (word.starts_with("exit=")) {
       return std::atoi(word.c_str() + 5);
