@@ -143,23 +143,7 @@ int main(int count, char** words) {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr, extra);
     } else if (word == "map") {
       result = driver.map(0x50000000, 4096, 0, 0, 0);
-    } else if (word == "graph/peer" || word == "exchange/peer") {
-      CUgraph graph = nullptr;
-      CUgraphNode node = nullptr;
-      CUgraphExec exec = nullptr;
-      cuGraphCreate(&graph, 0);
-      CUDA_KERNEL_NODE_PARAMS p{};
-      p.func = put;
-      for (void** const parameters : {other, own}) {
-        p.kernelParams = parameters;
-        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
-      }
-      result = driver.instantiate(&exec, graph, 5);
-      if (word == "exchange/peer") {
-        p.kernelParams = other;
-        result = driver.set_node(exec, node, &p);
-      }
-    } else if (word == "again/peer" || word == "graph/map") {
+    } else if (word == "graph/peer" || word == "exchange/peer" || word == "again/peer" || word == "graph/map") {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
       CUgraphExec exec = nullptr;
@@ -168,14 +152,19 @@ int main(int count, char** words) {
       p.func = put;
       p.kernelParams = other;
       cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
-      CUlaunchAttributeValue map{};
-      map.memSyncDomainMap = {3, 3};
-      if (word == "graph/map") {
+      p.kernelParams = own;
+      if (word == "graph/peer" || word == "exchange/peer") {
+        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      } else if (word == "graph/map") {
+        CUlaunchAttributeValue map{};
+        map.memSyncDomainMap = {3, 3};
         cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &map);
       }
       result = driver.instantiate(&exec, graph, 5);
-      p.kernelParams = own;
-      if (word == "again/peer") {
+      if (word == "exchange/peer") {
+        p.kernelParams = other;
+        result = driver.set_node(exec, node, &p);
+      } else if (word == "again/peer") {
         cuGraphKernelNodeSetParams(node, &p);
         result = driver.instantiate(&exec, graph, 5);
       }

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/thread_memory.hpp"
 #include "membar-domains/preload/watch.hpp"
 
 #define MEMBAR_DOMAINS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -173,11 +173,7 @@ target where(CUfunction kernel, void** parameters, void** extra) {
     unsigned generation = 0;
     choice to;
   };
-  thread_local std::unique_ptr<std::array<entry, 64>> known;  // allocated, as the owners of pointers.cpp
-  if (!known) {
-    known = std::make_unique<std::array<entry, 64>>();
-  }
-  std::array<entry, 64>& cache = *known;
+  auto& cache = of_thread<std::array<entry, 64>>();
   entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
   session& of = session::get();
   const unsigned generation = of.generation();

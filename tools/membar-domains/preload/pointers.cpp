@@ -13,6 +13,7 @@
 
 #include "membar-domains/preload/driver.hpp"
 #include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/thread_memory.hpp"
 
 namespace membar_domains {
 
@@ -163,12 +164,7 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 }  // namespace
 
 reach reach_of(CUfunction kernel, void** parameters, void** extra) {
-  // allocated: what a preloaded library has for each thread is taken from the stack of every thread of every process
-  thread_local std::unique_ptr<known_owners> owners;
-  if (!owners) {
-    owners = std::make_unique<known_owners>();
-  }
-  known_owners& mine = *owners;  // once: a library asks the loader where the thread's objects are
+  known_owners& mine = of_thread<known_owners>();  // once: a library asks the loader where the thread's objects are
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }
 
