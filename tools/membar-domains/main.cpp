@@ -17,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "membar-domains/check.hpp"
 #include "membar-domains/child.hpp"
@@ -117,27 +116,33 @@ struct job_result {
   std::vector<process> processes;  ///< those that called CUDA
 };
 
-/// Runs the program once. Says in a sentence each what is wrong with it.
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path);
+  if (!(file << text)) {
+    throw error("'" + path.string() + "' cannot be written: name another folder with --output");
+  }
+}
+
+/// Runs the program once, with the text of a list, if any. Says in a sentence each what is wrong with it.
 /// `look` sees the processes while the files that they left are there.
 job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& turns,
                    const std::function<void(const fs::path&, std::vector<process>&)>& look = {}) {
   const scratch folder;
   const std::string library = library_path();
   const char* const before = std::getenv("LD_PRELOAD");
+  const std::string path = list.empty() ? "" : (folder.path() / "list").string();
+  if (!list.empty()) {
+    write(path, list);
+  }
+  constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
   std::vector<std::pair<std::string, std::string>> environment{
       {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
       {environment::job, job},
       {environment::folder, folder.path().string()},
-      {environment::list, list},
+      {environment::list, path},
+      {environment::rules, list.size() < most ? list : ""},
       {environment::turns, turns}};
-  if (!list.empty()) {
-    std::ostringstream text;
-    text << std::ifstream(list).rdbuf();
-    constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
-    if (text.str().size() < most) {
-      environment.emplace_back(environment::rules, text.str());
-    }
-  }
   if (asked.check && std::string_view(job) == "watch") {
     environment.emplace_back(environment::check, "1");
   }
@@ -222,23 +227,13 @@ void say_untimed(const std::vector<job_result>& results) {
   }
 }
 
-void write(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream file(path);
-  if (!(file << text)) {
-    throw error("'" + path.string() + "' cannot be written: name another folder with --output");
-  }
-}
-
 /// A list file for what the options name.
 std::string list_of_options(const options& asked) {
   std::string text;
   if (!asked.list.empty()) {
-    static_cast<void>(move_list::read(asked.list));
-    std::ifstream file(asked.list);
-    std::ostringstream whole;
-    whole << file.rdbuf();
-    text = whole.str() + "\n";
+    text = move_list::text_of(asked.list);
+    static_cast<void>(move_list::parse(text, asked.list));
+    text += "\n";
   }
   for (const std::string& pattern : asked.remote) {
     move_list check;
@@ -255,10 +250,7 @@ void time_waits(const options& asked, std::vector<overlap_report>& reports, outc
     return;
   }
   say("the program runs once more without recording, as recording makes waits shorter (--once leaves that out)");
-  const scratch folder;
-  const std::string path = (folder.path() / "list").string();
-  write(path, list_of(all));
-  const job_result timed = run_job(asked, "try", path, "off");
+  const job_result timed = run_job(asked, "try", list_of(all), "off");
   ended = timed.ended;
   if (timed.processes.size() != reports.size()) {
     say("the second run had " + std::to_string(timed.processes.size()) + " processes with CUDA, and the first " +
@@ -401,9 +393,6 @@ outcome try_move(const options& asked) {
       return ended;
     }
   }
-  const scratch folder;
-  const std::string path = (folder.path() / "list").string();
-  write(path, list);
   const move_list rules = move_list::parse(list, asked.list.empty() ? "the list" : asked.list);
   if (rules.rules().empty()) {
     say("the list names no kernel: name yours with --remote=REGEX");
@@ -412,7 +401,7 @@ outcome try_move(const options& asked) {
 
   const predictions predicted = predictions_in(list);
   std::vector<job_result> results;
-  results.push_back(run_job(asked, "try", path, std::to_string(asked.turn)));
+  results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
   ended = results.back().ended;
   if (ended.status != 0 || results.back().processes.empty()) {
     return ended;
@@ -431,7 +420,7 @@ outcome try_move(const options& asked) {
     const char* const modes[] = {"off", "on", "control"};
     for (int r = 0; r < asked.runs; ++r) {
       for (int m = 0; m < 3; ++m) {
-        results.push_back(run_job(asked, "try", path, modes[(m + r) % 3]));
+        results.push_back(run_job(asked, "try", list, modes[(m + r) % 3]));
         ended = results.back().ended;
         if (ended.status != 0) {
           return ended;
@@ -452,12 +441,9 @@ outcome try_move(const options& asked) {
 }
 
 outcome apply(const options& asked) {
-  const scratch folder;
-  const std::string path = (folder.path() / "list").string();
   const std::string list = list_of_options(asked);
   const move_list rules = move_list::parse(list, asked.list.empty() ? "--remote" : asked.list);
-  write(path, list);
-  const job_result result = run_job(asked, "apply", path, "");
+  const job_result result = run_job(asked, "apply", list, "");
   say_unmet(rules, result.processes);
   say_counts(result.processes);
   return result.ended;

@@ -71,7 +71,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
   return list;
 }
 
-move_list move_list::read(const std::string& path) {
+std::string move_list::text_of(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
@@ -80,8 +80,10 @@ move_list move_list::read(const std::string& path) {
       throw error("the list '" + path + "' cannot be read: name a file that membar-domains watch wrote");
     }
   }
-  return parse(text.str(), path);
+  return text.str();
 }
+
+move_list move_list::read(const std::string& path) { return parse(text_of(path), path); }
 
 decision move_list::decide(const std::string& name) const {
   const std::string plain = demangled(name);

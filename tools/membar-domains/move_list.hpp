@@ -55,7 +55,9 @@ class move_list {
  public:
   /// Throws `error` that names `origin` and the line.
   [[nodiscard]] static move_list parse(std::string_view text, const std::string& origin);
-  /// Throws `error` if the file cannot be read, or as `parse`.
+  /// What the file holds. Throws `error` if it cannot be read.
+  [[nodiscard]] static std::string text_of(const std::string& path);
+  /// Throws as `text_of` and `parse`.
   [[nodiscard]] static move_list read(const std::string& path);
 
   /// Adds a rule after the others. Throws `error` if the regular expression is none.

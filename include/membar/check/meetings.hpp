@@ -271,13 +271,8 @@ class meetings {
                 : i.mode == 3 ? (yes == count || yes == 0 ? 1U : 0U)
                               : ballot,
                 0};
-      case op::active_mask: {
-        std::uint64_t lanes = 0;
-        for (const graph_event* a : arrivals) {
-          lanes |= lane_bit(a->thread);
-        }
-        return {lanes, 0};
-      }
+      case op::active_mask:
+        return {truncated(arrivals.front()->meeting, 32), 0};
       case op::match:
         return matched(i.mode == 2, lane_bit(thread), arrivals);
       case op::warp_reduce:

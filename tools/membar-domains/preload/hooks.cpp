@@ -511,8 +511,7 @@ CUresult on_init(unsigned flags) {
   if (is_first && of.what() != job::none && !of.is_counted()) {
     of.complain(
         "the folder of MEMBAR_DOMAINS_FOLDER cannot be written here, so the report does not count this process: start the "
-        "command "
-        "on each host");
+        "command on each host");
   }
   if (is_first && of.what() != job::none && of.what() != job::apply) {
     std::atexit(finish);

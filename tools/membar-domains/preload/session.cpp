@@ -21,15 +21,17 @@ namespace {
 
 /// What the list says of a name. A regular expression takes stack for each character of the name, and a thread of the program may have little.
 decision decided(const move_list& list, const std::string& name) {
+  constexpr std::size_t harmless = 128, stack = std::size_t{64} << 20;
+  pthread_t thread{};
+  pthread_attr_t how;
+  if (name.size() <= harmless || pthread_attr_init(&how) != 0) {
+    return list.decide(name);
+  }
   struct question {
     const move_list& list;
     const std::string& name;
     decision answer;
   } q{list, name, {}};
-  constexpr std::size_t harmless = 128, stack = std::size_t{64} << 20;
-  pthread_t thread{};
-  pthread_attr_t how;
-  const bool own = name.size() > harmless && pthread_attr_init(&how) == 0;
   const auto answer = [](void* of) -> void* {
     auto& one = *static_cast<question*>(of);
     one.answer = one.list.decide(one.name);
@@ -38,16 +40,14 @@ decision decided(const move_list& list, const std::string& name) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
-  const bool asked = own && pthread_attr_setstacksize(&how, stack) == 0 && pthread_create(&thread, &how, answer, &q) == 0;
+  const bool asked = pthread_attr_setstacksize(&how, stack) == 0 && pthread_create(&thread, &how, answer, &q) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (asked) {
     pthread_join(thread, nullptr);
   } else {
     answer(&q);
   }
-  if (own) {
-    pthread_attr_destroy(&how);
-  }
+  pthread_attr_destroy(&how);
   return q.answer;
 }
 
