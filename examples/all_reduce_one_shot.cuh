@@ -85,7 +85,7 @@ struct one_shot_memory {
   unsigned long long* rounds;
 };
 
-/// All-reduce within a kernel of your own. All threads of `one_shot_blocks` blocks call it once, in every launch; no other kernel uses the
+/// All-reduce within a kernel of your own, of blocks and a grid of one dimension. All threads of `one_shot_blocks` blocks call it once, in every launch; no other kernel uses the
 /// memory meanwhile. A thread sends its own floats and gets their sums: so it needs no barrier before or after if it made and uses them itself.
 template <class Backend>
 __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, const one_shot_memory<Backend>& memory) {

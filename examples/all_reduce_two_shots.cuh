@@ -10,6 +10,7 @@
 #include <membar/symmetric/peer_backend.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace symmetric = membar::symmetric;
 using symmetric::by_block, symmetric::pe, symmetric::span;
@@ -68,11 +69,13 @@ class two_shot_all_reduce {
       : words_(from.template allocate<symmetric::barrier_word>(two_shots_blocks *
                                                                (static_cast<std::size_t>(from.backend().count()) + 1))) {}
 
-  /// Adds up the first `size` floats of all PEs' vectors, in place: a multiple of 4.
+  /// Adds up the first `size` floats of all PEs' vectors, in place: a multiple of 4, from a multiple of 16 bytes on.
   void enqueue(const span<float, Backend>& vector, std::size_t size, cudaStream_t stream) const {
-    if (size % 4 != 0 || size > vector.size()) {
-      throw membar::error(cudaErrorInvalidValue,
-                          "an all-reduce of %zu floats of %zu in two shots: pass a multiple of 4 of them", size, vector.size());
+    if (size % 4 != 0 || size > vector.size() || reinterpret_cast<std::uintptr_t>(vector.local()) % 16 != 0) {
+      throw membar::error(
+          cudaErrorInvalidValue,
+          "an all-reduce of %zu floats of %zu at %p in two shots: pass a multiple of 4 of them, at a multiple of 16", size,
+          vector.size(), static_cast<const void*>(vector.local()));
     }
     membar::launch(membar::launch_config{two_shots_blocks, two_shots_threads, stream}.with(membar::sync_domain::remote),
                    two_shots<Backend>, vector, size, words_.on(vector.self()));

@@ -181,7 +181,7 @@ class Bench:
 
     def cost(self, pairs):
         """What the library costs a program of which nothing is listed: the time of a launch alone."""
-        runs = self.with_and_without('cost', self.words_of('chain', ()), pairs)
+        runs = self.with_and_without('cost', self.words_of('chain', () if self.options.gpus > 1 else ('created', 'host')), pairs)
         ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
         out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
         if ratios:

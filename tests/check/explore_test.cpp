@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -341,6 +342,14 @@ TEST(check_finds, an_access_outside_of_memory) {
   EXPECT_EQ(ptx_program({"mov.u64 %rd0, x; st.global.u32 [%rd0+4], 1;"}).explore().status, check_status::out_of_bounds);
   EXPECT_EQ(ptx_program({"mov.u64 %rd0, 0; ld.global.u32 %r0, [%rd0];"}).explore().status, check_status::out_of_bounds);
   EXPECT_EQ(ptx_program({"mov.u64 %rd0, wide; ld.global.u32 %r0, [%rd0+2];"}).explore().status, check_status::out_of_bounds);
+}
+
+TEST(check_finds, a_vector_that_is_not_at_a_multiple_of_its_size) {
+  for (const auto& [offset, status] : {std::pair{"0", check_status::verified}, std::pair{"4", check_status::out_of_bounds}}) {
+    const check::check_result r =
+        ptx_program({std::string("mov.u64 %rd0, wide; st.global.v2.u32 [%rd0+") + offset + "], {1, 2};"}).explore();
+    EXPECT_EQ(r.status, status) << r.found.message;
+  }
 }
 
 TEST(check_finds, a_read_of_shared_memory_that_nothing_was_written_to) {

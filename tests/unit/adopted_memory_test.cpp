@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,23 @@ TEST_F(adopted_memories, at_unequal_distances_are_reached_by_a_table) {
 TEST_F(adopted_memories, keep_what_they_held) {
   std::memset(whole.get(), 0x5a, 8 * size);
   each_is(thrown([&](int self) { return of(self); }), "");
+  for (std::size_t i = 0; i != 8 * size; ++i) {
+    ASSERT_EQ(static_cast<unsigned char*>(whole.get())[i], 0x5a);
+  }
+}
+
+TEST_F(adopted_memories, keep_what_they_held_where_a_process_does_not_answer) {
+  std::memset(whole.get(), 0x5a, 8 * size);
+  gathering_threads group(3);
+  for (const std::string& each : thrown_by_pes(3, [&](int self) {
+         const auto all = group.callback(self);
+         const adopted_backend backend(of(self), [&](unsigned long long mine) {
+           const auto* const first = static_cast<const unsigned char*>(whole.get()) + static_cast<std::size_t>(self) * size;
+           return *first == 0x5a ? all(mine) : throw std::runtime_error("too late");  // as soon as it is marked
+         });
+       })) {
+    EXPECT_EQ(each, "too late");
+  }
   for (std::size_t i = 0; i != 8 * size; ++i) {
     ASSERT_EQ(static_cast<unsigned char*>(whole.get())[i], 0x5a);
   }

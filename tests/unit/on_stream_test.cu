@@ -151,6 +151,25 @@ TEST_F(teams_on_streams, an_arrival_keeps_the_team_until_its_wait) {
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
+TEST_F(teams_on_streams, a_half_whose_launch_failed_has_not_been_done) {
+  now().fails["cudaLaunchKernelExC"] = {.code = cudaErrorInvalidResourceHandle, .times = 1};
+  EXPECT_NE(refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }), "");
+  EXPECT_TRUE(says(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }), "at which it has not arrived"));
+  arrive_on_stream(pair, pe(0), stream.handle());
+  now().fails["cudaLaunchKernelExC"] = {.code = cudaErrorInvalidResourceHandle, .times = 1};
+  EXPECT_NE(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }), "");
+  EXPECT_TRUE(says(refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }), "call wait_on_stream first"));
+  wait_on_stream(pair, pe(0), budget, stream.handle());
+  EXPECT_EQ(now().launches.size(), 2U);
+}
+
+TEST_F(on_stream, an_empty_part_may_be_at_the_end_of_the_heap) {
+  symmetric::heap<peer_backend> small(backend, 1 << 12);
+  const symmetric::scoped_array all(small.allocate<float>(small.largest_free() / sizeof(float)));
+  const auto whole = all.on(pe(0));
+  put_on_stream(small, whole.subspan(whole.size(), 0), whole.local(), pe(1), stream.handle());
+}
+
 TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_refused) {
   team_barrier<peer_backend> alone(heap, team::listed({pe(1)}));
   EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not of it"));

@@ -80,6 +80,8 @@ TEST(team, that_cannot_be_is_refused) {
             "membar: a team of 2 PEs from PE 0 on, 0 apart, was asked for: it has 1 PE or more, from 0 on, at least 1 apart");
   EXPECT_NE(refusal([] { return team::strided(pe(-1), 1, 2); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(0), 1, 0); }), "");
+  EXPECT_NE(refusal([] { return team::strided(pe(1), 1 << 30, 3); }).find("would be beyond PE 2147483647"), std::string::npos);
+  EXPECT_EQ(refusal([] { return team::strided(pe(1), (1 << 30) - 1, 3); }), "");
   EXPECT_EQ(refusal([] { return team::listed({pe(0), pe(128)}); }),
             "membar: PE 128 was listed as a member of a team: a list has PEs 0 to 127; make a team of others by team::strided");
   EXPECT_NE(refusal([] { return team::listed({pe(-1)}); }), "");

@@ -242,7 +242,7 @@ class buffered_threads : protected event_builder {
     const instruction& i = model::at(machines_, t).at(s);
     describe_access(e, model::at(machines_, t), s);
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
-    const bool wrong = object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
+    const bool wrong = object == nullptr || e.address % alignment_of(i, s.part) != 0 ||
                        (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i) ||
                        (i.non_coherent && !object->constant);
     if (!wrong) {

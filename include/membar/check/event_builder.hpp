@@ -291,13 +291,13 @@ class event_builder {
     const instruction& i = m.at(s);
     describe_access(e, m, s, is_bulk(g, e.thread));
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
-    if (object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
-        (object->constant && e.kind == event_kind::write)) {
-      const std::string what = object == nullptr                                      ? " lies in no object"
-                               : e.address % static_cast<std::uint64_t>(e.bytes) != 0 ? " is not aligned"
-                                                                                      : " writes to constant memory";
+    const std::uint64_t alignment = alignment_of(i, s.part);
+    if (object == nullptr || e.address % alignment != 0 || (object->constant && e.kind == event_kind::write)) {
+      const std::string what = object == nullptr            ? " lies in no object"
+                               : e.address % alignment != 0 ? " is not aligned"
+                                                            : " writes to constant memory";
       report_of(g, e.thread, check_status::out_of_bounds,
-                "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(e.bytes) + " bytes at " +
+                "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) + " bytes at " +
                     place_text(program_, e.address) +
                     (object == nullptr && e.address >= shared_window && e.address < local_window
                          ? "; a launch has dynamic shared memory by 'shared BYTES'"

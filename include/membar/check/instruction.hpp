@@ -233,6 +233,12 @@ struct instruction {
   return i.elements > 1 && i.order != memory_order::relaxed;
 }
 
+/// The bytes of which an access of memory at `address` has to start at a multiple: those of the whole vector where it is the first
+/// element's. Source: PTX ISA, "Addresses as Operands".
+[[nodiscard]] constexpr std::uint64_t alignment_of(const instruction& i, int part) noexcept {
+  return std::uint64_t{i.bytes} * (part == 0 ? i.elements : 1U);
+}
+
 /// A number of `bits` bits, the rest 0.
 [[nodiscard]] constexpr std::uint64_t truncated(std::uint64_t value, int bits) noexcept {
   return bits >= 64 ? value : value & ((std::uint64_t{1} << static_cast<unsigned>(bits)) - 1);

@@ -342,7 +342,16 @@ class basic_adopted_backend {
     const cudaError_t saved = copied(&before, own);
     cudaError_t status = saved == cudaSuccess ? copied(own, &mine) : saved;
     fault found = fault::none;
-    static_cast<void>(detail::gathered(*this, 0));  // all have marked
+    // what was there is put back also where another PE does not answer
+    const auto met = [&] {
+      try {
+        static_cast<void>(detail::gathered(*this, 0));
+      } catch (...) {
+        static_cast<void>(saved == cudaSuccess ? copied(own, &before) : saved);
+        throw;
+      }
+    };
+    met();  // all have marked
     for (int i = 0; status == cudaSuccess && i != count(); ++i) {
       mark there = 0;
       status = copied(&there, memory_.addresses[static_cast<std::size_t>(i)]);
@@ -350,7 +359,7 @@ class basic_adopted_backend {
         found = fault::wrong_memory;
       }
     }
-    static_cast<void>(detail::gathered(*this, 0));  // all have read
+    met();  // all have read
     if (saved == cudaSuccess) {
       const cudaError_t restored = copied(own, &before);
       status = status == cudaSuccess ? restored : status;

@@ -207,7 +207,8 @@ struct arrival_access {
 /// group. `words` are from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the whole barrier.
 ///
 /// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after. With
-/// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once. After
+/// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once; relaxed and
+/// ordered barriers of other kernels or groups on other words, as a relaxed arrival may be what ends the ordered barrier before. After
 /// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
 /// by a thread that has several `fence.release.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
 /// until it has arrived, divided among the threads; a barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op`

@@ -71,7 +71,8 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
 /// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than it was waited for before.
 /// Returns `done`, or `timed_out`, to all of the group; after `timed_out` the next wait is for the same number.
 ///
-/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. PTX (peer):
+/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. Of several senders none may
+/// add for the next wait before this one is over: its number would stand for another's. PTX (peer):
 /// `try_wait`, a load and a store of the epoch, and a barrier of the group.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)

@@ -258,7 +258,7 @@ class heap {
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
-    if (offset >= region_.bytes()) {
+    if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {  // an empty part may be at its end
       throw error(cudaErrorInvalidValue,
                   "membar: a symmetric object of another heap was passed: pass the heap that allocated it");
     }

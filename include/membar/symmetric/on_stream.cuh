@@ -213,8 +213,9 @@ void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget
 /// Errors: as `barrier_on_stream`.
 template <backend Backend>
 void arrive_on_stream(team_barrier<Backend>& team, pe which, cudaStream_t stream) {
-  team.take_until_wait(which, stream);
-  launch(detail::communication_launch(stream), detail::arrive_kernel<team_words<Backend>>, team.on(which));
+  team.arrive(which, stream, [&] {
+    launch(detail::communication_launch(stream), detail::arrive_kernel<team_words<Backend>>, team.on(which));
+  });
 }
 
 /// Enqueues the second half: later work of the stream finds what every PE of the team did before it arrived.
@@ -222,8 +223,9 @@ void arrive_on_stream(team_barrier<Backend>& team, pe which, cudaStream_t stream
 /// Errors: as `barrier_on_stream`; no arrival before it.
 template <backend Backend>
 void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, cudaStream_t stream) {
-  const auto held = team.take_for_wait(which, stream);
-  launch(detail::communication_launch(stream), detail::wait_for_team_kernel<team_words<Backend>>, team.on(which), budget);
+  team.wait(which, stream, [&] {
+    launch(detail::communication_launch(stream), detail::wait_for_team_kernel<team_words<Backend>>, team.on(which), budget);
+  });
 }
 
 /// Enqueues the completion of all puts that the stream has started.

@@ -223,9 +223,11 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 
 }  // namespace detail
 
-/// Orders the group's earlier puts, AMOs, notifications and fetches before its later ones, at each PE. It completes nothing.
+/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with what this returns, and before what
+/// its first thread does later, at each PE. It completes nothing. Another thread of the group that goes on with puts or fetches of its
+/// own to be ordered calls it by_thread.
 ///
-/// Synchronizes: makes a later notification a release at its destination; between two `fetch`es it is an acquire. PTX (peer): a
+/// Synchronizes: makes a later notification a release at its destination; between two `fetch`es of one thread it is an acquire. PTX (peer): a
 /// barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM: `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {

@@ -221,7 +221,8 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   }
 }
 
-/// Whether the message `sequence` is in the calling PE's box; if so, copies it to `to`. By the calling thread.
+/// Whether the message `sequence` is in the calling PE's box; if so, copies it to `to`, else what `to` holds may be part of it. By the
+/// calling thread.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {

@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #endif
 
@@ -37,6 +38,13 @@ class team {
                   "membar: a team of %d PEs from PE %d on, %d apart, was asked for: it has 1 PE or more, from 0 on, at least 1 "
                   "apart",
                   size, first.index(), stride);
+    }
+    if (size - 1 > (std::numeric_limits<int>::max() - first.index()) / stride) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a team of %d PEs from PE %d on, %d apart, was asked for: its last PE would be beyond PE %d, the greatest "
+          "number; ask for fewer, or nearer ones",
+          size, first.index(), stride, std::numeric_limits<int>::max());
     }
     return {first.index(), size == 1 ? 1 : stride, size};
   }

@@ -68,13 +68,17 @@ class team_barrier {
     }
     return here.guard->on(stream);
   }
-  /// Takes it from an arrival until its wait.
-  void take_until_wait(pe which, cudaStream_t stream) {
-    local(which).arrived.reset(new stream_guard::hold(take(which, stream)));
+  /// Takes it from an arrival, which `enqueue` makes, until its wait. Where that throws it is not taken.
+  template <class Enqueue>
+  void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
+    std::unique_ptr<stream_guard::hold> held(new stream_guard::hold(take(which, stream)));
+    enqueue();
+    local(which).arrived = std::move(held);
   }
-  /// Gives it back where the returned hold dies. Errors: as `take`; one that has not arrived.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] std::unique_ptr<stream_guard::hold> take_for_wait(
-      pe which, cudaStream_t stream) {
+  /// Gives it back after the wait, which `enqueue` makes. Where that throws the arrival is still to be waited for. Errors: as `take`; one
+  /// that has not arrived.
+  template <class Enqueue>
+  void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
     of_pe& here = local(which);
     const auto held = here.guard->on(stream);
     if (here.arrived == nullptr) {
@@ -82,7 +86,8 @@ class team_barrier {
                   "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first",
                   which.index(), detail::team_text(members_).text);
     }
-    return std::move(here.arrived);
+    enqueue();
+    here.arrived.reset();
   }
 
  private:
