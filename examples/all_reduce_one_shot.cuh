@@ -34,9 +34,18 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
                                 span<ended_signal, Backend> ended, unsigned long long* rounds) {
   const int count = boxes.count(), self = boxes.self().index();
   const unsigned long long round = rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
+  const std::size_t first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+  const auto piece_of = [&](std::size_t i) {
+    piece own{};
+    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
+      own.values[k] = in[3 * i + k];
+    }
+    return own;
+  };
+  piece own = piece_of(first);  // comes while the thread waits
   if (static_cast<int>(threadIdx.x) < count - 1) {
     const pe other = ring_neighbour(boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
-    if (blockIdx.x == 0) {
+    if (blockIdx.x == gridDim.x - 1) {  // the block that has least to send
       notify(by_thread, ended[static_cast<std::size_t>(self)], round - 1, other);
     }
     if (round > 2) {
@@ -49,14 +58,11 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
   const auto box = [&](int from, std::size_t i) {
     return boxes[(round % 2 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
   };
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; 3 * i < size; i += gridDim.x * blockDim.x) {
-    piece own{};
-    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
-      own.values[k] = in[3 * i + k];
+  for (std::size_t i = first; 3 * i < size; i += step) {
+    for (int distance = 1; distance != count; ++distance) {
+      put_packed(by_thread, box(self, i), &own, sequence, ring_neighbour(boxes.self(), distance, count));
     }
-    for (int step = 1; step != count; ++step) {
-      put_packed(by_thread, box(self, i), &own, sequence, ring_neighbour(boxes.self(), step, count));
-    }
+    const piece next = piece_of(i + step);
     piece sum{};
     for (int from = 0; from != count; ++from) {  // in one order, so that all have the same sum
       piece theirs = own;
@@ -70,6 +76,7 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
     for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
       out[3 * i + k] = sum.values[k];
     }
+    own = next;
   }
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's, from 1 KiB to
-/// 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued before the first
-/// begins. `gigabytes_per_second` is the vector's size over that time. all_reduce_torch.py measures PyTorch's in the same way.
+/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's and NVSHMEM's,
+/// from 1 KiB to 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued
+/// before the first begins. `gigabytes_per_second` is the vector's size over that time. Of what no all-reduce is without: `empty`, a kernel
+/// that does nothing, and `exchange`, one that sends a word and takes one. all_reduce_torch.py measures PyTorch's.
 #include "peer_world.cuh"
+#include "places.hpp"
 
 #include <bench/common/nccl.hpp>
 #include <examples/all_reduce_one_shot.cuh>
@@ -21,7 +23,6 @@ namespace {
 using namespace symmetric_bench;
 
 constexpr std::size_t most_in_one_shot = std::size_t{1} << 20;
-constexpr std::size_t most = std::size_t{64} << 20;
 
 /// A vector of each PE in plain memory, for those that do not need it to be symmetric.
 class plain_vectors {
@@ -43,29 +44,46 @@ class plain_vectors {
 /// The nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
 template <class Enqueue>
 double nanoseconds_of(world& all, std::size_t bytes, Enqueue enqueue) {
-  const int rounds = bytes <= (std::size_t{1} << 20) ? 100 : 20;
-  for (int i = 0; i != 5; ++i) {
-    enqueue();  // loads kernels, and makes connections
-  }
-  all.streams.synchronize();
-  const support::event begin;
-  const support::event end;
-  gate held(all.backend);
-  for (const pe which : all.backend.local_pes()) {
-    const membar::device_guard guard(all.backend.device_of(which));
-    held.hold(all.streams.of(which));
-  }
-  for (int round = -10; round != rounds; ++round) {
-    if (round == 0) {
-      begin.record(all.streams.of(pe(0)));
+  return nanoseconds_of_one(all.backend, all_reduces_in_a_row(bytes), [&](pe which) { return all.streams.of(which); }, enqueue);
+}
+
+/// What a kernel of the shape of an all-reduce costs that does nothing.
+__global__ void empty() {}
+
+/// What no all-reduce can do without: each PE's word at the other. A thread's answer frees its own boxes, so nothing is released.
+__global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned sequence) {
+  const pe self = boxes.self();
+  const auto box = [&](pe of) { return boxes[sequence % 2 * 2 + static_cast<unsigned>(of.index())]; };
+  const piece own = *sum;
+  put_packed(by_thread, box(self), &own, sequence, pe(1 - self.index()));
+  piece theirs{};
+  take_packed(by_thread, box(pe(1 - self.index())), &theirs, sequence, generous);
+  *sum = {{own.values[0] + theirs.values[0], own.values[1] + theirs.values[1], own.values[2] + theirs.values[2]}};
+}
+
+/// Launches `kernel` at every PE, as an all-reduce is launched.
+template <class Arguments, class... Parameters>
+double launches_nanoseconds(world& all, unsigned blocks, unsigned threads, void (*kernel)(Parameters...), Arguments arguments) {
+  return nanoseconds_of(all, 0, [&] {
+    for (const pe which : all.backend.local_pes()) {
+      const membar::device_guard guard(all.backend.device_of(which));
+      const auto config = membar::launch_config{blocks, threads, all.streams.of(which)}.with(membar::sync_domain::remote);
+      arguments(which, [&](auto... values) { membar::launch(config, kernel, values...); });
     }
-    enqueue();
-  }
-  end.record(all.streams.of(pe(0)));
-  held.open();
-  all.streams.synchronize();
-  held.require_held();
-  return end.nanoseconds_since(begin) / rounds;
+  });
+}
+
+double empty_nanoseconds(world& all) {
+  return launches_nanoseconds(all, one_shot_blocks, one_shot_threads, empty, [](pe, auto launch) { launch(); });
+}
+
+double exchange_nanoseconds(world& two) {
+  const scoped_array boxes(two.heap.allocate<packed<piece>>(4));
+  const scoped_array sums(two.heap.allocate<piece>(1));
+  unsigned sequences[2] = {};
+  return launches_nanoseconds(two, 1, 1, exchange, [&](pe which, auto launch) {
+    launch(boxes.on(which), sums.on(which).local(), ++sequences[which.index()]);
+  });
 }
 
 double one_shot_nanoseconds(world& all, std::size_t bytes) {
@@ -138,7 +156,7 @@ bench::figures with_rate(double nanoseconds, std::size_t bytes) {
 void add_cases(bench::suite& cases) {
   const peers of(cases);  // which waives all where there are no two
   bench::axis<std::size_t> sizes;
-  for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
+  for (std::size_t bytes = 1024; bytes <= largest_all_reduce; bytes *= 4) {
     sizes.push_back(bytes);
   }
   bench::axis<std::size_t> small;
@@ -150,7 +168,13 @@ void add_cases(bench::suite& cases) {
       continue;
     }
     const bench::made_once<world> all = count == 2 ? of.two : bench::made_once<world>(devices);
-    const std::string end = "/gpus:" + std::to_string(count) + "/bytes:{}";
+    const std::string gpus = "/gpus:" + std::to_string(count);
+    const std::string end = gpus + "/bytes:{}";
+    cases.add("all_reduce_latency/empty" + gpus + "/bytes:0", [all] { return bench::figures(empty_nanoseconds(*all)); });
+    if (count == 2) {
+      cases.add("all_reduce_latency/exchange" + gpus + "/bytes:12",
+                [all] { return bench::figures(exchange_nanoseconds(*all)); });
+    }
     cases.add(
         "all_reduce_latency/one_shot" + end,
         [all](std::size_t bytes) { return with_rate(one_shot_nanoseconds(*all, bytes), bytes); }, small);
@@ -171,5 +195,6 @@ void add_cases(bench::suite& cases) {
 bench::description bench::describe() {
   return {.question = "What does an all-reduce cost, in one shot and in two, next to NCCL's?",
           .add_cases = add_cases,
-          .takes_device = false};
+          .takes_device = false,
+          .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "all_reduce_latency"); }};
 }

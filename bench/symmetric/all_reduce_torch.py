@@ -1,26 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What do PyTorch's all-reduces cost: those of its symmetric memory, in one shot and in two, and NCCL's by torch.distributed?
+"""What do all-reduces of a tensor cost in PyTorch: membar's in its symmetric memory (examples/pytorch_all_reduce.cu), PyTorch's own in one
+shot and in two, and NCCL's by torch.distributed?
 
-    torchrun --nproc-per-node 2 all_reduce_torch.py [--output <bench.json>]
+    torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>]
 
-Times are measured as in all_reduce_latency.cu: of many in a row, captured in one graph, so that none is the host's. Needs PyTorch with CUDA.
+All ways in one process of each GPU. A time is that of one of many in a row, captured in one graph, so that none is the host's. The
+graphs of a size are replayed by turns. Needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
 import json
 import os
+import pathlib
+import statistics
+import sys
 
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
 
-MOST_IN_ONE_SHOT, MOST = 1 << 20, 64 << 20
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+import pytorch_all_reduce  # noqa: E402
+
+MOST_IN_ONE_SHOT, MOST, REPLAYS = 1 << 20, 64 << 20, 9
 
 
-def nanoseconds_of(operation, size):
-    """Of one of many operations in a graph; the median of nine replays."""
-    rounds = 100 if size <= 1 << 20 else 20
-    stream = torch.cuda.Stream()
+def captured(operation, rounds, stream):
     with torch.cuda.stream(stream):
         for _ in range(3):
             operation()
@@ -29,18 +34,19 @@ def nanoseconds_of(operation, size):
     with torch.cuda.graph(graph, stream=stream):
         for _ in range(rounds):
             operation()
-    times = []
-    for _ in range(10):
-        dist.barrier()
-        torch.cuda.synchronize()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        with torch.cuda.stream(stream):
-            begin.record()
-            graph.replay()
-            end.record()
-        stream.synchronize()
-        times.append(1e6 * begin.elapsed_time(end) / rounds)
-    return sorted(times[1:])[4]
+    return graph
+
+
+def nanoseconds_of(graph, rounds, stream):
+    dist.barrier()
+    torch.cuda.synchronize()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with torch.cuda.stream(stream):
+        begin.record()
+        graph.replay()
+        end.record()
+    stream.synchronize()
+    return 1e6 * begin.elapsed_time(end) / rounds
 
 
 def main():
@@ -48,30 +54,49 @@ def main():
     parser.add_argument("--output")
     options = parser.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    device = torch.device("cuda", rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
     group, count = dist.group.WORLD.group_name, dist.get_world_size()
+    workspace = symm_mem.empty(192 << 20, dtype=torch.uint8, device=device)
+    memory = pytorch_all_reduce.membar.adopted_memory(workspace, dist.group.WORLD)
+    sums = pytorch_all_reduce.operators(rank).AllReduces(memory.rank, memory.addresses, memory.bytes, memory.all_gather,
+                                                         MOST_IN_ONE_SHOT // 4, MOST // 4)
+    sums.buffer().zero_()
+    stream = torch.cuda.Stream()
     found = []
-    size = 1024
-    while size <= MOST:
-        shared = symm_mem.empty(size // 4, dtype=torch.float32, device=f"cuda:{rank}")
+    for size in (1 << shift for shift in range(10, 28, 2)):
+        shared = symm_mem.empty(size // 4, dtype=torch.float32, device=device)
         symm_mem.rendezvous(shared, group)
         shared.zero_()
-        own = torch.zeros(size // 4, device=f"cuda:{rank}")
-        ways = {"torch_two_shots": lambda: torch.ops.symm_mem.two_shot_all_reduce_(shared, "sum", group),
+        own = torch.zeros(size // 4, device=device)
+        ways = {"membar_two_shots": lambda: sums.two_shots(size // 4),
+                "torch_two_shots": lambda: torch.ops.symm_mem.two_shot_all_reduce_(shared, "sum", group),
                 "torch_nccl": lambda: dist.all_reduce(own)}
         if size <= MOST_IN_ONE_SHOT:
+            ways["membar_one_shot"] = lambda: sums.one_shot(own)
             ways["torch_one_shot"] = lambda: torch.ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
-        for way, operation in ways.items():
-            ns = nanoseconds_of(operation, size)
-            found.append({"name": f"all_reduce_latency/{way}/gpus:{count}/bytes:{size}", "ns": ns})
+        rounds = 100 if size <= 1 << 20 else 20
+        graphs = {way: captured(operation, rounds, stream) for way, operation in ways.items()}
+        times = {way: [] for way in ways}
+        for replay in range(REPLAYS + 1):
+            for way, graph in graphs.items():
+                ns = nanoseconds_of(graph, rounds, stream)
+                if replay:  # the first one loads the graph
+                    times[way].append(ns)
+        for way in sorted(ways):
+            found.append({"name": f"all_reduce_torch/{way}/gpus:{count}/bytes:{size}", "ns": statistics.median(times[way]), "all_ns": times[way]})
             if rank == 0:
+                ns = found[-1]["ns"]
                 print(f"{found[-1]['name']:55} {1e-3 * ns:10.2f} us  {size / ns:8.2f} GB/s", flush=True)
-        size *= 4
+        del graphs
     if rank == 0 and options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             json.dump({"torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
                        "device": torch.cuda.get_device_name(rank), "found": found}, file, indent=1)
+    torch.cuda.synchronize()
+    dist.barrier()
+    del sums  # while all processes live: the end of symmetric memory is collective
     dist.destroy_process_group()
 
 

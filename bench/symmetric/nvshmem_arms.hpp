@@ -33,8 +33,8 @@ namespace symmetric_bench {
   if (filter.find_first_of("|-") != std::string::npos) {
     return true;
   }
-  for (const char* const arm :
-       {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier", "by_hand", "copy_past_l1", "bulk_copy"}) {
+  for (const char* const arm : {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier", "by_hand", "copy_past_l1",
+                                "bulk_copy", "_shot", "empty", "exchange"}) {
     if (filter.find(arm) != std::string::npos) {
       return false;
     }

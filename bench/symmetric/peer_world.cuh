@@ -5,16 +5,14 @@
 
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
-#include <membar/device_clock.cuh>
 #include <membar/launch.hpp>
-#include <membar/load_store.cuh>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
+#include "gate.cuh"
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"
 
-#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -66,51 +64,6 @@ class pe_streams {
   [[nodiscard]] const support::stream& stream_of(pe which) const { return *streams_[static_cast<std::size_t>(which.index())]; }
 
   std::vector<std::unique_ptr<support::stream>> streams_;
-};
-
-/// Loads a kernel at every PE. Otherwise its first launch could wait for a kernel that runs, which waits for it.
-template <class... Parameters>
-void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...)) {
-  for (const pe each : backend.local_pes()) {
-    const membar::device_guard guard(backend.device_of(each));
-    cudaFuncAttributes attributes{};
-    membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
-  }
-}
-
-/// Polls until the host opens; never longer than its budget.
-__global__ void hold_stream(const unsigned* open, unsigned* late) {
-  const unsigned long long begin = membar::global_nanoseconds();
-  while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
-    if (membar::global_nanoseconds() - begin > generous.in_nanoseconds()) {
-      *late = 1;
-      return;
-    }
-  }
-}
-
-/// Holds streams until all that is timed has been enqueued after it, so that no time is that of the host's launches.
-class gate {
- public:
-  explicit gate(const peer_backend& backend) { load_everywhere(backend, hold_stream); }
-  gate(const gate&) = delete;
-  gate& operator=(const gate&) = delete;
-  ~gate() { open(); }
-
-  /// The stream's device is current.
-  void hold(cudaStream_t stream) {
-    membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
-  }
-  void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
-  /// When all streams have ended: throws if one was let go before.
-  void require_held() const {
-    if (state_[1] != 0) {
-      throw std::runtime_error("the host took longer to enqueue than the streams were held: the time would be the host's");
-    }
-  }
-
- private:
-  support::pinned_memory<unsigned> state_{2};  // open, late
 };
 
 /// Two PEs, a heap, and what a kernel of each reports.

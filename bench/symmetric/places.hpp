@@ -17,6 +17,12 @@ inline constexpr std::size_t place_distance = std::size_t{33} << 10;
 /// Rounds at each place.
 [[nodiscard]] constexpr unsigned rounds_of(std::size_t bytes) noexcept { return bytes > 65536 ? 50 : 300; }
 
+/// All-reduces: the largest vector in bytes, and how many of a size are timed together.
+inline constexpr std::size_t largest_all_reduce = std::size_t{64} << 20;
+[[nodiscard]] constexpr int all_reduces_in_a_row(std::size_t bytes) noexcept {
+  return bytes <= std::size_t{1} << 20 ? 100 : 20;
+}
+
 /// The mean of `measure(distance)`, with the distance of each place from the first.
 template <class Measure>
 [[nodiscard]] double over_places(Measure measure) {

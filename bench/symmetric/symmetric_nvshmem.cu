@@ -7,6 +7,7 @@
 #include <bench/common/pe_processes.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>
 
+#include "gate.cuh"
 #include "kernels.cuh"
 #include "places.hpp"
 
@@ -14,7 +15,9 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace symmetric_bench {
 namespace {
@@ -87,7 +90,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
   });
 }
 
-/// One PE's side of all cases: both run the same ones in the same order, and PE 0 prints.
+/// One PE's side of all cases: all PEs run the same ones in the same order, and PE 0 prints.
 class side {
  public:
   side(const symmetric::nvshmem_session& session, std::string question)
@@ -133,14 +136,22 @@ class side {
     return support::nanoseconds_of(stream_.get(), [&] { enqueue(transfers, stream_.get()); }) / transfers;
   }
 
+  /// The time of one of `rounds` that every PE puts into its stream by `enqueue(stream)`, on PE 0, in nanoseconds.
+  template <class Enqueue>
+  double collective_nanoseconds(int rounds, Enqueue enqueue) {
+    return nanoseconds_of_one(backend_, rounds, [&](pe) { return stream_.get(); }, [&] { enqueue(stream_.get()); });
+  }
+
+  [[nodiscard]] int count() const { return backend_.count(); }
+
   pe self;
 
  private:
-  /// Returns when both PEs have called it.
+  /// Returns when all PEs have called it.
   void meet() {
     const unsigned long long mine = 0;
-    unsigned long long all[2] = {};
-    backend_.all_gather(&mine, all);
+    std::vector<unsigned long long> all(static_cast<std::size_t>(count()));
+    backend_.all_gather(&mine, all.data());
   }
 
   backend backend_;
@@ -272,31 +283,52 @@ void barrier_latency(side& here) {
   }
 }
 
+void all_reduce_latency(side& here) {
+  const scoped_array vector(here.heap.allocate<float>(largest_all_reduce / sizeof(float)));
+  float* const own = vector.on(here.self).local();
+  for (std::size_t bytes = 1024; bytes <= largest_all_reduce; bytes *= 4) {
+    here.add("nvshmem/gpus:" + std::to_string(here.count()) + "/bytes:" + std::to_string(bytes), [&] {
+      return here.collective_nanoseconds(all_reduces_in_a_row(bytes), [&](cudaStream_t stream) {
+        if (nvshmemx_float_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, own, own, bytes / sizeof(float), stream) != 0) {
+          throw std::runtime_error("nvshmemx_float_sum_reduce_on_stream failed");
+        }
+      });
+    });
+  }
+}
+
 int run(int argc, char** argv) {
   const std::string question = argc == 2 ? argv[1] : "";
-  void (*const answer)(side&) = question == "put_signal_latency" ? put_signal_latency
-                                : question == "put_bandwidth"    ? put_bandwidth
-                                : question == "amo_latency"      ? amo_latency
-                                : question == "barrier_latency"  ? barrier_latency
-                                                                 : nullptr;
+  void (*const answer)(side&) = question == "put_signal_latency"   ? put_signal_latency
+                                : question == "put_bandwidth"      ? put_bandwidth
+                                : question == "amo_latency"        ? amo_latency
+                                : question == "barrier_latency"    ? barrier_latency
+                                : question == "all_reduce_latency" ? all_reduce_latency
+                                                                   : nullptr;
   if (answer == nullptr) {
-    std::fprintf(stderr, "symmetric_nvshmem put_signal_latency|put_bandwidth|amo_latency|barrier_latency\n");
+    std::fprintf(stderr, "symmetric_nvshmem put_signal_latency|put_bandwidth|amo_latency|barrier_latency|all_reduce_latency\n");
     return 2;
   }
-  if (support::gpus_of_this_machine() < 2) {
+  const int gpus = support::gpus_of_this_machine();
+  if (gpus < 2) {
     std::printf("waived fewer than two GPUs\n");
     return 0;
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
-  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {
-         side here(session, question);
-         answer(here);
-         return 0;
-       })) {
-    if (code != 0) {
-      std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or late): what was wrong is on standard error\n",
-                  code);
-      return 1;
+  for (const int pes : {2, 4}) {
+    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // the others are between two PEs
+      continue;
+    }
+    for (const int code : support::run_as_pes(pes, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {
+           side here(session, question);
+           answer(here);
+           return 0;
+         })) {
+      if (code != 0) {
+        std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or late): what was wrong is on standard error\n",
+                    code);
+        return 1;
+      }
     }
   }
   return 0;

@@ -147,15 +147,15 @@ def barrier_latency(results, page):
 def all_reduce_latency(results, _):
     arms = by_size(results, "bytes", "ns", 1e-3)  # {arm: {bytes: {"gpus:2": us}}}
     text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` says how much longer NCCL's takes "
-            "than the quicker of the two.\n\n")
+            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):
-            times = [arms.get(arm, {}).get(size, {}).get(gpus, NONE) for arm in ("one_shot", "two_shots", "nccl")]
+            times = [arms.get(arm, {}).get(size, {}).get(gpus, NONE) for arm in ("one_shot", "two_shots", "nccl", "nvshmem", "empty", "exchange")]
             if any(time == time for time in times):
                 own = min((time for time in times[:2] if time == time), default=NONE)
                 rows.append([number(gpus, "gpus"), size, *map(cell, times), cell(ratio(times[2], own))])
-    return text + table(["GPUs", "bytes", "one shot", "two shots", "NCCL", "NCCL /"], rows)
+    return text + table(["GPUs", "bytes", "one shot", "two shots", "NCCL", "NVSHMEM", "empty", "exchange", "NCCL /"], rows)
 
 
 def domain_overlap(results, _):

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Streams that are held until all that is timed has been enqueued, so that no time is that of the host's launches.
+#pragma once
+
+#include <bench/common/cuda_handles.hpp>
+#include <membar/device_clock.cuh>
+#include <membar/launch.hpp>
+#include <membar/load_store.cuh>
+
+#include "kernels.cuh"
+
+#include <atomic>
+#include <stdexcept>
+
+namespace symmetric_bench {
+
+/// Loads a kernel at every PE. Otherwise its first launch could wait for a kernel that runs, which waits for it.
+template <class Backend, class... Parameters>
+void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
+  for (const pe each : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(each));
+    cudaFuncAttributes attributes{};
+    membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+  }
+}
+
+/// Polls until the host opens; never longer than its budget.
+__global__ void hold_stream(const unsigned* open, unsigned* late) {
+  const unsigned long long begin = membar::global_nanoseconds();
+  while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
+    if (membar::global_nanoseconds() - begin > generous.in_nanoseconds()) {
+      *late = 1;
+      return;
+    }
+  }
+}
+
+/// Holds streams until all that is timed has been enqueued after it, so that no time is that of the host's launches.
+class gate {
+ public:
+  template <class Backend>
+  explicit gate(const Backend& backend) {
+    load_everywhere(backend, hold_stream);
+  }
+  gate(const gate&) = delete;
+  gate& operator=(const gate&) = delete;
+  ~gate() { open(); }
+
+  /// The stream's device is current.
+  void hold(cudaStream_t stream) {
+    membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
+  }
+  void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
+  /// When all streams have ended: throws if one was let go before.
+  void require_held() const {
+    if (state_[1] != 0) {
+      throw std::runtime_error("the host took longer to enqueue than the streams were held: the time would be the host's");
+    }
+  }
+
+ private:
+  support::pinned_memory<unsigned> state_{2};  // open, late
+};
+
+/// The nanoseconds of one of many that `enqueue()` puts into the streams of this process's PEs, on the first PE's.
+template <class Backend, class StreamOf, class Enqueue>
+double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of, Enqueue enqueue) {
+  const auto pes = backend.local_pes();
+  const auto synchronize = [&] {
+    for (const pe which : pes) {
+      membar::check(cudaStreamSynchronize(stream_of(which)), "a kernel failed");
+    }
+  };
+  for (int i = 0; i != 5; ++i) {
+    enqueue();  // loads kernels, and makes connections
+  }
+  synchronize();
+  const support::event begin;
+  const support::event end;
+  gate held(backend);
+  for (const pe which : pes) {
+    const membar::device_guard guard(backend.device_of(which));
+    held.hold(stream_of(which));
+  }
+  for (int round = -10; round != rounds; ++round) {
+    if (round == 0) {
+      begin.record(stream_of(pes.front()));
+    }
+    enqueue();
+  }
+  end.record(stream_of(pes.front()));
+  held.open();
+  synchronize();
+  held.require_held();
+  return end.nanoseconds_since(begin) / rounds;
+}
+
+}  // namespace symmetric_bench
