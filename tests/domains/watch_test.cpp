@@ -75,6 +75,26 @@ TEST_F(domains_command, watch_predicts_nothing_where_two_threads_launched_a_name
   EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be told"), std::string::npos) << r.said;
 }
 
+TEST_F(domains_command, watch_moves_nothing_that_the_program_runs_in_another_domain) {
+  const std::string of = "watch --once --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/peer ";
+  const std::string puts = "FAKE_CUPTI_PUTS=1";
+  const std::string parted = "The program runs put in another domain already: there is nothing to move.";
+  for (const std::string word : {"put/remote", "put/map", "graph/map"}) {
+    EXPECT_EQ(command(of + word, puts).said.find(parted), std::string::npos) << "not all of its launches";
+    EXPECT_NE(command("watch --once --remote=^put$ --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table " + word, puts)
+                  .said.find(parted),
+              std::string::npos)
+        << word;
+  }
+}
+
+TEST_F(domains_command, watch_takes_a_pointer_to_a_peer_before_one_to_the_host) {
+  for (const std::string words : {"put/host put/peer", "put/peer put/host"}) {
+    const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table " + words, "FAKE_CUPTI_PUTS=1");
+    EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^put$  # pointer to a peer"), std::string::npos) << r.said;
+  }
+}
+
 TEST_F(domains_command, watch_counts_no_captured_launch_as_one_that_ran) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/captured put/own put/peer", "FAKE_CUPTI_PUTS=1");

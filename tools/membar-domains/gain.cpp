@@ -157,8 +157,9 @@ measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs) {
     const std::vector<double> beside = pooled(lane.beside[static_cast<std::size_t>(mode::off)]);
     if (is_graph(lane.lane) == in_graphs && beside.size() >= enough_ticks && lane.alone.size() >= enough_ticks) {
       out.units += beside.size();
-      out.us +=
-          (median(beside) - median(lane.alone) - out.us) * static_cast<double>(beside.size()) / static_cast<double>(out.units);
+      const double weight = static_cast<double>(beside.size()) / static_cast<double>(out.units);
+      out.us += (median(beside) - median(lane.alone) - out.us) * weight;
+      out.alone_us += (median(lane.alone) - out.alone_us) * weight;
     }
   }
   return out;

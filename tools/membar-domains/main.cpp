@@ -246,7 +246,7 @@ std::string list_of_options(const options& asked) {
 /// Runs the program once more, as it is and without recording, and lets the predictions for each process rest on the waits there.
 void time_waits(const options& asked, std::vector<overlap_report>& reports, outcome& ended) {
   const overlap_report all = merged(reports);
-  if (!all.told() || all.held_up_count == 0 || all.expected.graph.units + all.expected.stream.units == 0) {
+  if (!all.told() || all.expected.graph.units + all.expected.stream.units == 0) {
     return;
   }
   say("the program runs once more without recording, as recording makes waits shorter (--once leaves that out)");

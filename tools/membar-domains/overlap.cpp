@@ -95,16 +95,22 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
   }
 
   const auto is_remote = [&](const ran& k) { return why.contains(k.name) && !k.near; };
-  std::map<std::uint32_t, std::vector<interval>> remote_on, local_on, filled_on;  // by device
+  // Of kernels in another domain already the report says what is left; what is to be moved goes before.
+  const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(),
+                                       [&](const ran& k) { return is_remote(k) && !of.parted.contains(k.name); });
+  std::map<std::uint32_t, std::vector<interval>> remote_on, parted_on, local_on, filled_on;  // by device
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
   for (const ran& k : of.kernels) {
-    (is_remote(k) ? remote_on : local_on)[k.device].push_back(time_of(k));
+    (!is_remote(k)                               ? local_on
+     : any_to_move && of.parted.contains(k.name) ? parted_on
+                                                 : remote_on)[k.device]
+        .push_back(time_of(k));
     if (is_remote(k) && k.fills) {
       filled_on[k.device].push_back(time_of(k));
     }
     streams[{k.device, k.stream}].push_back(k);
   }
-  for (auto* side : {&remote_on, &local_on, &filled_on}) {
+  for (auto* side : {&remote_on, &parted_on, &local_on, &filled_on}) {
     for (auto& [device, intervals] : *side) {
       intervals = united(std::move(intervals));
     }
@@ -132,6 +138,7 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       remote_kernel& r = remote[k.name];
       r.name = of.names.at(k.name);
       r.told = !of.not_told.contains(k.name);
+      r.parted = of.parted.contains(k.name);
       r.fills += k.fills ? 1 : 0;
       r.why = reason->second;
       r.alone_of_its_short_name = !short_names_of_others.contains(brief[k.name]);
@@ -181,8 +188,8 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       const auto start = static_cast<std::int64_t>(a.start);
       const auto next = static_cast<std::int64_t>(b.start);
       const bool beside = covered(busy, static_cast<std::int64_t>(a.end), next);
-      if (!beside && touched(busy, start, next)) {
-        continue;  // partly
+      if (!beside && (touched(busy, start, next) || touched(parted_on[where.first], start, next))) {
+        continue;  // partly, or beside what stays where it is
       }
       const kind key{where.first, a.name, b.name, in_graph};
       // What waits for room waits in any domain.
@@ -277,6 +284,9 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     const double all_held = p.wait_us * static_cast<double>(p.units);
     p.of_boundaries = all_longer > 0 ? std::min(1.0, all_held / all_longer) : 1;
   }
+  if (out.all_parted()) {
+    out.expected = {};
+  }
   expect_back(out);
   return out;
 }
@@ -284,18 +294,22 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
 void use_measured(overlap_report& report, const measured_wait& in_graphs, const measured_wait& in_streams) {
   double graph_scale = 1;
   double stream_scale = 1;
-  const auto use = [](prediction& p, const measured_wait& measured, double& scale) {
+  double hidden_ms = 0;
+  const auto use = [&](prediction& p, const measured_wait& measured, double& scale) {
     if (p.units != 0 && measured.units != 0) {
-      const double wait = std::max(0.0, measured.us) * p.of_boundaries;
-      scale = p.wait_us > 0 ? wait / p.wait_us : 1;
+      const bool hidden = p.wait_us == 0;
+      const double wait = hidden && measured.us < measured.alone_us / 20 ? 0 : std::max(0.0, measured.us) * p.of_boundaries;
+      scale = hidden ? 1 : wait / p.wait_us;
       p.wait_us = wait;
       p.units = measured.units;
       p.recorded = false;
+      hidden_ms += hidden ? static_cast<double>(p.units) * p.back_us(p.share.value) / 1000 : 0;
     }
   };
   use(report.expected.graph, in_graphs, graph_scale);
   use(report.expected.stream, in_streams, stream_scale);
   expect_back(report, graph_scale, stream_scale);
+  report.expected_back_ms += hidden_ms;
 }
 
 overlap_report merged(const std::vector<overlap_report>& reports) {
@@ -323,6 +337,7 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
         at->second.near += r.near;
         at->second.fills += r.fills;
         at->second.told = at->second.told && r.told;
+        at->second.parted = at->second.parted && r.parted;
         at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && r.alone_of_its_short_name;
       }
     }
@@ -385,7 +400,7 @@ name_list list_names(const overlap_report& report) {
   std::vector<std::string> names;
   for (const remote_kernel& r : report.remote) {
     const std::string brief = short_name(r.name);
-    if (r.shared_ms > 0 && std::find(names.begin(), names.end(), brief) == names.end()) {
+    if (r.shared_ms > 0 && (!r.parted || report.all_parted()) && std::find(names.begin(), names.end(), brief) == names.end()) {
       names.push_back(brief);
     }
   }
@@ -441,16 +456,23 @@ std::string expected_back(const prediction& p, const std::string& what) {
   return p.share.value == 0 ? " " + what + " beside: a wait of " + wait + "."
                             : " " + what + " beside should take " + fixed(p.back_us(p.share.value), 1) + " µs less (" +
                                   fixed(p.back_us(p.share.low), 1) + " to " + fixed(p.back_us(p.share.high), 1) +
-                                  "): the wait is " + wait + ", of which on H200 " + basis(p.share) + " came back.";
+                                  "): the wait is " + wait + ", of which on H100 and H200 " + basis(p.share) + " came back.";
 }
 
 }  // namespace
 
 destination overlap_report::to() const {
-  return remote.empty()                                   ? destination::peer
-         : short_name(remote[0].name).starts_with("nccl") ? destination::peer_by_nccl
-         : remote[0].why.ends_with("host memory")         ? destination::host
-                                                          : destination::peer;
+  const auto first = std::find_if(remote.begin(), remote.end(), [](const remote_kernel& r) { return !r.parted; });
+  return first == remote.end()                         ? destination::peer
+         : short_name(first->name).starts_with("nccl") ? destination::peer_by_nccl
+         : first->why.ends_with("host memory")         ? destination::host
+                                                       : destination::peer;
+}
+
+bool overlap_report::all_parted() const {
+  return !remote.empty() &&
+         std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.parted || r.shared_ms == 0; }) &&
+         std::any_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.parted && r.shared_ms > 0; });
 }
 
 bool overlap_report::told() const {
@@ -471,6 +493,19 @@ std::string sentence(const overlap_report& report) {
     return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
   }
   const name_list names = list_names(report);
+  const std::string units = expected_back(report.expected.graph, "A launch of a graph") +
+                            expected_back(report.expected.stream, std::to_string(launches_in_a_unit) + " launches of a stream");
+  if (report.all_parted()) {
+    return "The program runs " + names.text + " in another domain already: there is nothing to move. " +
+           (report.held_up_count == 0
+                ? "No boundary beside took longer."
+                : "What " + grouped(report.held_up_count) + " boundaries beside still took longer, " +
+                      fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.");
+  }
+  if (report.held_up_count == 0 && report.expected_back_ms > 0) {
+    return "Kernels ran beside " + names.text +
+           ", and while they were recorded none of their boundaries took longer, as launches set the pace." + units;
+  }
   if (report.held_up_count == 0) {
     return report.unknown == 0
                ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move." +
@@ -488,9 +523,7 @@ std::string sentence(const overlap_report& report) {
                             "try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move the data.")
               : std::string("; moving ") + (names.many ? "them" : "it") + " to another domain should give about " +
                     fixed(report.expected_back_ms, 2) + " ms back.") +
-         expected_back(report.expected.graph, "A launch of a graph") +
-         expected_back(report.expected.stream, std::to_string(launches_in_a_unit) + " launches of a stream") +
-         (report.no_room == 0 ? "" : " ") + about_room(report);
+         units + (report.no_room == 0 ? "" : " ") + about_room(report);
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {
@@ -499,7 +532,7 @@ std::string table(const overlap_report& report, std::size_t rows) {
     out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
            " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why +
            (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches of the name have none") +
-           (r.told ? "" : "; which launches have it is not known") +
+           (r.told ? "" : "; which launches have it is not known") + (r.parted ? "; in another domain already" : "") +
            (r.fills == 0 ? "" : "; " + grouped(r.fills) + " fill the device") + ")\n";
   }
   out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("beside", 9) + right("alone", 9) +
@@ -563,7 +596,9 @@ std::string list_of(const overlap_report& report) {
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
     if (listed.insert(pattern).second) {
-      out += std::string(r.shared_ms > 0 ? "" : "# ran beside nothing: ") +
+      out += std::string(r.parted          ? "# in another domain already: "
+                         : r.shared_ms > 0 ? ""
+                                           : "# ran beside nothing: ") +
              (report.local.contains(r.name) || !r.told ? "remote:far " : "remote ") + pattern + "  # " + r.why + ", " +
              fixed(r.shared_ms, 2) + " ms beside others\n";
     }

@@ -52,6 +52,9 @@ records read_records(std::istream& in) {
       out.far[id].far_nodes = far;
       out.far[id].near_nodes = near;
       continue;
+    } else if (kind == 'D' && words >> id) {
+      out.parted.insert(id);
+      continue;
     } else if (kind == 'T' && words >> t.lane >> t.start >> t.end) {
       out.ticks.push_back(t);
       continue;

@@ -12,6 +12,7 @@
 ///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
 ///                                               order is not known
 ///     G name far near                           its nodes in graphs, with far pointers and without
+///     D name                                    the program runs all its launches and nodes in another domain
 ///     L id description                          a lane: a stream or graph whose pace is measured
 ///     T lane start end                          the time that a lane took for its unit of work
 ///     M mode start end                          a listed kernel ran, moved as `mode` says
@@ -66,6 +67,7 @@ struct records {
   std::vector<tick> ticks;
   std::vector<moved_run> moves;
   std::map<std::uint32_t, far_launches> far;  ///< by name
+  std::set<std::uint32_t> parted;             ///< names that the program itself runs in another domain
   std::set<std::uint32_t> not_told;           ///< names whose far launches `tell_apart` could not tell from the others
   int unreadable = 0;                         ///< lines that were cut off, as by a crash
 };

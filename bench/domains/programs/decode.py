@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 import arms
 
-rank, device = arms.start()
-HIDDEN, LAYERS, BATCH, KEYS, HEADS = 1024, 12, 4, 256, 16
 kind = arms.kind_of_communication()
+rank, device = arms.start(kind)
+HIDDEN, LAYERS, BATCH, KEYS, HEADS = 1024, 12, 4, 256, 16
 mib = int(sys.argv[2]) if len(sys.argv) > 2 else 64
 
 

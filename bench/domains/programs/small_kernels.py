@@ -7,7 +7,8 @@ import torch
 
 import arms
 
-rank, device = arms.start()
+kind = arms.kind_of_communication()
+rank, device = arms.start(kind)
 x = torch.zeros(int(sys.argv[2]) if len(sys.argv) > 2 else 2048, device=device)
 KERNELS = 400
 
@@ -17,5 +18,4 @@ def step():
         x.add_(1)
 
 
-kind = arms.kind_of_communication()
 arms.by_turns(f'small_kernels/{kind}', arms.captured(step), arms.beside(kind, 64, device), divide=KERNELS)

@@ -6,8 +6,8 @@ import torch.distributed as dist
 
 import arms
 
-rank, device = arms.start()
 kind = arms.kind_of_communication()
+rank, device = arms.start(kind)
 WIDTH, DEPTH, BATCH = 512, 12, 64
 torch.manual_seed(1)
 model = torch.nn.Sequential(*[m for _ in range(DEPTH) for m in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.GELU())]).to(device, torch.bfloat16)

@@ -258,7 +258,7 @@ CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** para
   }
   of.state().launches.fetch_add(1, std::memory_order_relaxed);
   if (of.what() == job::watch) {
-    const watched_launch seen(kernel, parameters, extra, capturing(stream_of(config.hStream, ptsz)));
+    const watched_launch seen(config, kernel, parameters, extra, capturing(stream_of(config.hStream, ptsz)));
     return as_it_was();
   }
   const target to = where(kernel, parameters, extra);
@@ -411,7 +411,7 @@ bool move_nodes(CUgraph graph) {
       parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
     }
     if (of.what() == job::watch) {
-      watch_node(parameters.func, parameters.kernelParams, parameters.extra);
+      watch_node(node, parameters.func, parameters.kernelParams, parameters.extra);
       continue;
     }
     const target to = where(parameters.func, parameters.kernelParams, parameters.extra);

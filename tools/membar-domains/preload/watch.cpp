@@ -183,9 +183,11 @@ struct launches {
   std::atomic<int> under_way{0};
   std::atomic<bool> mixed_up{false};  ///< two threads launched at the same time, so the order is not known
   int looks = 0;
-  bool has_reason = false;
+  reach reason = reach::own;  ///< the farthest of any launch
   std::vector<std::pair<bool, std::uint64_t>> runs;
-  std::uint64_t far_nodes = 0, near_nodes = 0;  ///< in instantiated graphs
+  std::uint64_t far_nodes = 0, near_nodes = 0;   ///< in instantiated graphs
+  bool any_parted = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
+  void count(bool parted) { (parted ? any_parted : any_default) = true; }
 };
 
 struct launches_of_names {
@@ -213,15 +215,22 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
 }
 
 void give_reason(std::uint32_t id, launches& of, reach to) {
-  if (to != reach::own && !of.has_reason) {
-    of.has_reason = true;
+  if (to != reach::own && of.reason != reach::peer && to != of.reason) {
+    of.reason = to;  // a peer counts before the host
     session::get().write("R %u %s\n", id, to == reach::peer ? "pointer to a peer" : "pointer to host memory");
   }
 }
 
+/// Whether an attribute sends a kernel out of the domain in which kernels run.
+bool parts(CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+  return (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN && value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE) ||
+         (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP && value.memSyncDomainMap.default_ != 0);
+}
+
 }  // namespace
 
-watched_launch::watched_launch(CUfunction kernel, void** parameters, void** extra, bool captured) {
+watched_launch::watched_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
+                               bool captured) {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
@@ -234,6 +243,7 @@ watched_launch::watched_launch(CUfunction kernel, void** parameters, void** extr
     to = reach_of(kernel, parameters, extra);
   }
   give_reason(id, *of, to);
+  of->count(std::any_of(config.attrs, config.attrs + config.numAttrs, [](const auto& a) { return parts(a.id, a.value); }));
   if (captured) {
     return;  // its node is looked at when its graph is instantiated
   }
@@ -248,12 +258,18 @@ watched_launch::watched_launch(CUfunction kernel, void** parameters, void** extr
   ++of->runs.back().second;
 }
 
-void watch_node(CUfunction kernel, void** parameters, void** extra) {
+void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** extra) {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
   const reach to = reach_of(kernel, parameters, extra);
   give_reason(id, *of, to);
+  bool parted = false;
+  for (const auto which : {CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP}) {
+    CUlaunchAttributeValue value{};
+    parted = parted || (driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS && parts(which, value));
+  }
+  of->count(parted);
   ++(to == reach::own ? of->near_nodes : of->far_nodes);
 }
 
@@ -266,7 +282,10 @@ void watch_finish() {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   for (const auto& [id, of] : w.all) {
-    if (!of.has_reason) {
+    if (of.any_parted && !of.any_default) {
+      to.write("D %u\n", id);
+    }
+    if (of.reason == reach::own) {
       continue;
     }
     std::string runs;
