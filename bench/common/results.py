@@ -108,10 +108,17 @@ def table_of(objects):
     and so is what a row lacks at its end. The fewer have a key, the later is its column.
 
     "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between. "words" has
-    the texts of a column with few of them; the rows have the number of theirs. A text among the rows is what the names in the rows after it
-    begin with, up to the next text; names are in the first column that differs."""
+    the texts of a column with few of them; the rows have the number of theirs. "equal" has columns of which every row has the value of another. A
+    text among the rows is what the names in the rows after it begin with, up to the next text, or what stands around them: `{}` is their place.
+    Names are in the first column that differs."""
     keys = list(dict.fromkeys(key for one in objects for key in one))
     same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
+    equal = {}
+    for key in keys:
+        other = next((other for other in keys[:keys.index(key)] if other not in equal and all(one.get(other) == one.get(key) for one in objects)), None)
+        if key not in same and other is not None:
+            equal[key] = other
+    keys = [key for key in keys if key not in equal]
     columns = sorted((key for key in keys if key not in same), key=lambda key: sum(one.get(key) is None for one in objects))
     ends = {}
     for key in columns:
@@ -132,7 +139,8 @@ def table_of(objects):
             return one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])]
         return words[key].index(one[key]) if key in words else one.get(key)
 
-    return {"same": same, **({"ends": ends} if ends else {}), **({"words": words} if words else {}), "columns": columns,
+    some = {"ends": ends, "words": words, "equal": equal}
+    return {"same": same, **{key: value for key, value in some.items() if value}, "columns": columns,
             "rows": _with_headings([_without_end([shown(one, key) for key in columns]) for one in objects])}
 
 
@@ -141,30 +149,42 @@ def _without_end(row):
     return row[:max((i + 1 for i, value in enumerate(row) if value is not None), default=0)]
 
 
-def _with_headings(rows):
-    """The rows with what several names in a row begin with, up to their last slash or at sign, in a text before them."""
-    def heading(row):
-        return re.match(r"(.*[/@])?", row[0]).group() if row and isinstance(row[0], str) else ""
+def _cuts(name):
+    """What a name and its neighbours may begin or end with: up to a slash or an at sign, or from a slash on."""
+    return [(name[:at + 1], "") for at, c in enumerate(name) if c in "/@"] + [("", name[at:]) for at, c in enumerate(name) if c == "/"]
 
-    result, current = [], ""
-    for begin, group in itertools.groupby(rows, heading):
-        group = list(group)
-        if begin != current and len(begin) * (len(group) - 1) < 8:
-            begin = ""
-        if begin != current:
-            result.append(begin)
-            current = begin
-        result += [[row[0][len(begin):], *row[1:]] if begin else row for row in group]
+
+def _with_headings(rows):
+    """The rows with what several names in a row begin or end with in a text before them, chosen so that all are shortest."""
+    names = [row[0] if row and isinstance(row[0], str) else "" for row in rows]
+    best = [None] * len(rows) + [(0, None)]  # from a row on: the length, and the cut of its run and where that ends
+    for i in reversed(range(len(rows))):
+        best[i] = (len(names[i]) + best[i + 1][0], ("", "", i + 1))
+        for begin, end in _cuts(names[i]):
+            j = i
+            while j < len(rows) and len(names[j]) >= len(begin + end) and names[j].startswith(begin) and names[j].endswith(end):
+                j += 1
+            length = 10 + len(begin + end) + sum(len(name) - len(begin + end) for name in names[i:j]) + best[j][0]
+            if length < best[i][0]:
+                best[i] = (length, (begin, end, j))
+    result, current, i = [], ("", ""), 0
+    while i < len(rows):
+        begin, end, j = best[i][1]
+        if (begin, end) != current:
+            result.append(begin + ("{}" + end if end else ""))
+            current = (begin, end)
+        result += [[row[0][len(begin):len(row[0]) - len(end)], *row[1:]] if begin or end else row for row in rows[i:j]]
+        i = j
     return result
 
 
 def _without_headings(rows):
-    begin, result = "", []
+    begin, end, result = "", "", []
     for row in rows:
         if isinstance(row, str):
-            begin = row
+            begin, _, end = row.partition("{}")
         else:
-            result.append([begin + row[0], *row[1:]] if begin else row)
+            result.append([begin + row[0] + end, *row[1:]] if begin or end else row)
     return result
 
 
@@ -178,7 +198,10 @@ def _objects_of(table):
         return ends[key][0] + value + ends[key][1] if key in ends else words[key][value] if key in words else value
 
     whole = [[whole_of(key, value) for key, value in zip(table["columns"], row)] for row in rows]
-    return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
+    objects = [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
+    for one in objects:
+        one.update({key: one[other] for key, other in table.get("equal", {}).items() if other in one})
+    return objects
 
 
 def slope(points):
@@ -194,7 +217,7 @@ def document_of(text):
     document = json.loads(text)
     if isinstance(document, dict):
         for key, value in document.items():
-            if isinstance(value, dict) and value.keys() - {"ends", "words"} == {"same", "columns", "rows"}:
+            if isinstance(value, dict) and value.keys() - {"ends", "words", "equal"} == {"same", "columns", "rows"}:
                 document[key] = _objects_of(value)
     return document
 

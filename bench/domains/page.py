@@ -58,15 +58,18 @@ def read(files):
 
 
 def kept(everything):
-    """Without logs, and without programs of which nothing was measured."""
+    """Without logs, without programs of which nothing was measured, and of runs that record or move by turns without the program's times. A
+    program says which run it is of if that is another than the file's."""
+    whole = {k: everything.get(k) for k in ('date', 'include', 'command')}
     programs = {}
     for name, program in everything['programs'].items():
         if not (program.get('as_it_is') or {}).get('result'):
             continue
         programs[name] = {
-            k: {part: v[part] for part in ('seconds', 'status', 'result') if part in v} if k.startswith((*ARMS, 'nothing')) else v
+            k: {part: v[part] for part in ('seconds', 'status', *(('result',) if k not in ('watch', 'try') else ())) if part in v}
+            if k.startswith((*ARMS, 'nothing')) else v
             for k, v in program.items()
-            if v is not None and k != 'sentences'  # they are in watch.txt
+            if v is not None and k != 'sentences' and (k, v) != ('run', whole)  # sentences are in watch.txt
         }
     return {**everything, 'programs': programs}
 

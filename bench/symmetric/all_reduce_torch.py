@@ -9,6 +9,7 @@ All ways in one process of each GPU. A time is that of one of many in a row, cap
 graphs of a size are replayed by turns. Needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -19,7 +20,9 @@ import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "bench" / "common")]
+import include_hash  # noqa: E402
 import pytorch_all_reduce  # noqa: E402
 
 MOST_IN_ONE_SHOT, MOST, REPLAYS = 1 << 20, 64 << 20, 9
@@ -85,13 +88,16 @@ def main():
             ways["torch_one_shot"] = lambda: torch.ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
         for way, times in sorted(times_of(ways, 100 if size <= 1 << 20 else 20, stream).items()):
             ns = statistics.median(times)
-            found.append({"name": f"all_reduce_torch/{way}/gpus:{count}/bytes:{size}", "ns": ns, "all_ns": times})
+            name = f"all_reduce_torch/{way}/gpus:{count}/bytes:{size}"
+            found += [{"name": name, "run_type": "iteration", "repetitions": REPLAYS, "repetition_index": i, "real_time": time, "time_unit": "ns"}
+                      for i, time in enumerate(times)]
             if rank == 0:
-                print(f"{found[-1]['name']:55} {1e-3 * ns:10.2f} us  {size / ns:8.2f} GB/s", flush=True)
+                print(f"{name:55} {1e-3 * ns:10.2f} us  {size / ns:8.2f} GB/s", flush=True)
     if rank == 0 and options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            json.dump({"torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-                       "device": torch.cuda.get_device_name(rank), "found": found}, file, indent=1)
+        context = {"date": datetime.date.today().isoformat(), "gpu": torch.cuda.get_device_name(rank), "gpu_count": str(count),
+                   "torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+                   "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
+        pathlib.Path(options.output).write_text(json.dumps({"context": context, "benchmarks": found}, indent=1), encoding="utf-8")
     torch.cuda.synchronize()
     dist.barrier()
     del sums  # while all processes live: the end of symmetric memory is collective

@@ -109,6 +109,19 @@ class ResultFiles(unittest.TestCase):
                           ["two_blocks", 6]], table["rows"])
         self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
 
+    def test_what_several_names_in_a_row_end_with_stands_around_their_place(self):
+        names = ["1/stride_1/constant", "2/stride_1/constant", "3/stride_1/constant", "a/x/global", "a/y/global", "a/z", "b"]
+        table = results.table_of([{"name": name, "real_time": i} for i, name in enumerate(names)])
+        self.assertEqual(["{}/stride_1/constant", ["1", 0], ["2", 1], ["3", 2], "", ["a/x/global", 3], ["a/y/global", 4]], table["rows"][:7])
+        self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
+
+    def test_a_column_that_equals_another_is_named_and_left_out(self):
+        objects = [{"name": f"n{i}", "real_time": i, "ns": i, "cycles": 2 * i} for i in range(3)]
+        table = results.table_of(objects)
+        self.assertEqual(({"ns": "real_time"}, ["name", "real_time", "cycles"]), (table["equal"], table["columns"]))
+        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
+        self.assertNotIn("equal", results.table_of([*objects, {"name": "n3", "real_time": 3, "cycles": 3}]))
+
     def test_what_all_names_begin_and_end_with_stands_once(self):
         for names, ends in ((("b/a/x/i:1", "b/c/i:1"), ["b/", "/i:1"]), (("b/b/b", "b/b"), ["b/", ""]), (("b", "b/b"), None), (("ab/x", "ac/x"), ["", "/x"])):
             objects = [{"name": name, "real_time": i} for i, name in enumerate(names)]
