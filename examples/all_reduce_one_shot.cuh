@@ -26,46 +26,44 @@ inline constexpr bool membar::symmetric::has_no_padding<piece> = true;
 constexpr unsigned one_shot_blocks = 32, one_shot_threads = 512;
 constexpr membar::wait_budget one_shot_budget = membar::wait_budget::milliseconds(5000);
 
-/// One shot: sends its vector to every PE, in packed words, and adds what comes. There are two boxes for each PE and piece. That of a
-/// round is free when its owner has ended the round before the last. It says so by a signal at the beginning of its next kernel: a
-/// message as an answer, which is relaxed, orders its own thread alone.
+/// One shot: sends its vector to every PE, in packed words, and adds what comes. There are two boxes for each PE and piece. A box is free
+/// when its owner has ended the round before the last, which a signal says at the beginning of its next kernel. One block waits for that
+/// at the end of its own, so the next kernel writes at once. A message as an answer is relaxed: it would order its own thread alone.
 template <class Backend>
 __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
                                 span<ended_signal, Backend> ended, unsigned long long* rounds) {
   const int count = boxes.count(), self = boxes.self().index();
   const unsigned long long round = rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
-  const std::size_t first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
-  const auto piece_of = [&](std::size_t i) {
-    piece own{};
-    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
-      own.values[k] = in[3 * i + k];
-    }
-    return own;
-  };
-  piece own = piece_of(first);  // comes while the thread waits
-  if (static_cast<int>(threadIdx.x) < count - 1) {
-    const pe other = ring_neighbour(boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
-    if (blockIdx.x == gridDim.x - 1) {  // the block that has least to send
-      notify(by_thread, ended[static_cast<std::size_t>(self)], round - 1, other);
-    }
-    if (round > 2) {
-      wait(by_thread, ended[static_cast<std::size_t>(other.index())], symmetric::at_least(round - 2), one_shot_budget);
-    }
-  }
-  __syncthreads();
   const unsigned sequence = static_cast<unsigned>(round % 0xffffffffULL) + 1;
   const std::size_t most = boxes.size() / (2 * static_cast<std::size_t>(count));
   const auto box = [&](int from, std::size_t i) {
     return boxes[(round % 2 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
   };
-  for (std::size_t i = first; 3 * i < size; i += step) {
-    for (int distance = 1; distance != count; ++distance) {
-      put_packed(by_thread, box(self, i), &own, sequence, ring_neighbour(boxes.self(), distance, count));
+  const auto own = [&](std::size_t i) {
+    piece of{};
+    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
+      of.values[k] = in[3 * i + k];
     }
-    const piece next = piece_of(i + step);
+    return of;
+  };
+  // The last block has least to send.
+  const bool tells = blockIdx.x == gridDim.x - 1 && static_cast<int>(threadIdx.x) < count - 1;
+  const pe other = ring_neighbour(boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
+  if (tells) {
+    notify(by_thread, ended[static_cast<std::size_t>(self)], round - 1, other);
+  }
+  const std::size_t first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+  for (std::size_t i = first; 3 * i < size; i += step) {
+    const piece mine = own(i);
+    for (int distance = 1; distance != count; ++distance) {
+      put_packed(by_thread, box(self, i), &mine, sequence, ring_neighbour(boxes.self(), distance, count));
+    }
+  }
+  for (std::size_t i = first; 3 * i < size; i += step) {
+    const piece mine = own(i);
     piece sum{};
     for (int from = 0; from != count; ++from) {  // in one order, so that all have the same sum
-      piece theirs = own;
+      piece theirs = mine;
       if (from != self) {
         take_packed(by_thread, box(from, i), &theirs, sequence, one_shot_budget);
       }
@@ -76,7 +74,9 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
     for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
       out[3 * i + k] = sum.values[k];
     }
-    own = next;
+  }
+  if (tells) {
+    wait(by_thread, ended[static_cast<std::size_t>(other.index())], symmetric::at_least(round - 1), one_shot_budget);
   }
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace support {
 
@@ -64,6 +65,40 @@ class event {
 
  private:
   cudaEvent_t handle_ = nullptr;
+};
+
+/// What `work` enqueues in a stream, captured and ready to be launched there.
+class executable_graph {
+ public:
+  template <class Work>
+  executable_graph(cudaStream_t stream, Work work) {
+    cudaGraph_t graph = nullptr;
+    membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    try {
+      work();
+    } catch (...) {
+      static_cast<void>(cudaStreamEndCapture(stream, &graph));  // the stream must not stay in capture
+      static_cast<void>(cudaGraphDestroy(graph));
+      throw;
+    }
+    membar::check(cudaStreamEndCapture(stream, &graph));
+    const cudaError_t status = cudaGraphInstantiate(&handle_, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    membar::check(status);
+    membar::check(cudaGraphUpload(handle_, stream));
+    membar::check(cudaStreamSynchronize(stream), "a kernel failed");
+  }
+  executable_graph(executable_graph&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  executable_graph& operator=(executable_graph&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~executable_graph() { static_cast<void>(cudaGraphExecDestroy(handle_)); }
+
+  void launch(cudaStream_t stream) const { membar::check(cudaGraphLaunch(handle_, stream)); }
+
+ private:
+  cudaGraphExec_t handle_ = nullptr;
 };
 
 /// The nanoseconds that what `work` enqueues takes in a stream, by events before and after it.

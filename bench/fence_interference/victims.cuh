@@ -12,9 +12,8 @@
 #include <membar/launch.hpp>
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <stdexcept>
-#include <type_traits>
 #include <vector>
 
 namespace fence_interference {
@@ -62,7 +61,8 @@ class kernel_boundary final : public victim {
 
   void prepare(const domain_choice& domains) override {
     if (form_ == chain_form::graph) {
-      graph_ = captured_chain(domains);
+      // Its nodes carry the domain; the stream that launches it has the default one, which must not matter.
+      graph_.emplace(stream_.get(), [&] { launch_chain(domains); });
     }
   }
 
@@ -74,7 +74,7 @@ class kernel_boundary final : public victim {
       between_samples();
       begin_.record(stream_.get());
       if (form_ == chain_form::graph) {
-        membar::check(cudaGraphLaunch(graph_.get(), stream_.get()));
+        graph_->launch(stream_.get());
       } else {
         launch_chain(domains);
       }
@@ -89,11 +89,6 @@ class kernel_boundary final : public victim {
   static constexpr unsigned blocks = 8;
   static constexpr unsigned threads = 128;
 
-  struct destroy_graph {
-    void operator()(cudaGraphExec_t graph) const noexcept { static_cast<void>(cudaGraphExecDestroy(graph)); }
-  };
-  using executable_graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy_graph>;
-
   void launch_chain(const domain_choice& domains) {
     const auto config = membar::launch_config{blocks, threads, stream_.get()}.with(domains.domain).with(domains.map);
     for (unsigned i = 0; i != static_cast<unsigned>(chain_length_); ++i) {
@@ -101,32 +96,10 @@ class kernel_boundary final : public victim {
     }
   }
 
-  /// The chain as a graph. Its nodes carry the domain; the stream that launches it has the default one, which must not matter.
-  executable_graph captured_chain(const domain_choice& domains) {
-    cudaGraph_t graph = nullptr;
-    membar::check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
-    try {
-      launch_chain(domains);
-    } catch (...) {
-      static_cast<void>(cudaStreamEndCapture(stream_.get(), &graph));  // the stream must not stay in capture
-      static_cast<void>(cudaGraphDestroy(graph));
-      throw;
-    }
-    membar::check(cudaStreamEndCapture(stream_.get(), &graph));
-    cudaGraphExec_t executable = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-    static_cast<void>(cudaGraphDestroy(graph));
-    membar::check(status);
-    executable_graph result(executable);
-    membar::check(cudaGraphUpload(executable, stream_.get()));
-    stream_.synchronize();
-    return result;
-  }
-
   int chain_length_ = least_chain;
   chain_form form_;
   const support::stream& stream_;
-  executable_graph graph_;
+  std::optional<support::executable_graph> graph_;
   support::event begin_;
   support::event end_;
   support::device_memory<unsigned> data_{std::size_t{blocks} * threads};

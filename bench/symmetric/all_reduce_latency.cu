@@ -3,7 +3,7 @@
 /// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's and NVSHMEM's,
 /// from 1 KiB to 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued
 /// before the first begins. `gigabytes_per_second` is the vector's size over that time. Of what no all-reduce is without: `empty`, a kernel
-/// that does nothing, and `exchange`, one that sends a word and takes one. all_reduce_torch.py measures PyTorch's.
+/// that does nothing, and `exchange`, one that sends a word and takes one. `captured` ones are in graphs. all_reduce_torch.py measures PyTorch's.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -43,16 +43,51 @@ class plain_vectors {
 
 /// The nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
 template <class Enqueue>
-double nanoseconds_of(world& all, std::size_t bytes, Enqueue enqueue) {
-  return nanoseconds_of_one(all.backend, all_reduces_in_a_row(bytes), [&](pe which) { return all.streams.of(which); }, enqueue);
+double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
+  return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
+}
+
+/// Calls `use(which)` for each PE, with its device current.
+template <class Use>
+void at_each_pe(const world& all, Use use) {
+  for (const pe which : all.backend.local_pes()) {
+    const membar::device_guard guard(all.backend.device_of(which));
+    use(which);
+  }
+}
+
+/// Whether all-reduces are launched one by one, or as graphs of many.
+enum class form { launched, captured };
+
+/// The nanoseconds of one of many all-reduces that `enqueue_at(which)` enqueues on the PE's stream.
+template <class EnqueueAt>
+double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
+  const int rounds = all_reduces_in_a_row(bytes);
+  if (how == form::launched) {
+    return nanoseconds_of(all, rounds, [&] { at_each_pe(all, enqueue_at); });
+  }
+  at_each_pe(all, enqueue_at);  // loads kernels, which a capture may not
+  all.streams.synchronize();
+  std::vector<support::executable_graph> graphs;
+  at_each_pe(all, [&](pe which) {
+    graphs.emplace_back(all.streams.of(which), [&] {
+      for (int i = 0; i != rounds; ++i) {
+        enqueue_at(which);
+      }
+    });
+  });
+  const auto launch = [&](pe which) { graphs[static_cast<std::size_t>(which.index())].launch(all.streams.of(which)); };
+  return nanoseconds_of(all, 3, [&] { at_each_pe(all, launch); }) / rounds;
 }
 
 /// What a kernel of the shape of an all-reduce costs that does nothing.
 __global__ void empty() {}
 
-/// What no all-reduce can do without: each PE's word at the other. A thread's answer frees its own boxes, so nothing is released.
-__global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned sequence) {
+/// What no all-reduce can do without: each PE's word at the other, with its number. A thread's answer frees its own boxes, so nothing is
+/// released.
+__global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
+  const unsigned sequence = ++*number;
   const auto box = [&](pe of) { return boxes[sequence % 2 * 2 + static_cast<unsigned>(of.index())]; };
   const piece own = *sum;
   put_packed(by_thread, box(self), &own, sequence, pe(1 - self.index()));
@@ -61,41 +96,32 @@ __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned sequenc
   *sum = {{own.values[0] + theirs.values[0], own.values[1] + theirs.values[1], own.values[2] + theirs.values[2]}};
 }
 
-/// Launches `kernel` at every PE, as an all-reduce is launched.
-template <class Arguments, class... Parameters>
-double launches_nanoseconds(world& all, unsigned blocks, unsigned threads, void (*kernel)(Parameters...), Arguments arguments) {
-  return nanoseconds_of(all, 0, [&] {
-    for (const pe which : all.backend.local_pes()) {
-      const membar::device_guard guard(all.backend.device_of(which));
-      const auto config = membar::launch_config{blocks, threads, all.streams.of(which)}.with(membar::sync_domain::remote);
-      arguments(which, [&](auto... values) { membar::launch(config, kernel, values...); });
-    }
-  });
+/// Of a launch as an all-reduce's.
+auto config_of(const world& all, pe which, unsigned blocks, unsigned threads) {
+  return membar::launch_config{blocks, threads, all.streams.of(which)}.with(membar::sync_domain::remote);
 }
 
-double empty_nanoseconds(world& all) {
-  return launches_nanoseconds(all, one_shot_blocks, one_shot_threads, empty, [](pe, auto launch) { launch(); });
+double empty_nanoseconds(world& all, form how) {
+  return nanoseconds_of(all, 0, how,
+                        [&](pe which) { membar::launch(config_of(all, which, one_shot_blocks, one_shot_threads), empty); });
 }
 
-double exchange_nanoseconds(world& two) {
+double exchange_nanoseconds(world& two, form how) {
   const scoped_array boxes(two.heap.allocate<packed<piece>>(4));
   const scoped_array sums(two.heap.allocate<piece>(1));
-  unsigned sequences[2] = {};
-  return launches_nanoseconds(two, 1, 1, exchange, [&](pe which, auto launch) {
-    launch(boxes.on(which), sums.on(which).local(), ++sequences[which.index()]);
+  const scoped_array numbers(two.heap.allocate<unsigned>(1));
+  return nanoseconds_of(two, 0, how, [&](pe which) {
+    membar::launch(config_of(two, which, 1, 1), exchange, boxes.on(which), sums.on(which).local(), numbers.on(which).local());
   });
 }
 
-double one_shot_nanoseconds(world& all, std::size_t bytes) {
+double one_shot_nanoseconds(world& all, std::size_t bytes, form how) {
   const one_shot_all_reduce sums(all.heap, most_in_one_shot / sizeof(float));
   const std::size_t size = bytes / sizeof(float);
   const plain_vectors vectors(all.backend, size);
-  return nanoseconds_of(all, bytes, [&] {
-    for (const pe which : all.backend.local_pes()) {
-      const membar::device_guard guard(all.backend.device_of(which));
-      float* const own = vectors.of(which.index());
-      sums.enqueue(which, own, own, size, all.streams.of(which));
-    }
+  return nanoseconds_of(all, bytes, how, [&](pe which) {
+    float* const own = vectors.of(which.index());
+    sums.enqueue(which, own, own, size, all.streams.of(which));
   });
 }
 
@@ -103,19 +129,15 @@ double two_shot_nanoseconds(world& all, std::size_t bytes) {
   const two_shot_all_reduce sums(all.heap);
   const std::size_t size = bytes / sizeof(float);
   const scoped_array vector(all.heap.allocate<float>(size));
-  return nanoseconds_of(all, bytes, [&] {
-    for (const pe which : all.backend.local_pes()) {
-      const membar::device_guard guard(all.backend.device_of(which));
-      sums.enqueue(vector.on(which), size, all.streams.of(which));
-    }
-  });
+  return nanoseconds_of(all, bytes, form::launched,
+                        [&](pe which) { sums.enqueue(vector.on(which), size, all.streams.of(which)); });
 }
 
 #ifdef MEMBAR_BENCH_HAS_NCCL
 double nccl_nanoseconds(world& all, support::nccl_devices& nccl, std::size_t bytes) {
   const std::size_t size = bytes / sizeof(float);
   const plain_vectors vectors(all.backend, size);
-  return nanoseconds_of(all, bytes, [&] {
+  return nanoseconds_of(all, all_reduces_in_a_row(bytes), [&] {
     nccl.each([&](int rank, ncclComm_t mine) {
       float* const own = vectors.of(rank);
       support::check_nccl(ncclAllReduce(own, own, size, ncclFloat, ncclSum, mine, all.streams.of(pe(rank))), "ncclAllReduce");
@@ -170,14 +192,17 @@ void add_cases(bench::suite& cases) {
     const bench::made_once<world> all = count == 2 ? of.two : bench::made_once<world>(devices);
     const std::string gpus = "/gpus:" + std::to_string(count);
     const std::string end = gpus + "/bytes:{}";
-    cases.add("all_reduce_latency/empty" + gpus + "/bytes:0", [all] { return bench::figures(empty_nanoseconds(*all)); });
-    if (count == 2) {
-      cases.add("all_reduce_latency/exchange" + gpus + "/bytes:12",
-                [all] { return bench::figures(exchange_nanoseconds(*all)); });
+    for (const form how : {form::launched, form::captured}) {
+      const std::string name = "all_reduce_latency/" + std::string(how == form::captured ? "captured_" : "");
+      cases.add(name + "empty" + gpus + "/bytes:0", [all, how] { return bench::figures(empty_nanoseconds(*all, how)); });
+      if (count == 2) {
+        cases.add(name + "exchange" + gpus + "/bytes:12",
+                  [all, how] { return bench::figures(exchange_nanoseconds(*all, how)); });
+      }
+      cases.add(
+          name + "one_shot" + end,
+          [all, how](std::size_t bytes) { return with_rate(one_shot_nanoseconds(*all, bytes, how), bytes); }, small);
     }
-    cases.add(
-        "all_reduce_latency/one_shot" + end,
-        [all](std::size_t bytes) { return with_rate(one_shot_nanoseconds(*all, bytes), bytes); }, small);
     cases.add(
         "all_reduce_latency/two_shots" + end,
         [all](std::size_t bytes) { return with_rate(two_shot_nanoseconds(*all, bytes), bytes); }, sizes);

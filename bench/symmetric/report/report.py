@@ -144,18 +144,21 @@ def barrier_latency(results, page):
                         [[f"`{arm}`", *[of.get(count, "") for count in threads], of.get(0, "")] for arm, of in arms.items()])
 
 
+FLOOR = ("empty", "exchange", "captured_empty", "captured_exchange")
+
+
 def all_reduce_latency(results, _):
     arms = by_size(results, "bytes", "ns", 1e-3)  # {arm: {bytes: {"gpus:2": us}}}
     text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` says how much longer NCCL's takes "
-            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor.\n\n")
+            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor; `captured` is in a graph.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):
-            times = [arms.get(arm, {}).get(size, {}).get(gpus, NONE) for arm in ("one_shot", "two_shots", "nccl", "nvshmem", "empty", "exchange")]
+            times = [arms.get(arm, {}).get(size, {}).get(gpus, NONE) for arm in ("one_shot", "two_shots", "nccl", "nvshmem", "captured_one_shot", *FLOOR)]
             if any(time == time for time in times):
                 own = min((time for time in times[:2] if time == time), default=NONE)
                 rows.append([number(gpus, "gpus"), size, *map(cell, times), cell(ratio(times[2], own))])
-    return text + table(["GPUs", "bytes", "one shot", "two shots", "NCCL", "NVSHMEM", "empty", "exchange", "NCCL /"], rows)
+    return text + table(["GPUs", "bytes", "one shot", "two shots", "NCCL", "NVSHMEM", "one shot in a graph", *(each.replace("_", " ") for each in FLOOR), "NCCL /"], rows)
 
 
 def domain_overlap(results, _):
