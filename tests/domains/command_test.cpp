@@ -278,6 +278,89 @@ TEST_F(domains_command, a_program_that_crashes_is_one_sentence_and_its_counts_ar
   EXPECT_NE(r.said.find("1 launches, of which 1 are listed, 1 moved"), std::string::npos) << r.said;
 }
 
+TEST_F(domains_command, a_full_folder_for_the_runs_files_ends_neither_the_program_nor_the_command) {
+  if (std::system("unshare -rm mount -t tmpfs none /mnt 2> /dev/null") != 0) {
+    GTEST_SKIP() << "no file system of its own can be mounted here";
+  }
+  const auto with_room = [](int pages) {
+    return "unshare -rm sh -c 'mount -t tmpfs -o size=64k none /mnt && head -c " + std::to_string((16 - pages) * 4096) +
+           " /dev/zero > /mnt/full; TMPDIR=/mnt exec env \"$@\"' sh";
+  };
+  const result r = command("watch" PROGRAM "table put", with_room(0));
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("a process found no room for its files in /mnt/membar-domains-"), std::string::npos) << r.said;
+  const result listed = command("apply --remote=^put$" PROGRAM "table put", with_room(0));
+  EXPECT_EQ(listed.status, 125);
+  EXPECT_NE(listed.said.find("list' cannot be written: set TMPDIR to a folder with room"), std::string::npos) << listed.said;
+  EXPECT_EQ(listed.log, "") << "the program ran";
+  const result unrecorded = command("try --remote=^put$ --runs=1" PROGRAM "table race", "FAKE_DRIVER_QUIET=1 " + with_room(2));
+  EXPECT_NE(unrecorded.said.find("records found no room"), std::string::npos) << unrecorded.said;
+}
+
+TEST_F(domains_command, a_relative_folder_for_the_runs_files_serves_a_program_in_another_folder) {
+  const result r = command("apply --remote=^put$ -- sh -c 'cd / && \"" DOMAINS_PROGRAM "\" table put'", "TMPDIR=.");
+  EXPECT_NE(r.said.find("1 launches, of which 1 are listed, 1 moved"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_library_whose_path_ld_preload_would_split_is_refused) {
+  const result r = command("apply --remote=^put$ -- sh -c 'mkdir \"a b\" && cp \"" MEMBAR_DOMAINS
+                           "\" \"$LD_PRELOAD\" \"a b\" && "
+                           "\"a b/membar-domains\" apply --remote=^put$ -- true'");
+  EXPECT_EQ(r.status, 125);
+  EXPECT_NE(r.said.find("a b/libmembar_domains.so' has a space or a colon"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_folder_that_cannot_be_written_is_refused_before_the_program_runs) {
+  const fs::path taken = file("taken", "");
+  for (const std::string what : {"watch", "try --remote=^put$"}) {
+    const result r = command(what + " --output=taken" PROGRAM "table put");
+    EXPECT_EQ(r.status, 125);
+    EXPECT_EQ(r.said, "membar-domains: 'taken/.membar-domains' cannot be written: name another folder with --output\n");
+    EXPECT_EQ(r.log, "");
+  }
+}
+
+TEST_F(domains_command, a_report_that_cannot_be_written_is_still_said) {
+  const result r = command("try --remote=^put$ --output=out -- sh -c 'touch out; exec \"" DOMAINS_PROGRAM "\" table race'",
+                           "FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 125);
+  EXPECT_NE(r.said.find("at 2.500×"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("'out/try.txt' cannot be written: name another folder with --output"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, try_reports_what_it_saw_of_a_program_that_fails) {
+  for (const std::string end : {"exit=1", "abort"}) {
+    const result r = command("try --remote=^put$ --output=out" PROGRAM "table race " + end, "FAKE_DRIVER_QUIET=1");
+    EXPECT_EQ(r.status, end == "abort" ? 128 + SIGABRT : 1);
+    EXPECT_NE(text_of(folder_ / "out" / "try.txt").find("at 2.500×"), std::string::npos) << r.said;
+  }
+}
+
+TEST_F(domains_command, try_reports_the_whole_runs_before_one_that_failed) {
+  const auto failing_at = [&](int run) {
+    return command("try --remote=^put$ --runs=2 --output=out -- sh -c 'echo >> runs; test $(wc -l < runs) -lt " +
+                       std::to_string(run) + " || set -- exit=3; exec \"" DOMAINS_PROGRAM "\" table race graph $1'",
+                   "FAKE_DRIVER_QUIET=1");
+  };
+  const result r = failing_at(5);
+  EXPECT_EQ(r.status, 3);
+  EXPECT_NE(r.said.find("run 4 of 6 ended with status 3: the report is of those before it"), std::string::npos) << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "try.txt").find("at 2.500×"), std::string::npos) << r.said;
+  fs::remove(folder_ / "runs");
+  const result first = failing_at(1);
+  EXPECT_NE(first.said.find("the program ended with status 3, so it is not run as a whole"), std::string::npos) << first.said;
+}
+
+TEST_F(domains_command, try_counts_nothing_again_in_a_forked_child) {
+  const auto measured = [&](const std::string& words) {
+    static_cast<void>(command("try --remote=^put$ --output=out" PROGRAM "table race" + words, "FAKE_DRIVER_QUIET=1"));
+    return text_of(folder_ / "out" / "try.json");
+  };
+  const std::string once = measured("");
+  EXPECT_NE(once.find("count"), std::string::npos) << once;
+  EXPECT_EQ(measured(" fork"), once);
+}
+
 TEST_F(domains_command, a_program_that_is_not_there_is_127) {
   const result r = command("apply --remote=^put$ -- ./no_such_program");
   EXPECT_EQ(r.status, 127);
@@ -288,6 +371,8 @@ TEST_F(domains_command, a_program_without_cuda_is_named) {
   const result r = command("apply --remote=^put$ -- /bin/true");
   EXPECT_EQ(r.status, 0);
   EXPECT_NE(r.said.find("no process of the program called CUDA's driver"), std::string::npos) << r.said;
+  const std::string failed = command("apply --remote=^put$ -- sh -c 'exit 2'").said;
+  EXPECT_EQ(failed, "membar-domains: the program ended with status 2 before it called CUDA where the library could see it\n");
 }
 
 TEST_F(domains_command, a_child_of_the_program_is_moved_too) {

@@ -76,7 +76,9 @@ TEST(gain, the_interval_rests_on_turns_and_not_on_units) {
   for (int i = 0; i < 40; ++i) {
     one.beside[0][0].push_back(100);
   }
-  EXPECT_NE(sentence(gains({one})).find("The intervals rest on 1 turn of a mode, which are too few"), std::string::npos);
+  EXPECT_NE(sentence(gains({one})).find("The intervals rest on 1 turn of a mode, which are too few: run longer"),
+            std::string::npos);
+  EXPECT_NE(sentence(gains({one}), true).find("which are too few: use --runs=5 or more."), std::string::npos);
 }
 
 TEST(gain, a_prediction_is_compared_with_what_was_measured) {

@@ -8,6 +8,7 @@ namespace {
 using membar_test::domains_command;
 using membar_test::result;
 using membar_test::text_of;
+namespace fs = std::filesystem;
 
 TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
@@ -49,6 +50,12 @@ TEST_F(domains_command, watch_counts_nothing_again_in_a_forked_child) {
   const std::string once = command(of).said;
   EXPECT_NE(once.find("41"), std::string::npos) << once;
   EXPECT_EQ(command(of + " fork").said.find("82"), std::string::npos);
+}
+
+TEST_F(domains_command, watch_finds_a_relative_cupti_from_another_folder) {
+  fs::create_symlink(FAKE_CUPTI, folder_ / "cupti");
+  const result r = command("watch --cupti=./cupti --output=out -- sh -c 'cd / && \"" DOMAINS_PROGRAM "\" table put'");
+  EXPECT_NE(r.said.find("ncclDevKernel_fake holds up"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_are) {

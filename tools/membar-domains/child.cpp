@@ -106,7 +106,11 @@ std::string library_path() {
   for (const char* place : {".", "../lib/membar", "../lib64/membar", "../" MEMBAR_DOMAINS_LIBRARY_FOLDER}) {
     const auto candidate = here / place / "libmembar_domains.so";
     if (std::filesystem::exists(candidate)) {
-      return std::filesystem::canonical(candidate).string();
+      const std::string path = std::filesystem::canonical(candidate).string();
+      if (path.find_first_of(" :") != std::string::npos) {
+        throw error("'" + path + "' has a space or a colon, at which LD_PRELOAD is split: install membar-domains elsewhere");
+      }
+      return path;
     }
   }
   throw error(

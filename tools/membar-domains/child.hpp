@@ -19,7 +19,7 @@ struct outcome {
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
                           const std::vector<std::pair<std::string, std::string>>& environment);
 
-/// The preloaded library beside the command or in ../lib of it. Throws `error` if it is not there.
+/// The preloaded library beside the command or in ../lib of it. Throws `error` if it is not there, or cannot be preloaded from there.
 [[nodiscard]] std::string library_path();
 
 }  // namespace membar_domains

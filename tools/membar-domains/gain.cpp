@@ -259,7 +259,7 @@ std::string words(const estimate& e) {
 
 }  // namespace
 
-std::string sentence(const gain_report& report) {
+std::string sentence(const gain_report& report, bool whole_runs) {
   if (report.lanes.empty()) {
     return "The gain is not known: no stream or graph did " + std::to_string(enough_ticks) +
            " units of work beside listed kernels of each kind (as they are, moved, control).";
@@ -276,7 +276,8 @@ std::string sentence(const gain_report& report) {
   }
   if (report.fewest_turns < enough_turns) {
     out += " The intervals rest on " + std::to_string(report.fewest_turns) + (report.fewest_turns == 1 ? " turn" : " turns") +
-           " of a mode, which are too few: run longer, or with a smaller --turn.";
+           " of a mode, which are too few: " +
+           (whole_runs ? "use --runs=" + std::to_string(enough_turns) + " or more." : "run longer, or with a smaller --turn.");
   }
   for (const prediction_check& c : report.checks) {
     out +=

@@ -75,7 +75,7 @@ inline constexpr std::size_t enough_turns = 5;
 /// The intervals come from 400 resamples of turns with a fixed seed, so equal input gives equal output.
 [[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted = {});
 
-[[nodiscard]] std::string sentence(const gain_report& report);
+[[nodiscard]] std::string sentence(const gain_report& report, bool whole_runs = false);
 [[nodiscard]] std::string table(const gain_report& report);
 /// JSON for other programs.
 [[nodiscard]] std::string json(const gain_report& report);

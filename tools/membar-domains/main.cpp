@@ -2,7 +2,6 @@
 /// @file
 /// The command membar-domains: starts the program with the library preloaded, and says what came of it.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +39,8 @@ void say(const std::string& text) { std::cerr << "membar-domains: " << text << '
 class scratch {
  public:
   scratch() {
-    std::string pattern = (fs::temp_directory_path() / "membar-domains-XXXXXX").string();
+    // A process of the program may be in another folder than the command.
+    std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       throw error("no folder could be made in " + fs::temp_directory_path().string() +
                   ": set TMPDIR to one that can be written");
@@ -72,19 +72,25 @@ struct process {
 std::vector<process> processes_of(const fs::path& folder) {
   std::vector<process> out;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".state" || entry.file_size() < sizeof(process_state)) {
+    if (entry.path().extension() != ".state") {
       continue;
     }
+    process_state s;
     const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
-    void* const at = fd < 0 ? MAP_FAILED : mmap(nullptr, sizeof(process_state), PROT_READ, MAP_SHARED, fd, 0);
+    const ssize_t got = fd < 0 ? -1 : pread(fd, &s, sizeof s, 0);
     if (fd >= 0) {
       close(fd);
     }
-    if (at == MAP_FAILED) {
+    process p;
+    if (got != sizeof s) {
+      p.complaint = "a process found no room for its files in " + folder.string() +
+                    ", so the report does not count it: set TMPDIR to a folder with room";
+      out.push_back(std::move(p));
       continue;
     }
-    const auto& s = *static_cast<const process_state*>(at);
-    process p;
+    if (s.magic != process_state::magic_value) {
+      continue;
+    }
     p.pid = s.pid;
     p.program = s.program;
     p.complaint = s.complaint;
@@ -98,11 +104,6 @@ std::vector<process> processes_of(const fs::path& folder) {
     p.untimed = s.untimed;
     p.lost = s.lost;
     p.rules_met = s.rules_met;
-    const bool ours = s.magic == process_state::magic_value;
-    munmap(at, sizeof(process_state));
-    if (!ours) {
-      continue;
-    }
     std::ifstream file(fs::path(entry.path()).replace_extension(".records"));
     p.recorded = read_records(file);
     out.push_back(std::move(p));
@@ -116,13 +117,28 @@ struct job_result {
   std::vector<process> processes;  ///< those that called CUDA
 };
 
-void write(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
+void write(const fs::path& path, const std::string& text, const char* remedy = "name another folder with --output") {
+  std::error_code failed;  // then the file fails, too
+  fs::create_directories(path.parent_path(), failed);
   std::ofstream file(path);
-  if (!(file << text)) {
-    throw error("'" + path.string() + "' cannot be written: name another folder with --output");
+  if (!(file << text << std::flush)) {
+    throw error("'" + path.string() + "' cannot be written: " + remedy);
   }
 }
+
+/// Throws what `write` would throw after all runs.
+void check_output(const fs::path& folder) {
+  std::error_code ignored;
+  const bool made = fs::create_directories(folder, ignored);
+  const fs::path probe = folder / ".membar-domains";
+  write(probe, "membar-domains\n");
+  fs::remove(probe, ignored);
+  if (made) {
+    fs::remove(folder, ignored);
+  }
+}
+
+std::string with_status(const outcome& ended) { return "the program ended with status " + std::to_string(ended.status); }
 
 /// Runs the program once, with the text of a list, if any. Says in a sentence each what is wrong with it.
 /// `look` sees the processes while the files that they left are there.
@@ -133,7 +149,7 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   const char* const before = std::getenv("LD_PRELOAD");
   const std::string path = list.empty() ? "" : (folder.path() / "list").string();
   if (!list.empty()) {
-    write(path, list);
+    write(path, list, "set TMPDIR to a folder with room");
   }
   constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
   std::vector<std::pair<std::string, std::string>> environment{
@@ -147,7 +163,8 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
     environment.emplace_back(environment::check, "1");
   }
   if (!asked.cupti.empty()) {
-    environment.emplace_back(environment::cupti, asked.cupti);
+    const bool is_path = asked.cupti.find('/') != std::string::npos;  // as for the loader
+    environment.emplace_back(environment::cupti, is_path ? fs::absolute(asked.cupti).string() : asked.cupti);
   }
   job_result out;
   out.ended = run(asked.program, environment);
@@ -182,8 +199,9 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
     say(complaint);
   }
   if (out.processes.empty() && complaints.empty()) {
-    say("no process of the program called CUDA's driver where the library could see it: a program that is static or "
-        "set-user-ID ignores LD_PRELOAD");
+    say(out.ended.status != 0 ? with_status(out.ended) + " before it called CUDA where the library could see it"
+                              : "no process of the program called CUDA's driver where the library could see it: a program that "
+                                "is static or set-user-ID ignores LD_PRELOAD");
   }
   return out;
 }
@@ -347,12 +365,12 @@ std::string watch(const options& asked, outcome& ended) {
       "What must hold before a move: no listed kernel synchronizes at device scope with a kernel of another domain while both "
       "run.\n";
   report += asked.check ? text(checked) : "";
+  std::cerr << '\n' << report;
   write(folder / "watch.txt", report);
   write(folder / "list.txt", list);
   if (!picture.empty()) {
     write(folder / "timeline.svg", picture);
   }
-  std::cerr << '\n' << report;
   say("written: " + (folder / "watch.txt").string() + ", " + (folder / "list.txt").string() +
       (picture.empty() ? "" : ", " + (folder / "timeline.svg").string()));
   return list;
@@ -389,7 +407,11 @@ outcome try_move(const options& asked) {
   if (list.empty()) {
     say("there is no list, so the program is watched first");
     list = watch(asked, ended);
-    if (ended.status != 0 || list.empty()) {
+    if (list.empty()) {
+      return ended;
+    }
+    if (ended.status != 0) {
+      say(with_status(ended) + ", so the list is not tried");
       return ended;
     }
   }
@@ -403,7 +425,7 @@ outcome try_move(const options& asked) {
   std::vector<job_result> results;
   results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
   ended = results.back().ended;
-  if (ended.status != 0 || results.back().processes.empty()) {
+  if (results.back().processes.empty()) {
     return ended;
   }
   say_unmet(rules, results.back().processes);
@@ -413,29 +435,36 @@ outcome try_move(const options& asked) {
   }
   gain_report report = gains(lanes_of(results), predicted);
   std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
-  if (report.lanes.empty() || in_graphs) {
+  const bool told = !report.lanes.empty() && !in_graphs;
+  const bool as_a_whole = !told && ended.status == 0;
+  if (as_a_whole) {
     say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
                   : "turns within one run told nothing: the program is run as a whole, in turns");
     results.clear();
     const char* const modes[] = {"off", "on", "control"};
-    for (int r = 0; r < asked.runs; ++r) {
-      for (int m = 0; m < 3; ++m) {
-        results.push_back(run_job(asked, "try", list, modes[(m + r) % 3]));
-        ended = results.back().ended;
-        if (ended.status != 0) {
-          return ended;
-        }
+    const std::string all = " of " + std::to_string(3 * asked.runs);
+    for (int r = 0; r < 3 * asked.runs && ended.status == 0; ++r) {
+      job_result one = run_job(asked, "try", list, modes[(r % 3 + r / 3) % 3]);
+      ended = one.ended;
+      if (ended.status == 0) {
+        results.push_back(std::move(one));
+      } else {
+        say("run " + std::to_string(r + 1) + all + " ended with status " + std::to_string(ended.status) +
+            ": the report is of those before it");
       }
     }
     report = gains(lanes_of(results), predicted);
-    how = "The program ran as a whole, " + std::to_string(asked.runs) + " times in each mode, in turns.\n";
+    how = "The program ran as a whole, in one mode after the other: " + std::to_string(results.size()) + all + " runs.\n";
+  } else if (!told) {
+    say(with_status(ended) + ", so it is not run as a whole, which " +
+        (in_graphs ? "listed kernels in graphs need" : "would tell more"));
   }
   say_untimed(results);
-  const std::string text = sentence(report) + "\n\n" + table(report) + "\n" + how;
+  const std::string text = sentence(report, as_a_whole) + "\n\n" + table(report) + "\n" + how;
+  std::cerr << '\n' << text;
+  say_counts(results.empty() ? std::vector<process>() : results.back().processes);
   write(fs::path(asked.output) / "try.txt", text);
   write(fs::path(asked.output) / "try.json", json(report));
-  std::cerr << '\n' << text;
-  say_counts(results.back().processes);
   say("written: " + (fs::path(asked.output) / "try.txt").string() + " and try.json beside it");
   return ended;
 }
@@ -453,6 +482,9 @@ int main_of(const std::vector<std::string>& words) {
   try {
     const options asked = parse_options(words);
     outcome ended;
+    if (asked.what == options::action::watch || asked.what == options::action::try_) {
+      check_output(asked.output);
+    }
     switch (asked.what) {
       case options::action::help:
         std::cout << usage();

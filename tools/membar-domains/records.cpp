@@ -11,6 +11,10 @@ records read_records(std::istream& in) {
   records out;
   std::string line;
   while (std::getline(in, line)) {
+    if (in.eof()) {  // cut off, perhaps within its last number
+      ++out.unreadable;
+      break;
+    }
     std::istringstream words(line);
     char kind = 0;
     words >> kind;

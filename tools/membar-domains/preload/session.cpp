@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio_ext.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <utility>
 
 #include "membar-domains/preload/driver.hpp"
 
@@ -73,7 +75,10 @@ session::session() : state_(&unmapped_) {
     session& child = get();
     const bool used =
         child.state_->cu_init >= 0;  // then CUDA does not work in the child, and what it wrote would be the parent's
-    child.file_ = nullptr;
+    if (child.file_ != nullptr) {
+      __fpurge(child.file_);  // the parent writes it, too
+      std::fclose(std::exchange(child.file_, nullptr));
+    }
     child.state_ = &child.unmapped_;
     if (used) {
       child.job_ = job::none;
@@ -108,7 +113,8 @@ void session::open_files() {
   }
   const std::string base = std::string(folder) + "/" + std::to_string(getpid());
   const int fd = open((base + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0 && ftruncate(fd, sizeof(process_state)) == 0) {
+  // Written first: a hole that finds no room when it is touched is a SIGBUS.
+  if (fd >= 0 && pwrite(fd, &unmapped_, sizeof unmapped_, 0) == sizeof unmapped_) {
     void* const at = mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) {
       state_ = new (at) process_state;
@@ -235,8 +241,8 @@ bool session::listed_in(CUgraphExec exec) {
 
 void session::flush() {
   const std::lock_guard lock(file_mutex_);
-  if (file_ != nullptr) {
-    std::fflush(file_);
+  if (file_ != nullptr && (std::fflush(file_) != 0 || std::ferror(file_) != 0)) {
+    complain("records found no room, and are missing in the report: set TMPDIR to a folder with room");
   }
 }
 
