@@ -150,8 +150,10 @@ def _without_end(row):
 
 
 def _cuts(name):
-    """What a name and its neighbours may begin or end with: up to a slash or an at sign, or from a slash on."""
-    return [(name[:at + 1], "") for at, c in enumerate(name) if c in "/@"] + [("", name[at:]) for at, c in enumerate(name) if c == "/"]
+    """What a name and its neighbours may begin and end with: whole parts between slashes, at signs, pluses and dots."""
+    at = [i for i, c in enumerate(name) if c in "/@+."]
+    return [(name[:begin], name[end:]) for begin in (0, *(i + 1 for i in at)) for end in (*at, len(name))
+            if begin <= end and (begin or end < len(name))]
 
 
 def _with_headings(rows):
