@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The all-reduces of all_reduce_one_shot.cuh and all_reduce_two_shots.cuh for PyTorch, in its own symmetric memory. One process for each
-/// GPU. pytorch_all_reduce.py compiles and uses it.
+/// The two all-reduces for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py compiles and uses it.
 #include "all_reduce_one_shot.cuh"
 #include "all_reduce_two_shots.cuh"
 
 #include <membar/symmetric/adopted_backend.hpp>
 
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/extension.h>
 
 class all_reduces {
-  using backend = symmetric::adopted_backend;
-
  public:
   /// In adopted memory: what `membar.adopted_memory` returns. `small`, `large`: the most floats of one shot and of two.
   all_reduces(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes,
@@ -27,18 +25,22 @@ class all_reduces {
 
   /// Adds up `values` of all processes, in place, in PyTorch's current stream.
   void one_shot(torch::Tensor values) const {
-    TORCH_CHECK(values.is_cuda() && values.is_contiguous() && values.scalar_type() == torch::kFloat32,
+    TORCH_CHECK(values.device() == gpu() && values.is_contiguous() && values.scalar_type() == torch::kFloat32,
                 "values: contiguous float32 on this process's GPU");
+    const c10::cuda::CUDAGuard guard(gpu());
     auto* const data = values.mutable_data_ptr<float>();
     one_shot_.enqueue(self(), data, data, static_cast<std::size_t>(values.numel()), at::cuda::getCurrentCUDAStream());
   }
 
   /// Symmetric memory, of which `two_shots` adds up the first `size` floats of all processes, in place: a multiple of 4.
   torch::Tensor buffer() const {
-    const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(torch::kCUDA, gpus_.device_of(self()));
+    const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(gpu());
     return torch::from_blob(buffer_.on(self()).local(), {static_cast<std::int64_t>(buffer_.size())}, options);
   }
-  void two_shots(std::size_t size) const { two_shots_.enqueue(buffer_.on(self()), size, at::cuda::getCurrentCUDAStream()); }
+  void two_shots(std::size_t size) const {
+    const c10::cuda::CUDAGuard guard(gpu());
+    two_shots_.enqueue(buffer_.on(self()), size, at::cuda::getCurrentCUDAStream());
+  }
 
  private:
   static symmetric::adopted_memory adopted(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes) {
@@ -49,12 +51,13 @@ class all_reduces {
     return memory;
   }
   pe self() const { return gpus_.local_pes().front(); }
+  c10::Device gpu() const { return {torch::kCUDA, static_cast<c10::DeviceIndex>(gpus_.device_of(self()))}; }
 
-  backend gpus_;
-  symmetric::heap<backend> heap_;
-  one_shot_all_reduce<backend> one_shot_;
-  two_shot_all_reduce<backend> two_shots_;
-  symmetric::scoped_array<float, backend> buffer_;
+  symmetric::adopted_backend gpus_;
+  symmetric::heap<symmetric::adopted_backend> heap_;
+  one_shot_all_reduce<symmetric::adopted_backend> one_shot_;
+  two_shot_all_reduce<symmetric::adopted_backend> two_shots_;
+  symmetric::scoped_array<float, symmetric::adopted_backend> buffer_;
 };
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {

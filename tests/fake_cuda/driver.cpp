@@ -24,10 +24,11 @@ CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
-  *value = which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED                  ? at(device).shares_fabric
-           : which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED ? at(device).shares_files
-                                                                                      : at(device).virtual_memory;
-  return CUDA_SUCCESS;
+  return answer([&] {
+    *value = which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED                  ? at(device).shares_fabric
+             : which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED ? at(device).shares_files
+                                                                                        : at(device).virtual_memory;
+  });
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   *bytes = std::size_t{1} << 16;

@@ -12,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -39,7 +41,10 @@ class adopted_memories : public fake_cuda::test {
   [[nodiscard]] std::vector<std::string> thrown(Memory memory, Use use) {
     gathering_threads group(3);
     return thrown_by_pes(3, [&](int self) {
-      adopted_backend backend(memory(self), group.callback(self));
+      adopted_backend backend(memory(self), [this, self, all = group.callback(self)](unsigned long long mine) {
+        ++calls[static_cast<std::size_t>(self)];
+        return all(mine);
+      });
       use(backend, self);
     });
   }
@@ -54,6 +59,7 @@ class adopted_memories : public fake_cuda::test {
   }
 
   std::unique_ptr<void, decltype(&std::free)> whole{std::aligned_alloc(256, 8 * size), &std::free};
+  std::vector<int> calls = std::vector<int>(3);  ///< of the callback, by PE
 };
 
 TEST_F(adopted_memories, hold_a_heap_that_reaches_every_pe) {
@@ -95,6 +101,28 @@ TEST_F(adopted_memories, at_unequal_distances_are_reached_by_a_table) {
           "");
   EXPECT_EQ(now().allocated_on.size(), 3U);
   EXPECT_TRUE(now().clean());
+}
+
+TEST_F(adopted_memories, at_equal_distances_have_nothing_to_free) {
+  now().on_call = [](std::string_view call) { EXPECT_NE(call, "cudaFree"); };
+  each_is(thrown([&](int self) { return of(self); }), "");
+}
+
+TEST_F(adopted_memories, are_allocated_in_as_many_calls_of_the_callback_as_the_page_says) {
+  each_is(thrown([&](int self) { return of(self); },
+                 [&](adopted_backend& backend, int self) {
+                   int& made = calls[static_cast<std::size_t>(self)];
+                   EXPECT_EQ(made, 8);
+                   symmetric::heap heap(backend, size);
+                   made = 0;
+                   const auto a = heap.allocate<int>(1);
+                   EXPECT_EQ(std::exchange(made, 0), 7);
+                   const auto b = heap.allocate<symmetric::signal<symmetric::add>>(1);
+                   EXPECT_EQ(made, 8);
+                   heap.free(b);
+                   heap.free(a);
+                 }),
+          "");
 }
 
 TEST_F(adopted_memories, keep_what_they_held) {

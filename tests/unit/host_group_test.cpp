@@ -16,7 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -165,6 +167,41 @@ TEST_F(host_groups, notice_an_end_without_a_collective_call) {
              {0, 0});
 }
 
+TEST_F(host_groups, notice_at_once_that_one_was_killed_whose_child_lives) {
+  for (const bool calls : {false, true}) {
+    where = calls ? symmetric::make_rendezvous() : where;
+    membar_test::meeting noticed;
+    expect_all(processes(2,
+                         [&](int rank) {
+                           host_group all = host_group::join(where, rank, 2, budget);
+                           if (rank == 1) {
+                             if (::fork() == 0) {  // has its sockets
+                               std::_Exit(noticed.wait_for(1) ? 0 : 1);
+                             }
+                             ::raise(SIGKILL);
+                           }
+                           const auto begin = std::chrono::steady_clock::now();
+                           std::string sentence;
+                           while (sentence.empty()) {
+                             sentence = refusal([&] { calls ? static_cast<void>(all.all_gather(1)) : all.require_all(); });
+                           }
+                           noticed.come();
+                           EXPECT_TRUE(says(sentence, "PE 1 of the group has ended"));
+                           return std::chrono::steady_clock::now() - begin < budget / 2 && !HasFailure() ? 0 : 1;
+                         }),
+               {0, -1});
+  }
+}
+
+TEST_F(host_groups, wait_without_a_limit) {
+  expect_all(processes(2,
+                       [&](int rank) {
+                         host_group all = host_group::join(where, rank, 2, milliseconds::max());
+                         return all.all_gather(1).size() == 2 ? 0 : 1;
+                       }),
+             {0, 0});
+}
+
 TEST_F(host_groups, name_to_all_who_does_not_come) {
   membar_test::meeting given_up;  // whoever ends before all have given up is named instead
   expect_all(processes(3,
@@ -291,6 +328,26 @@ TEST_F(host_groups, remove_what_a_killed_first_process_left) {
              {-1, 0});
   // The next rendezvous there, or whoever waits in vain, removes the socket.
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 1, 2, hardly)); }), "PE 0 did not open"));
+}
+
+TEST_F(host_groups, remove_what_a_first_process_left_that_was_killed_when_they_had_come) {
+  expect_all(processes(2,
+                       [&](int rank) {
+                         if (rank == 0) {
+                           const auto files = [] {
+                             return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+                           };
+                           const std::jthread killer([files, before = files()] {
+                             while (files() < before + 2) {  // where it listens, and PE 1
+                             }
+                             ::kill(::getpid(), SIGKILL);
+                           });
+                           static_cast<void>(host_group::join(where, 0, 3, budget));
+                         }
+                         return unless_refused("PE 0 ended before the group was complete",
+                                               [&] { static_cast<void>(host_group::join(where, 1, 3, budget)); });
+                       }),
+             {-1, 0});
 }
 
 }  // namespace groups

@@ -48,6 +48,16 @@ TEST_F(process_memories, are_shared_by_fabric_handles_where_some_device_has_no_f
   });
 }
 
+TEST_F(process_memories, are_shared_by_files_where_a_driver_does_not_know_fabric_handles) {
+  expect_success(2, [](host_group& group, int rank) {
+    if (rank == 1) {
+      now().fails["cuDeviceGetAttribute"] = {.after = 1, .code = cudaErrorInvalidValue};
+    }
+    const process_memory memory(group, size);
+    return memory.kind() != shared_by::file_descriptor ? 2 : passes_on(group, memory, size);
+  });
+}
+
 TEST_F(process_memories, that_a_device_does_not_share_are_refused_on_every_pe) {
   now().devices[1].shares_files = false;
   expect_success(3, [](host_group& group, int) {

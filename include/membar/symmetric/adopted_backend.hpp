@@ -397,7 +397,11 @@ class basic_adopted_backend {
     reach_ = peer_reach(pe(memory_.self), count(), table_);
     return fault::none;
   }
-  void free_table() noexcept { membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr))); }
+  void free_table() noexcept {
+    if (table_ != nullptr) {  // to free nothing would make a context on the current device
+      membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr)));
+    }
+  }
 
   adopted_memory memory_;
   detail::gathering_processes processes_;

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -28,6 +29,7 @@
 namespace membar::inline v0_2::symmetric {
 
 /// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
+/// Where one has forked, its child holds the socket too: then Linux 5.3 or newer tells of the end, or else the budget.
 ///
 /// Only processes of the same user get in: the directory must belong to it with mode 0700, both ends of a connection check the
 /// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all
@@ -38,7 +40,8 @@ namespace membar::inline v0_2::symmetric {
 /// Linux. Not thread-safe: one thread at a time. `all_gather` is what `adopted_backend` takes.
 class host_group {
  public:
-  /// Joins the group as PE `rank` of `count`. Collective; returns when all have joined. `budget`: for this, and for each later call.
+  /// Joins the group as PE `rank` of `count`. Collective; returns when all have joined. `budget`: for this, and for each later call;
+  /// a year at most.
   ///
   /// Errors: `error` for a directory that others may enter, a path that is too long, a token, count or rank that PE 0 refuses; naming
   /// the PEs that did not come within the budget.
@@ -94,12 +97,12 @@ class host_group {
   void require_all() {
     require_unbroken();
     for (int other = 0; other != count_; ++other) {
-      pollfd one{socket_of(other), 0, 0};
-      if (other == rank_ || ::poll(&one, 1, 0) <= 0) {
+      pollfd both[] = {{socket_of(other), 0, 0}, {process_of(other), POLLIN, 0}};
+      if (other == rank_ || ::poll(both, 2, 0) <= 0) {
         continue;
       }
       received last;  // may say for which other process this one gave up
-      while (receive(one.fd, last) == answer::got) {
+      while (receive(socket_of(other), last) == answer::got) {
         if (last.contents.what == kind::broken) {
           give_up(last.contents.why, last.contents.value);
         }
@@ -144,7 +147,11 @@ class host_group {
   };
 
   host_group(int rank, int count, std::chrono::milliseconds budget)
-      : rank_(rank), count_(count), budget_(budget), sockets_(static_cast<std::size_t>(count)) {}
+      : rank_(rank),
+        count_(count),
+        budget_(std::clamp<std::chrono::milliseconds>(budget, std::chrono::hours(0), std::chrono::hours(365 * 24))),
+        sockets_(static_cast<std::size_t>(count)),
+        processes_(static_cast<std::size_t>(count)) {}
 
   [[nodiscard]] letter letter_of(kind what) const noexcept {
     letter made;
@@ -153,6 +160,7 @@ class host_group {
     return made;
   }
   [[nodiscard]] int socket_of(int other) const { return sockets_[static_cast<std::size_t>(other)].get(); }
+  [[nodiscard]] int process_of(int other) const { return processes_[static_cast<std::size_t>(other)].get(); }
 
   /// Waits until the socket can be read or, with POLLOUT, written, or until the deadline.
   [[nodiscard]] static bool ready(int socket, short event, clock::time_point deadline) noexcept {
@@ -242,6 +250,7 @@ class host_group {
       for (int other = 0; other != count_; ++other) {
         if (got[static_cast<std::size_t>(other)] == 0) {
           waiting.push_back({socket_of(other), POLLIN, 0});
+          waiting.push_back({process_of(other), POLLIN, 0});
           whose.push_back(other);
         }
       }
@@ -252,8 +261,9 @@ class host_group {
       }
       for (std::size_t i = 0; i != whose.size(); ++i) {
         received& from = all[static_cast<std::size_t>(whose[i])];
-        const answer found = waiting[i].revents == 0 ? answer::nothing : receive(waiting[i].fd, from);
-        if (found == answer::ended) {
+        const bool over = waiting[2 * i + 1].revents != 0;
+        const answer found = over || waiting[2 * i].revents != 0 ? receive(waiting[2 * i].fd, from) : answer::nothing;
+        if (found == answer::ended || (over && found == answer::nothing)) {
           give_up(fault::ended, whose[i]);
         } else if (found == answer::got && from.contents.what == kind::broken) {
           give_up(from.contents.why, from.contents.value);
@@ -382,7 +392,8 @@ class host_group {
   int rank_;
   int count_;
   std::chrono::milliseconds budget_;
-  std::vector<owned_file> sockets_;  ///< by PE; none for this one
+  std::vector<owned_file> sockets_;    ///< by PE; none for this one
+  std::vector<owned_file> processes_;  ///< by PE: can be read when it has ended; none where Linux is older than 5.3
   fault why_ = fault::none;
   int culprit_ = -1;
 };
@@ -488,8 +499,10 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
   const sockaddr_un address = address_of(path);
   owned_file first;
   bool deserted = false;  // no socket, or one that nobody listens to
+  struct stat met {};     // the socket of PE 0
   while (!first) {
     if (is_private(where.directory)) {
+      static_cast<void>(::lstat(path.c_str(), &met));
       owned_file attempt = new_socket();
       if (::connect(attempt.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
         first = std::move(attempt);
@@ -520,6 +533,10 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     const bool there = ready(first.get(), POLLIN, deadline);
     const answer found = there ? receive(first.get(), got) : answer::nothing;
     if (found == answer::ended || !there) {
+      struct stat now {};  // another group may meet there by now
+      const bool left = there && ::lstat(path.c_str(), &now) == 0 && now.st_ino == met.st_ino &&
+                        std::memcmp(&now.st_ctim, &met.st_ctim, sizeof met.st_ctim) == 0;
+      meeting_place{path, where.directory, left}.remove();
       throw error(cudaErrorTimeout, "membar: PE %d joined, and PE 0 %s before the group was complete: see its standard error",
                   rank_, there ? "ended" : "did not answer");
     }
@@ -547,12 +564,15 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
                 where.token.size());
   }
   host_group made(rank, count, budget);
-  const auto deadline = clock::now() + budget;
+  const auto deadline = clock::now() + made.budget_;
   if (rank == 0) {
     made.meet_as_first(where, deadline);
   } else {
     made.meet_as_other(where, deadline);
   }
+  constexpr long pidfd_open = 434;  // on every architecture; older headers have no name for it
+  const owned_file own(static_cast<int>(::syscall(pidfd_open, ::getpid(), 0)));
+  made.processes_ = made.all_gather_files(own.get());
   return made;
 }
 

@@ -36,14 +36,12 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Whether a device shares memory in that way.
+/// Whether a device shares memory in that way. An older driver does not know the attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
                                                             : CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
-  check(membar::detail::as_runtime(membar::detail::virtual_memory().device_get_attribute(&value, which, device)),
-        "pass the index of a device that exists");
-  return value != 0;
+  return membar::detail::virtual_memory().device_get_attribute(&value, which, device) == CUDA_SUCCESS && value != 0;
 }
 
 }  // namespace detail

@@ -139,6 +139,21 @@ class Adopted(unittest.TestCase):
         with self.assertRaisesRegex(TimeoutError, r"ranks \[1, 2\] did not join a collective call within 0.05 s"):
             memory.all_gather(1)
 
+    def test_after_a_call_that_failed_every_call_fails(self):
+        memory = self.adopted_memory(Tensor(0), seconds=0.05)
+        for _ in range(2):
+            with self.assertRaisesRegex(TimeoutError, r"ranks \[1, 2\] did not join"):
+                memory.all_gather(1)
+            for rank in (1, 2):  # too late
+                self.store.set(f"membar/0_1_2/1/0/{rank}", "1")
+        memory = self.adopted_memory(Tensor(0))
+        with self.assertRaises(ValueError):
+            for rank in (1, 2):
+                self.store.set(f"membar/0_1_2/2/0/{rank}", "no number")
+            memory.all_gather(1)
+        with self.assertRaisesRegex(RuntimeError, "an earlier collective call failed"):
+            memory.all_gather(1)
+
     def test_adoptions_do_not_mix_their_numbers(self):
         first, second = self.adopted_memory(Tensor(0), seconds=0.05), self.adopted_memory(Tensor(0), seconds=0.05)
         for each in (first, second):

@@ -21,20 +21,27 @@ class _Gathering:
 
     def __init__(self, store, rank, count, budget):
         self._store, self._rank, self._count, self._budget, self._round = store, rank, count, budget, 0
+        self._failure = None
 
     def __call__(self, mine):
+        if self._failure is not None:  # it is out of step with the others
+            raise self._failure
+        self._failure = RuntimeError("membar: an earlier collective call failed: see its exception, and start all processes again")
         keys = [f"{self._round}/{each}" for each in range(self._count)]
         self._store.set(keys[self._rank], str(mine))
         try:
             self._store.wait(keys, self._budget)
         except Exception as why:
             missing = [each for each in range(self._count) if not self._store.check([keys[each]])]
-            raise TimeoutError(f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they "
-                               "ended or make other calls; every process makes the same calls in one order") from why
+            self._failure = TimeoutError(
+                f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they "
+                "ended or make other calls; every process makes the same calls in one order")
+            raise self._failure from why
         numbers = [int(self._store.get(key)) for key in keys]
         if self._round >= 2:  # all have read it: they have given the number after it
             self._store.delete_key(f"{self._round - 2}/{self._rank}")
         self._round += 1
+        self._failure = None
         return numbers
 
 
@@ -42,8 +49,9 @@ def adopted_memory(tensor, group=None, *, seconds=60):
     """A tensor of `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side adopts. Collective in `group`.
 
     Every process of the group calls it with a tensor of one size. Nobody else uses the tensor while it is adopted, and the caller keeps
-    it. A collective call of the C++ side that not all join within `seconds` is a TimeoutError. Errors: RuntimeError without PyTorch's
-    symmetric memory, or where loads and stores do not reach every process's memory; ValueError for a tensor that is no such memory.
+    it. A collective call of the C++ side that not all join within `seconds` is a TimeoutError, and so is every later one. Errors:
+    RuntimeError without PyTorch's symmetric memory, or where loads and stores do not reach every process's memory; ValueError for a
+    tensor that is no such memory.
     """
     try:
         import torch.distributed as dist
