@@ -201,6 +201,16 @@ TEST_F(domains_command, a_listed_node_gets_the_domain_before_an_executable_graph
   }
 }
 
+TEST_F(domains_command, every_function_that_takes_a_graph_for_execution_moves_its_listed_nodes) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string function : {"cuGraphInstantiate_v2", "cuGraphInstantiateWithParams_ptsz", "cuGraphExecUpdate",
+                                       "cuGraphExecChildGraphNodeSetParams"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " graph=" + function);
+      EXPECT_NE(r.log.find(" put domain=1"), std::string::npos) << way << ' ' << function << r.log << r.said;
+    }
+  }
+}
+
 TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_is_named) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("apply --remote=^put$" PROGRAM + way + " exchange");

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -314,7 +315,7 @@ FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeI
   return CUDA_SUCCESS;
 }
 namespace {
-void log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
+CUresult log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
   for (const CUgraphNode node : graph->nodes) {
     if (node->child != nullptr) {
       log_nodes("child " + what, node->child, more);
@@ -323,20 +324,32 @@ void log_nodes(const std::string& what, CUgraph graph, const std::string& more) 
           " map=" + std::to_string(node->map_default) + more);
     }
   }
+  return CUDA_SUCCESS;
 }
 }  // namespace
 FAKE CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph graph, CUgraphExecUpdateResultInfo*) {
-  log_nodes("update", graph, "");
-  return CUDA_SUCCESS;
+  return log_nodes("update", graph, "");
 }
 FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS* p) {
   log("set " + p->func->name);
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphExecUpdate(CUgraphExec, CUgraph graph, CUgraphNode*, CUgraphExecUpdateResult*) {
+  return log_nodes("update", graph, "");
+}
+FAKE CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph graph) {
+  return log_nodes("update", graph, "");
+}
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
   log_nodes("node", graph, " flags=" + std::to_string(flags));
   *exec = reinterpret_cast<CUgraphExec>(graph);
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
+  return log_nodes("node", graph, "");
+}
+FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
+  return log_nodes("node", graph, "");
 }
 FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
   log("graph");

@@ -20,6 +20,12 @@
 #include <thread>
 
 #undef cuGetProcAddress
+#undef cuGraphExecUpdate
+
+// The header declares these for other versions of CUDA or another default stream.
+extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
+extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
+extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
@@ -105,7 +111,11 @@ functions driver_by(const std::string& way) {
 }  // namespace
 
 int main(int count, char** words) {
-  const functions driver = driver_by(count > 1 ? words[1] : "linked");
+  const std::string way = count > 1 ? words[1] : "linked";
+  const functions driver = driver_by(way);
+  const auto by_way = [&](auto* linked, const char* name) {
+    return way == "linked" ? linked : reinterpret_cast<decltype(linked)>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
+  };
   if (driver.init(0) != CUDA_SUCCESS) {
     return 3;
   }
@@ -249,6 +259,20 @@ int main(int count, char** words) {
       } else if (word == "exchange" || word == "parameters") {
         result = driver.set_node(exec, node, &p);
       }
+    } else if (word.starts_with("graph=")) {  // put in a graph that the function of this name takes
+      const std::string name = word.substr(6);
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      result = name == "cuGraphInstantiate_v2" ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+               : name == "cuGraphInstantiateWithParams_ptsz"
+                   ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
+               : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
+                                             : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
     } else if (word == "graph") {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

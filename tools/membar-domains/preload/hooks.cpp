@@ -63,6 +63,7 @@ enum hook_id {
   exec_update_v1,
   exec_update,
   exec_node_set,
+  exec_child_set,
   module_unload,
   library_unload,
   library_get_kernel,
@@ -107,6 +108,7 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
                                                       "cuGraphExecUpdate",
                                                       "cuGraphExecUpdate_v2",
                                                       "cuGraphExecKernelNodeSetParams_v2",
+                                                      "cuGraphExecChildGraphNodeSetParams",
                                                       "cuModuleUnload",
                                                       "cuLibraryUnload",
                                                       "cuLibraryGetKernel",
@@ -460,6 +462,17 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   return result;
 }
 
+/// The same for a child graph. What else the executable graph holds stays.
+CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  session& of = session::get();
+  const bool listed = of.what() != job::none && move_nodes(child);
+  const CUresult result = real<decltype(::cuGraphExecChildGraphNodeSetParams)>(exec_child_set)(exec, node, child);
+  if (result == CUDA_SUCCESS && listed && of.what() == job::try_) {
+    of.holds_listed(exec, true);
+  }
+  return result;
+}
+
 /// A node of an executable graph gets another kernel and keeps its attributes: the domain cannot be changed here.
 CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
   session& of = session::get();
@@ -640,6 +653,8 @@ const std::array<hook, hook_count>& hooks() {
       {"cuGraphExecUpdate", "cuGraphExecUpdate", 0, 12000, false, address(on_exec_update<exec_update_v1>)},
       {"cuGraphExecUpdate_v2", "cuGraphExecUpdate", 12000, always, false, address(on_exec_update<exec_update>)},
       {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, always, false, address(on_exec_node_set)},
+      {"cuGraphExecChildGraphNodeSetParams", "cuGraphExecChildGraphNodeSetParams", 0, always, false,
+       address(on_exec_child_set)},
       {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
       {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
       {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
@@ -861,12 +876,23 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGetProcAddress_v2, "cuGetProcAddress_v2
                           on_graph_launch<membar_domains::graph_launch##id, ptsz>(g, s))
 MEMBAR_DOMAINS_LAUNCH(, , false)
 MEMBAR_DOMAINS_LAUNCH(_ptsz, _ptsz, true)
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiate_v2, "cuGraphInstantiate_v2",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t node, std::uintptr_t log, std::uintptr_t size),
+                        on_instantiate<membar_domains::instantiate>(exec, graph, node, log, size))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",
                         (CUgraphExec * exec, CUgraph graph, std::uintptr_t flags),
                         on_instantiate<membar_domains::instantiate_flags>(exec, graph, flags, 0, 0))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams",
                         (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
                         on_instantiate<membar_domains::instantiate_params>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams_ptsz",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
+                        on_instantiate<membar_domains::instantiate_params_ptsz>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate, "cuGraphExecUpdate",
+                        (CUgraphExec exec, CUgraph graph, std::uintptr_t node, std::uintptr_t result),
+                        on_exec_update<membar_domains::exec_update_v1>(exec, graph, node, result))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams",
+                        (CUgraphExec exec, CUgraphNode node, CUgraph child), on_exec_child_set(exec, node, child))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate_v2, "cuGraphExecUpdate_v2",
                         (CUgraphExec exec, CUgraph graph, std::uintptr_t result),
                         on_exec_update<membar_domains::exec_update>(exec, graph, result, 0))
