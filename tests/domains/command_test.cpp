@@ -222,6 +222,25 @@ TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_i
       << "other parameters for the same kernel";
 }
 
+TEST_F(domains_command, a_kernel_with_the_handle_of_one_whose_context_is_gone_is_decided_anew) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string what : {"context", "reset", "release"}) {
+      EXPECT_EQ(command("apply --remote=^put$" PROGRAM + way + " put gone/" + what).log,
+                "ex put domain=1 map=-1,-1 attributes=1\nplain small domain=-1 map=-1,-1 attributes=0\n")
+          << way << ' ' << what;
+    }
+  }
+}
+
+TEST_F(domains_command, a_node_with_the_handle_of_a_moved_one_that_is_gone_keeps_its_domain) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string what : {"graph", "node", "node/child"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " gone/" + what);
+      EXPECT_NE(r.log.find("put domain=1 map=-1 flags=5\nnode small domain=1"), std::string::npos) << way << what << r.log;
+    }
+  }
+}
+
 TEST_F(domains_command, a_conditional_node_is_named) {
   const result r = command("apply --remote=^put$" PROGRAM "table conditional");
   EXPECT_NE(r.said.find("a graph has a conditional node, into whose body the library cannot look"), std::string::npos)

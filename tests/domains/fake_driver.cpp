@@ -142,8 +142,44 @@ FAKE CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsign
                                         CUstream s, void**) {
   return launched("cooperative", f, s, nullptr, 0);
 }
+/// Handles of functions and nodes that are gone are given again.
+namespace {
+std::deque<CUfunction> functions, free_functions;
+std::vector<CUgraphNode> free_nodes;
+CUgraphNode new_node(const CUgraphNode_st& of) {
+  if (free_nodes.empty()) {
+    return new CUgraphNode_st(of);
+  }
+  const CUgraphNode node = free_nodes.back();
+  free_nodes.pop_back();
+  *node = of;
+  return node;
+}
+}  // namespace
 FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
-  *f = new CUfunc_st{name};
+  if (free_functions.empty()) {
+    *f = functions.emplace_back(new CUfunc_st{name});
+  } else {
+    *f = free_functions.front();
+    free_functions.pop_front();
+    (*f)->name = name;
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxDestroy(CUcontext) {
+  free_functions = functions;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuDevicePrimaryCtxReset(CUdevice) {
+  free_functions = functions;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+  free_functions = functions;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int* active) {
+  *active = 0;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -256,7 +292,7 @@ FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
 }
 FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                       const CUDA_KERNEL_NODE_PARAMS* p) {
-  *node = new CUgraphNode_st{.kernel = p->func, .parameters = p->kernelParams};
+  *node = new_node({.kernel = p->func, .parameters = p->kernelParams});
   graph->nodes.push_back(*node);
   return CUDA_SUCCESS;
 }
@@ -266,6 +302,17 @@ FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const C
     (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
   }
   graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphDestroyNode(CUgraphNode node) {
+  free_nodes.push_back(node);
+  for (const CUgraphNode n : node->child == nullptr ? std::vector<CUgraphNode>{} : node->child->nodes) {
+    free_nodes.push_back(n);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphDestroy(CUgraph graph) {
+  free_nodes.insert(free_nodes.end(), graph->nodes.begin(), graph->nodes.end());
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {

@@ -273,6 +273,36 @@ int main(int count, char** words) {
                    ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
                : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
                                              : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
+    } else if (word.starts_with("gone/node") ||
+               word == "gone/graph") {  // its handle comes to be of a node with a domain of its own
+      CUgraph graph = nullptr;
+      CUgraph inner = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphCreate(&inner, 0);
+      cuGraphAddKernelNode(&node, word == "gone/node/child" ? inner : graph, nullptr, 0, &p);
+      if (word == "gone/node/child") {
+        cuGraphAddChildGraphNode(&node, graph, nullptr, 0, inner);
+      }
+      driver.instantiate(&exec, graph, 5);
+      word == "gone/graph" ? by_way(cuGraphDestroy, "cuGraphDestroy")(graph)
+                           : by_way(cuGraphDestroyNode, "cuGraphDestroyNode")(node);
+      cuGraphCreate(&graph, 0);
+      p.func = small;
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      CUlaunchAttributeValue remote{};
+      remote.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &remote);
+      result = driver.instantiate(&exec, graph, 5);
+    } else if (word.starts_with("gone/")) {  // the handle of put comes to be of small
+      word == "gone/context" ? by_way(cuCtxDestroy, "cuCtxDestroy_v2")(nullptr)
+      : word == "gone/reset" ? by_way(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset_v2")(0)
+                             : by_way(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")(0);
+      driver.get_function(&small, nullptr, "small");
+      result = plain(small, stream(1));
     } else if (word == "graph") {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

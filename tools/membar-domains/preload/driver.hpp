@@ -44,6 +44,7 @@ namespace driver {
 MEMBAR_DOMAINS_DRIVER(cuCtxGetCurrent, cuCtxGetCurrent);
 MEMBAR_DOMAINS_DRIVER(cuCtxGetDevice, cuCtxGetDevice);
 MEMBAR_DOMAINS_DRIVER(cuDeviceGetAttribute, cuDeviceGetAttribute);
+MEMBAR_DOMAINS_DRIVER(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState);
 MEMBAR_DOMAINS_DRIVER(cuEventCreate, cuEventCreate);
 MEMBAR_DOMAINS_DRIVER(cuEventQuery, cuEventQuery);
 MEMBAR_DOMAINS_DRIVER(cuEventRecord, cuEventRecord);

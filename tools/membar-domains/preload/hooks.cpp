@@ -64,8 +64,13 @@ enum hook_id {
   exec_update,
   exec_node_set,
   exec_child_set,
+  graph_destroy,
+  graph_destroy_node,
   module_unload,
   library_unload,
+  context_destroy,
+  primary_context_reset,
+  primary_context_release,
   library_get_kernel,
   library_get_module,
   library_load,
@@ -109,8 +114,13 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
                                                       "cuGraphExecUpdate_v2",
                                                       "cuGraphExecKernelNodeSetParams_v2",
                                                       "cuGraphExecChildGraphNodeSetParams",
+                                                      "cuGraphDestroy",
+                                                      "cuGraphDestroyNode",
                                                       "cuModuleUnload",
                                                       "cuLibraryUnload",
+                                                      "cuCtxDestroy_v2",
+                                                      "cuDevicePrimaryCtxReset_v2",
+                                                      "cuDevicePrimaryCtxRelease_v2",
                                                       "cuLibraryGetKernel",
                                                       "cuLibraryGetModule",
                                                       "cuLibraryLoadData",
@@ -346,6 +356,12 @@ class changed_nodes {
     put_back(node);
   }
 
+  /// Another node may get the handle.
+  void forget(CUgraphNode node) {
+    const std::lock_guard lock(mutex_);
+    changed_.erase(node);
+  }
+
  private:
   struct change {
     CUlaunchAttribute ours;
@@ -359,7 +375,7 @@ class changed_nodes {
     }
     const auto& [ours, was] = at->second;
     CUlaunchAttributeValue now{};
-    // another node may have the handle by now, or the program may have set the attribute itself
+    // the program may have set the attribute itself
     if (driver::cuGraphKernelNodeGetAttribute_(node, ours.id, &now) == CUDA_SUCCESS &&
         now.memSyncDomainMap.default_ == ours.value.memSyncDomainMap.default_ &&
         now.memSyncDomainMap.remote == ours.value.memSyncDomainMap.remote) {
@@ -377,25 +393,35 @@ changed_nodes& nodes_changed() {
   return *all;
 }
 
+std::vector<CUgraphNode> nodes_in(CUgraph graph) {
+  std::size_t count = 0;
+  if (driver::cuGraphGetNodes_(graph, static_cast<CUgraphNode*>(nullptr), &count) != CUDA_SUCCESS || count == 0) {
+    return {};
+  }
+  std::vector<CUgraphNode> nodes(count);
+  return driver::cuGraphGetNodes_(graph, nodes.data(), &count) == CUDA_SUCCESS ? nodes : std::vector<CUgraphNode>{};
+}
+
+/// The graph in a node, or null.
+CUgraph child_of(CUgraphNode node) {
+  CUgraphNodeType type{};
+  CUgraph child = nullptr;
+  return driver::cuGraphNodeGetType_(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH &&
+                 driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS
+             ? child
+             : nullptr;
+}
+
 /// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
 bool move_nodes(CUgraph graph) {
   session& of = session::get();
-  std::size_t count = 0;
-  if (driver::cuGraphGetNodes_(graph, static_cast<CUgraphNode*>(nullptr), &count) != CUDA_SUCCESS || count == 0) {
-    return false;
-  }
-  std::vector<CUgraphNode> nodes(count);
-  if (driver::cuGraphGetNodes_(graph, nodes.data(), &count) != CUDA_SUCCESS) {
-    return false;
-  }
   bool any = false;
-  for (const CUgraphNode node : nodes) {
+  for (const CUgraphNode node : nodes_in(graph)) {
     CUgraphNodeType type{};
     if (driver::cuGraphNodeGetType_(node, &type) != CUDA_SUCCESS) {
       continue;
     }
-    CUgraph child = nullptr;
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS) {
+    if (const CUgraph child = child_of(node); child != nullptr) {
       any = move_nodes(child) || any;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
@@ -434,6 +460,31 @@ bool move_nodes(CUgraph graph) {
     }
   }
   return any;
+}
+
+void forget_node(CUgraphNode node) {
+  nodes_changed().forget(node);
+  if (const CUgraph child = child_of(node); child != nullptr) {
+    for (const CUgraphNode inner : nodes_in(child)) {
+      forget_node(inner);
+    }
+  }
+}
+
+CUresult on_graph_destroy(CUgraph graph) {
+  if (session::get().what() != job::none) {
+    for (const CUgraphNode node : nodes_in(graph)) {
+      forget_node(node);
+    }
+  }
+  return real<decltype(::cuGraphDestroy)>(graph_destroy)(graph);
+}
+
+CUresult on_graph_destroy_node(CUgraphNode node) {
+  if (session::get().what() != job::none) {
+    forget_node(node);
+  }
+  return real<decltype(::cuGraphDestroyNode)>(graph_destroy_node)(node);
 }
 
 /// The functions of this name had different last parameters; all have at most five words, which are handed on.
@@ -532,14 +583,17 @@ CUresult on_init(unsigned flags) {
   return result;
 }
 
-CUresult on_module_unload(CUmodule module) {
-  const CUresult result = real<decltype(::cuModuleUnload)>(module_unload)(module);
-  session::get().forget();
-  return result;
-}
-
-CUresult on_library_unload(CUlibrary library) {
-  const CUresult result = real<decltype(::cuLibraryUnload)>(library_unload)(library);
+/// Something that has functions goes.
+template <hook_id Id, class Owner>
+CUresult on_gone(Owner owner) {
+  const CUresult result = real<CUresult(Owner)>(Id)(owner);
+  if constexpr (Id == primary_context_release) {
+    unsigned flags = 0;
+    int active = 0;
+    if (driver::cuDevicePrimaryCtxGetState_(owner, &flags, &active) == CUDA_SUCCESS && active != 0) {
+      return result;  // others hold it: programs may retain and release it often
+    }
+  }
   session::get().forget();
   return result;
 }
@@ -655,8 +709,15 @@ const std::array<hook, hook_count>& hooks() {
       {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, always, false, address(on_exec_node_set)},
       {"cuGraphExecChildGraphNodeSetParams", "cuGraphExecChildGraphNodeSetParams", 0, always, false,
        address(on_exec_child_set)},
-      {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
-      {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
+      {"cuGraphDestroy", "cuGraphDestroy", 0, always, false, address(on_graph_destroy)},
+      {"cuGraphDestroyNode", "cuGraphDestroyNode", 0, always, false, address(on_graph_destroy_node)},
+      {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_gone<module_unload, CUmodule>)},
+      {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_gone<library_unload, CUlibrary>)},
+      {"cuCtxDestroy_v2", "cuCtxDestroy", 4000, always, false, address(on_gone<context_destroy, CUcontext>)},
+      {"cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", 11000, always, false,
+       address(on_gone<primary_context_reset, CUdevice>)},
+      {"cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", 11000, always, false,
+       address(on_gone<primary_context_release, CUdevice>)},
       {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
       {"cuLibraryGetModule", "cuLibraryGetModule", 0, always, false, address(on_library_get_module)},
       {"cuLibraryLoadData", "cuLibraryLoadData", 0, always, false, address(on_library_load)},
@@ -899,8 +960,16 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate_v2, "cuGraphExecUpdate_
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams_v2",
                         (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters),
                         on_exec_node_set(exec, node, parameters))
-MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleUnload, "cuModuleUnload", (CUmodule module), on_module_unload(module))
-MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), on_library_unload(library))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphDestroy, "cuGraphDestroy", (CUgraph graph), on_graph_destroy(graph))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphDestroyNode, "cuGraphDestroyNode", (CUgraphNode node),
+                        on_graph_destroy_node(node))
+#define MEMBAR_DOMAINS_GONE(symbol, id, owner) \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_##id, symbol, (owner of), on_gone<membar_domains::id>(of))
+MEMBAR_DOMAINS_GONE("cuModuleUnload", module_unload, CUmodule)
+MEMBAR_DOMAINS_GONE("cuLibraryUnload", library_unload, CUlibrary)
+MEMBAR_DOMAINS_GONE("cuCtxDestroy_v2", context_destroy, CUcontext)
+MEMBAR_DOMAINS_GONE("cuDevicePrimaryCtxReset_v2", primary_context_reset, CUdevice)
+MEMBAR_DOMAINS_GONE("cuDevicePrimaryCtxRelease_v2", primary_context_release, CUdevice)
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetKernel, "cuLibraryGetKernel",
                         (CUkernel * kernel, CUlibrary library, const char* name), on_library_get_kernel(kernel, library, name))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetModule, "cuLibraryGetModule", (CUmodule * module, CUlibrary library),
