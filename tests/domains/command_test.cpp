@@ -119,6 +119,13 @@ TEST_F(domains_command, the_control_leaves_a_node_its_own_map) {
   EXPECT_NE(r.log.find("node put domain=1 map=3"), std::string::npos) << r.log;
 }
 
+TEST_F(domains_command, the_control_leaves_a_stream_its_own_map) {
+  for (const std::string word : {"put/mapped", "put/captured"}) {
+    const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table put " + word);
+    EXPECT_NE(r.log.find("ex put domain=-1 map=0,1 attributes=1\nplain put domain=-1"), std::string::npos) << word << r.log;
+  }
+}
+
 TEST_F(domains_command, a_process_on_another_host_is_moved_and_says_that_it_is_not_counted) {
   const result r =
       command("apply --remote=^put$ -- env MEMBAR_DOMAINS_FOLDER=/nowhere MEMBAR_DOMAINS_LIST=/nowhere/list '" DOMAINS_PROGRAM

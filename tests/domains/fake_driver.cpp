@@ -285,6 +285,12 @@ FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status
   *status = stream == reinterpret_cast<CUstream>(0x3000) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
+/// Streams 0x3000 and 0x5000 have a map of their own.
+FAKE CUresult cuStreamGetAttribute(CUstream stream, CUlaunchAttributeID, CUlaunchAttributeValue* value) {
+  const bool own = stream == reinterpret_cast<CUstream>(0x3000) || stream == reinterpret_cast<CUstream>(0x5000);
+  value->memSyncDomainMap = own ? CUlaunchMemSyncDomainMap{2, 3} : CUlaunchMemSyncDomainMap{0, 1};
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   *graph = new CUgraph_st;

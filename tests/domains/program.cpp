@@ -205,6 +205,8 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
+    } else if (word == "put/mapped") {  // in a stream with a map of its own
+      result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;
       config.numAttrs = 0;

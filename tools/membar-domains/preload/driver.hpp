@@ -61,6 +61,7 @@ MEMBAR_DOMAINS_DRIVER(cuGraphNodeGetType, cuGraphNodeGetType);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetName, cuKernelGetName);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetParamInfo, cuKernelGetParamInfo);
 MEMBAR_DOMAINS_DRIVER(cuPointerGetAttribute, cuPointerGetAttribute);
+MEMBAR_DOMAINS_DRIVER(cuStreamGetAttribute, cuStreamGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuStreamIsCapturing, cuStreamIsCapturing);
 MEMBAR_DOMAINS_DRIVER(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
 #undef MEMBAR_DOMAINS_DRIVER

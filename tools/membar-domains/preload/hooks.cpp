@@ -215,6 +215,16 @@ CUlaunchAttribute attribute_of(target to, mode how) {
   return out;
 }
 
+/// A null stream means the thread's own in functions that end in _ptsz.
+CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
+
+/// Whether launches into the stream have CUDA's own map, where they bring none.
+bool has_usual_map(CUstream stream) {
+  CUlaunchAttributeValue value{};
+  return driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) == CUDA_SUCCESS &&
+         value.memSyncDomainMap.default_ == 0 && value.memSyncDomainMap.remote == 1;
+}
+
 constexpr unsigned most_attributes = 32;
 
 /// Launches with the attribute more, or in place of the program's own of this kind. Whether it did; if not, nothing was launched.
@@ -228,6 +238,9 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
     of.complain(
         "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch has 32 attributes already");
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (how == mode::control && !has_usual_map(stream_of(config.hStream, ptsz))) {
     return false;
   }
   const CUlaunchAttribute ours = attribute_of(to, how);
@@ -256,9 +269,6 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   }
   return true;
 }
-
-/// A null stream means the thread's own in functions that end in _ptsz.
-CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
 
 /// Every launch of a kernel comes through here. `as_it_was` makes the program's own call.
 template <class AsItWas>
