@@ -373,6 +373,15 @@ TEST_F(domains_command, listed_nodes_of_graphs_are_tried_in_runs_of_one_mode_eac
   EXPECT_EQ(r.log, run("domain=-1 map=-1") + run("domain=-1 map=-1") + run("domain=1 map=-1") + run("domain=-1 map=0"));
 }
 
+TEST_F(domains_command, with_whole_runs_no_run_takes_turns) {
+  const result r =
+      command("try --remote=^put$ --remote=^none$ --whole-runs --turn=1 --runs=1 --output=out" PROGRAM "table put put");
+  const auto two = [](const std::string& put) { return put + " attributes=1\n" + put + " attributes=1\n"; };
+  const std::string off = "plain put domain=-1 map=-1,-1 attributes=0\n";
+  EXPECT_EQ(r.log, off + off + two("ex put domain=1 map=-1,-1") + two("ex put domain=-1 map=0,1")) << r.said;
+  EXPECT_NE(r.said.find("matches '^none$'"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
   // It stands behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "membar-domains/check.hpp"
 #include "membar-domains/child.hpp"
@@ -401,28 +402,39 @@ outcome try_move(const options& asked) {
 
   const predictions predicted = predictions_in(list);
   std::vector<job_result> results;
-  results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
-  ended = results.back().ended;
-  if (ended.status != 0 || results.back().processes.empty()) {
-    return ended;
-  }
-  say_unmet(rules, results.back().processes);
-  bool in_graphs = false;
-  for (const process& p : results.back().processes) {
-    in_graphs = in_graphs || p.nodes > 0;
-  }
-  gain_report report = gains(lanes_of(results), predicted);
+  auto ran = [&, first = true](const std::string& turns) mutable {
+    results.push_back(run_job(asked, "try", list, turns));
+    ended = results.back().ended;
+    if (ended.status != 0 || results.back().processes.empty()) {
+      return false;
+    }
+    if (std::exchange(first, false)) {
+      say_unmet(rules, results.back().processes);
+    }
+    return true;
+  };
   std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
+  gain_report report;
+  bool in_graphs = false;
+  if (!asked.whole_runs) {
+    if (!ran(std::to_string(asked.turn))) {
+      return ended;
+    }
+    for (const process& p : results.back().processes) {
+      in_graphs = in_graphs || p.nodes > 0;
+    }
+    report = gains(lanes_of(results), predicted);
+  }
   if (report.lanes.empty() || in_graphs) {
-    say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
-                  : "turns within one run told nothing: the program is run as a whole, in turns");
+    if (!asked.whole_runs) {
+      say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
+                    : "turns within one run told nothing: the program is run as a whole, in turns");
+    }
     results.clear();
     const char* const modes[] = {"off", "on", "control"};
     for (int r = 0; r < asked.runs; ++r) {
       for (int m = 0; m < 3; ++m) {
-        results.push_back(run_job(asked, "try", list, modes[(m + r) % 3]));
-        ended = results.back().ended;
-        if (ended.status != 0) {
+        if (!ran(modes[(m + r) % 3])) {
           return ended;
         }
       }
