@@ -345,8 +345,22 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
 TEST_F(domains_command, try_tells_streams_of_two_contexts_apart) {
   static_cast<void>(command("try --remote=^put$ --output=out" PROGRAM "table race/two", "FAKE_DRIVER_QUIET=1"));
   const std::string json = text_of(folder_ / "out" / "try.json");
-  for (const char* lane : {"50 launches of stream 1", "50 launches of stream 2"}) {
-    EXPECT_NE(json.find(lane), std::string::npos) << json;
+  const auto first = json.find("50 launches of stream ");
+  ASSERT_NE(first, std::string::npos) << json;
+  EXPECT_NE(json.find("50 launches of stream ", first + 1), std::string::npos) << json;
+}
+
+TEST_F(domains_command, streams_and_graphs_that_begin_in_another_order_in_other_runs_are_told_apart) {
+  for (const std::string end : {"", "/graph"}) {
+    const std::string small = "few/small" + end, large = "few/large" + end;
+    static_cast<void>(command("try --remote=^put$ --runs=1 --whole-runs --output=out -- sh -c \"if [ -e t ]; then rm t; set " +
+                                  small + ' ' + large + "; else touch t; set " + large + ' ' + small +
+                                  "; fi; exec '" DOMAINS_PROGRAM "' table \\$*\"",
+                              "FAKE_DRIVER_QUIET=1"));
+    const std::string json = text_of(folder_ / "out" / "try.json");
+    for (const char* gain : {"\"gain\": {\"value\": 2.5", "\"gain\": {\"value\": 1.3"}) {
+      EXPECT_NE(json.find(gain), std::string::npos) << json;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 /// @file
 /// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
-/// another stream, else 4 µs. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
+/// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
 /// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
@@ -72,6 +72,21 @@ void meet() {
   }
 }
 
+/// Puts the kernel after what is in the stream.
+void ran(CUfunction f, CUstream stream, int domain) {
+  double& now = clocks[stream];
+  if (f->name == "put") {
+    puts.push_back({now, now + 1000, domain});
+    now += 1000;
+  } else {
+    double takes = 4;
+    for (const put& p : puts) {
+      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
+    }
+    now += f->name == "large" ? takes + 16 : takes;
+  }
+}
+
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
   int domain = -1;
   int map_default = -1;
@@ -95,17 +110,7 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
         std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
         (stream == nullptr ? " null" : ""));
   }
-  double& now = clocks[stream];
-  if (f->name == "put") {
-    puts.push_back({now, now + 1000, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain});
-    now += 1000;
-  } else {
-    double takes = 4;
-    for (const put& p : puts) {
-      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
-    }
-    now += takes;
-  }
+  ran(f, stream, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain);
   return CUDA_SUCCESS;
 }
 
@@ -404,8 +409,13 @@ FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, c
 FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
   return log_nodes("node", graph, "");
 }
-FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
-  log("graph");
+FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  if (number("FAKE_DRIVER_QUIET", 0) == 0) {
+    log("graph");
+  }
+  for (const CUgraphNode node : reinterpret_cast<CUgraph>(exec)->nodes) {
+    ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
+  }
   return CUDA_SUCCESS;
 }
 

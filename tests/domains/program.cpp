@@ -317,6 +317,23 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
+    } else if (word.starts_with(
+                   "few/")) {  // few/small, few/large: a race of a stream of its own, with fewer launches, or graphs
+      CUDA_KERNEL_NODE_PARAMS p{};
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      driver.get_function(&p.func, nullptr, word.substr(4, 5).c_str());
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 0);
+      for (int k = 0; k < 50; ++k) {
+        plain(put, stream(1));
+      }
+      for (int k = 0; k < 2000; ++k) {
+        const CUstream into = stream(word.starts_with("few/small") ? 2 : 4);
+        word.ends_with("/graph") ? cuGraphLaunch(exec, into) : plain(p.func, into);
+      }
     } else if (word == "race/null") {
       for (int k = 0; k < 800; ++k) {
         plain(put, stream(1));

@@ -359,29 +359,15 @@ std::string watch(const options& asked, outcome& ended) {
   return list;
 }
 
-/// The lanes of all processes of the runs; those of the same place in each run are one.
 std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
-  std::map<std::string, lane_times> all;
+  std::vector<std::vector<std::vector<lane_times>>> runs;
   for (const job_result& result : results) {
-    for (std::size_t i = 0; i < result.processes.size(); ++i) {
-      for (lane_times& lane : sort_ticks(result.processes[i].recorded)) {
-        const std::string name =
-            (result.processes.size() > 1 ? "process " + std::to_string(i + 1) + ", " : std::string()) + lane.lane;
-        lane_times& into = all[name];
-        into.lane = name;
-        into.alone.insert(into.alone.end(), lane.alone.begin(), lane.alone.end());
-        into.covered.insert(into.covered.end(), lane.covered.begin(), lane.covered.end());
-        for (std::size_t m = 0; m < 3; ++m) {
-          into.beside[m].insert(into.beside[m].end(), lane.beside[m].begin(), lane.beside[m].end());
-        }
-      }
+    auto& processes = runs.emplace_back();
+    for (const process& p : result.processes) {
+      processes.push_back(sort_ticks(p.recorded));
     }
   }
-  std::vector<lane_times> out;
-  for (auto& [name, lane] : all) {
-    out.push_back(std::move(lane));
-  }
-  return out;
+  return joined(runs);
 }
 
 outcome try_move(const options& asked) {

@@ -288,7 +288,7 @@ CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** para
   const CUstream stream = stream_of(config.hStream, ptsz);
   if (to.what == target::kind::leave) [[likely]] {
     if (trying) {
-      pace_before_launch(stream);
+      pace_before_launch(stream, kernel);
     }
     const CUresult result = as_it_was();
     if (trying) {
@@ -423,7 +423,8 @@ CUgraph child_of(CUgraphNode node) {
 }
 
 /// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
-bool move_nodes(CUgraph graph) {
+/// `print`, if any, gets what tells the graph from others.
+bool move_nodes(CUgraph graph, std::uint32_t* print = nullptr) {
   session& of = session::get();
   bool any = false;
   for (const CUgraphNode node : nodes_in(graph)) {
@@ -432,7 +433,7 @@ bool move_nodes(CUgraph graph) {
       continue;
     }
     if (const CUgraph child = child_of(node); child != nullptr) {
-      any = move_nodes(child) || any;
+      any = move_nodes(child, print) || any;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
     if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL && of.what() != job::watch) {
@@ -451,6 +452,9 @@ bool move_nodes(CUgraph graph) {
     if (of.what() == job::watch) {
       watch_node(parameters.func, parameters.kernelParams, parameters.extra);
       continue;
+    }
+    if (print != nullptr) {
+      *print += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
     }
     const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
     if (to.what == target::kind::leave) {
@@ -502,11 +506,13 @@ template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
   memory_changed();  // by nodes that allocate
-  const bool listed = of.what() != job::none && move_nodes(graph);
+  std::uint32_t print = 0;
+  const bool listed = of.what() != job::none && move_nodes(graph, of.what() == job::try_ ? &print : nullptr);
   const CUresult result = real<CUresult(CUgraphExec*, CUgraph, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
       exec, graph, third, fourth, fifth);
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
     of.holds_listed(*exec, listed);
+    pace_graph(*exec, print);
   }
   return result;
 }
