@@ -171,18 +171,15 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuCtxDestroy(CUcontext) {
+namespace {
+CUresult functions_go() {
   free_functions = functions;
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuDevicePrimaryCtxReset(CUdevice) {
-  free_functions = functions;
-  return CUDA_SUCCESS;
-}
-FAKE CUresult cuDevicePrimaryCtxRelease(CUdevice) {
-  free_functions = functions;
-  return CUDA_SUCCESS;
-}
+}  // namespace
+FAKE CUresult cuCtxDestroy(CUcontext) { return functions_go(); }
+FAKE CUresult cuDevicePrimaryCtxReset(CUdevice) { return functions_go(); }
+FAKE CUresult cuDevicePrimaryCtxRelease(CUdevice) { return functions_go(); }
 FAKE CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int* active) {
   *active = 0;
   return CUDA_SUCCESS;

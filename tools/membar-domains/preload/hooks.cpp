@@ -95,53 +95,16 @@ enum hook_id {
   hook_count
 };
 
-constexpr std::array<const char*, hook_count> symbols{"cuInit",
-                                                      "cuGetProcAddress",
-                                                      "cuGetProcAddress_v2",
-                                                      "cuLaunchKernel",
-                                                      "cuLaunchKernel_ptsz",
-                                                      "cuLaunchKernelEx",
-                                                      "cuLaunchKernelEx_ptsz",
-                                                      "cuLaunchCooperativeKernel",
-                                                      "cuLaunchCooperativeKernel_ptsz",
-                                                      "cuGraphLaunch",
-                                                      "cuGraphLaunch_ptsz",
-                                                      "cuGraphInstantiate_v2",
-                                                      "cuGraphInstantiateWithFlags",
-                                                      "cuGraphInstantiateWithParams",
-                                                      "cuGraphInstantiateWithParams_ptsz",
-                                                      "cuGraphExecUpdate",
-                                                      "cuGraphExecUpdate_v2",
-                                                      "cuGraphExecKernelNodeSetParams_v2",
-                                                      "cuGraphExecChildGraphNodeSetParams",
-                                                      "cuGraphDestroy",
-                                                      "cuGraphDestroyNode",
-                                                      "cuModuleUnload",
-                                                      "cuLibraryUnload",
-                                                      "cuCtxDestroy_v2",
-                                                      "cuDevicePrimaryCtxReset_v2",
-                                                      "cuDevicePrimaryCtxRelease_v2",
-                                                      "cuLibraryGetKernel",
-                                                      "cuLibraryGetModule",
-                                                      "cuLibraryLoadData",
-                                                      "cuModuleLoadData",
-                                                      "cuModuleLoadDataEx",
-                                                      "cuModuleLoadFatBinary",
-                                                      "cuModuleGetFunction",
-                                                      "cuIpcOpenMemHandle_v2",
-                                                      "cuMemAlloc_v2",
-                                                      "cuMemAllocPitch_v2",
-                                                      "cuMemAllocManaged",
-                                                      "cuMemHostAlloc",
-                                                      "cuMemAllocHost_v2",
-                                                      "cuMemHostRegister_v2",
-                                                      "cuMemMap",
-                                                      "cuMemAllocAsync",
-                                                      "cuMemAllocAsync_ptsz",
-                                                      "cuMemAllocFromPoolAsync",
-                                                      "cuMemAllocFromPoolAsync_ptsz",
-                                                      "cuMemPoolImportPointer",
-                                                      "cuExternalMemoryGetMappedBuffer"};
+struct hook {
+  const char* symbol;  ///< as the driver's library exports it
+  const char* name;    ///< as cuGetProcAddress is asked for it; null: not by this name
+  int since, before;   ///< for these versions of CUDA that it is asked with
+  bool per_thread;     ///< of the per-thread default stream
+  void* function;
+};
+
+/// In the order of `hook_id`.
+const std::array<hook, hook_count>& hooks();
 
 std::array<std::atomic<void*>, hook_count> real_functions;
 
@@ -150,7 +113,7 @@ template <class Function>
 Function* found(hook_id id) noexcept {
   void* function = real_functions[id].load(std::memory_order_acquire);
   if (function == nullptr) {
-    function = driver_symbol(symbols[id]);
+    function = driver_symbol(hooks()[id].symbol);
     real_functions[id].store(function, std::memory_order_release);
   }
   return reinterpret_cast<Function*>(function);
@@ -682,14 +645,6 @@ CUresult on_ipc_open(CUdeviceptr* pointer, CUipcMemHandle handle, unsigned flags
 CUresult on_get_proc_address_v1(const char* symbol, void** function, int version, cuuint64_t flags);
 CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                 CUdriverProcAddressQueryResult* status);
-
-struct hook {
-  const char* symbol;  ///< as the driver's library exports it
-  const char* name;    ///< as cuGetProcAddress is asked for it; null: not by this name
-  int since, before;   ///< for these versions of CUDA that it is asked with
-  bool per_thread;     ///< of the per-thread default stream
-  void* function;
-};
 
 template <class Function>
 void* address(Function* function) {

@@ -57,7 +57,7 @@ struct context_pace {
   std::int64_t anchor_ns = 0;
   std::vector<CUevent> unused;
   std::deque<pending> waiting;
-  std::uint32_t device = 0;
+  CUdevice device = 0;
   std::map<std::tuple<const void*, CUgraphExec, std::uint32_t>, std::uint32_t> graphs;  // lanes
   std::map<const void*, unit_of_stream> units;
 };
@@ -102,9 +102,7 @@ void make_events(context_pace& pace, int count) {
 /// Null without a context.
 context_pace* current_pace() {
   CUcontext context = nullptr;
-  CUdevice device = 0;
-  if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || context == nullptr ||
-      driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
+  if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || context == nullptr) {
     return nullptr;
   }
   context_pace* out = nullptr;
@@ -115,7 +113,7 @@ context_pace* current_pace() {
     is_new = pace == nullptr;
     if (is_new) {
       pace = std::make_unique<context_pace>();
-      pace->device = static_cast<std::uint32_t>(device);
+      static_cast<void>(driver::cuCtxGetDevice_(&pace->device));
       pace->base_ns = static_cast<std::int64_t>(paces().size()) * 1'000'000'000'000'000;
     }
     out = pace.get();
@@ -220,7 +218,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
 /// A lane has a number of its own in the process: those of other contexts are other lanes. Its name is the same in every run.
 std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
   const std::uint32_t lane = ++lanes_made;
-  session::get().write("L %u %s %08x\n", lane, what, print + pace.device);
+  session::get().write("L %u %s %08x\n", lane, what, print + static_cast<std::uint32_t>(pace.device));
   return lane;
 }
 
