@@ -119,6 +119,13 @@ TEST_F(domains_command, the_control_leaves_a_node_its_own_map) {
   EXPECT_NE(r.log.find("node put domain=1 map=3"), std::string::npos) << r.log;
 }
 
+TEST_F(domains_command, the_control_leaves_a_stream_its_own_map) {
+  for (const std::string word : {"put/mapped", "put/captured"}) {
+    const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table put " + word);
+    EXPECT_NE(r.log.find("ex put domain=-1 map=0,1 attributes=1\nplain put domain=-1"), std::string::npos) << word << r.log;
+  }
+}
+
 TEST_F(domains_command, a_process_on_another_host_is_moved_and_says_that_it_is_not_counted) {
   const result r =
       command("apply --remote=^put$ -- env MEMBAR_DOMAINS_FOLDER=/nowhere MEMBAR_DOMAINS_LIST=/nowhere/list '" DOMAINS_PROGRAM
@@ -201,6 +208,16 @@ TEST_F(domains_command, a_listed_node_gets_the_domain_before_an_executable_graph
   }
 }
 
+TEST_F(domains_command, every_function_that_takes_a_graph_for_execution_moves_its_listed_nodes) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string function : {"cuGraphInstantiate_v2", "cuGraphInstantiateWithParams_ptsz", "cuGraphExecUpdate",
+                                       "cuGraphExecChildGraphNodeSetParams"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " graph=" + function);
+      EXPECT_NE(r.log.find(" put domain=1"), std::string::npos) << way << ' ' << function << r.log << r.said;
+    }
+  }
+}
+
 TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_is_named) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("apply --remote=^put$" PROGRAM + way + " exchange");
@@ -210,6 +227,25 @@ TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_i
   }
   EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table parameters").said.find("exchanged"), std::string::npos)
       << "other parameters for the same kernel";
+}
+
+TEST_F(domains_command, a_kernel_with_the_handle_of_one_whose_context_is_gone_is_decided_anew) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string what : {"context", "reset", "release"}) {
+      EXPECT_EQ(command("apply --remote=^put$" PROGRAM + way + " put gone/" + what).log,
+                "ex put domain=1 map=-1,-1 attributes=1\nplain small domain=-1 map=-1,-1 attributes=0\n")
+          << way << ' ' << what;
+    }
+  }
+}
+
+TEST_F(domains_command, a_node_with_the_handle_of_a_moved_one_that_is_gone_keeps_its_domain) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string what : {"graph", "node", "node/child"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " gone/" + what);
+      EXPECT_NE(r.log.find("put domain=1 map=-1 flags=5\nnode small domain=1"), std::string::npos) << way << what << r.log;
+    }
+  }
 }
 
 TEST_F(domains_command, a_conditional_node_is_named) {
@@ -394,8 +430,22 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
 TEST_F(domains_command, try_tells_streams_of_two_contexts_apart) {
   static_cast<void>(command("try --remote=^put$ --output=out" PROGRAM "table race/two", "FAKE_DRIVER_QUIET=1"));
   const std::string json = text_of(folder_ / "out" / "try.json");
-  for (const char* lane : {"50 launches of stream 1", "50 launches of stream 2"}) {
-    EXPECT_NE(json.find(lane), std::string::npos) << json;
+  const auto first = json.find("50 launches of stream ");
+  ASSERT_NE(first, std::string::npos) << json;
+  EXPECT_NE(json.find("50 launches of stream ", first + 1), std::string::npos) << json;
+}
+
+TEST_F(domains_command, streams_and_graphs_that_begin_in_another_order_in_other_runs_are_told_apart) {
+  for (const std::string end : {"", "/graph"}) {
+    const std::string small = "few/small" + end, large = "few/large" + end;
+    static_cast<void>(command("try --remote=^put$ --runs=1 --whole-runs --output=out -- sh -c \"if [ -e t ]; then rm t; set " +
+                                  small + ' ' + large + "; else touch t; set " + large + ' ' + small +
+                                  "; fi; exec '" DOMAINS_PROGRAM "' table \\$*\"",
+                              "FAKE_DRIVER_QUIET=1"));
+    const std::string json = text_of(folder_ / "out" / "try.json");
+    for (const char* gain : {"\"gain\": {\"value\": 2.5", "\"gain\": {\"value\": 1.3"}) {
+      EXPECT_NE(json.find(gain), std::string::npos) << json;
+    }
   }
 }
 
@@ -420,6 +470,15 @@ TEST_F(domains_command, listed_nodes_of_graphs_are_tried_in_runs_of_one_mode_eac
     return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n";
   };
   EXPECT_EQ(r.log, run("domain=-1 map=-1") + run("domain=-1 map=-1") + run("domain=1 map=-1") + run("domain=-1 map=0"));
+}
+
+TEST_F(domains_command, with_whole_runs_no_run_takes_turns) {
+  const result r =
+      command("try --remote=^put$ --remote=^none$ --whole-runs --turn=1 --runs=1 --output=out" PROGRAM "table put put");
+  const auto two = [](const std::string& put) { return put + " attributes=1\n" + put + " attributes=1\n"; };
+  const std::string off = "plain put domain=-1 map=-1,-1 attributes=0\n";
+  EXPECT_EQ(r.log, off + off + two("ex put domain=1 map=-1,-1") + two("ex put domain=-1 map=0,1")) << r.said;
+  EXPECT_NE(r.said.find("matches '^none$'"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {

@@ -2,7 +2,7 @@
 /// @file
 /// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
-/// another stream, else 4 µs. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
+/// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
 /// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -71,6 +72,21 @@ void meet() {
   }
 }
 
+/// Puts the kernel after what is in the stream.
+void ran(CUfunction f, CUstream stream, int domain) {
+  double& now = clocks[stream];
+  if (f->name == "put") {
+    puts.push_back({now, now + 1000, domain});
+    now += 1000;
+  } else {
+    double takes = 4;
+    for (const put& p : puts) {
+      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
+    }
+    now += f->name == "large" ? takes + 16 : takes;
+  }
+}
+
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
   int domain = -1;
   int map_default = -1;
@@ -94,17 +110,7 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
         std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
         (stream == nullptr ? " null" : ""));
   }
-  double& now = clocks[stream];
-  if (f->name == "put") {
-    puts.push_back({now, now + 1000, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain});
-    now += 1000;
-  } else {
-    double takes = 4;
-    for (const put& p : puts) {
-      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
-    }
-    now += takes;
-  }
+  ran(f, stream, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain);
   return CUDA_SUCCESS;
 }
 
@@ -141,8 +147,41 @@ FAKE CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsign
                                         CUstream s, void**) {
   return launched("cooperative", f, s, nullptr, 0);
 }
+/// Handles of functions and nodes that are gone are given again.
+namespace {
+std::deque<CUfunction> functions, free_functions;
+std::vector<CUgraphNode> free_nodes;
+CUgraphNode new_node(const CUgraphNode_st& of) {
+  if (free_nodes.empty()) {
+    return new CUgraphNode_st(of);
+  }
+  const CUgraphNode node = free_nodes.back();
+  free_nodes.pop_back();
+  *node = of;
+  return node;
+}
+}  // namespace
 FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
-  *f = new CUfunc_st{name};
+  if (free_functions.empty()) {
+    *f = functions.emplace_back(new CUfunc_st{name});
+  } else {
+    *f = free_functions.front();
+    free_functions.pop_front();
+    (*f)->name = name;
+  }
+  return CUDA_SUCCESS;
+}
+namespace {
+CUresult functions_go() {
+  free_functions = functions;
+  return CUDA_SUCCESS;
+}
+}  // namespace
+FAKE CUresult cuCtxDestroy(CUcontext) { return functions_go(); }
+FAKE CUresult cuDevicePrimaryCtxReset(CUdevice) { return functions_go(); }
+FAKE CUresult cuDevicePrimaryCtxRelease(CUdevice) { return functions_go(); }
+FAKE CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int* active) {
+  *active = 0;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -248,6 +287,16 @@ FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status
   *status = stream == reinterpret_cast<CUstream>(0x3000) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
+/// Streams 0x3000 and 0x5000 have a map of their own.
+FAKE CUresult cuStreamGetAttribute(CUstream stream, CUlaunchAttributeID id, CUlaunchAttributeValue* value) {
+  if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
+    value->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+    return CUDA_SUCCESS;
+  }
+  const bool own = stream == reinterpret_cast<CUstream>(0x3000) || stream == reinterpret_cast<CUstream>(0x5000);
+  value->memSyncDomainMap = own ? CUlaunchMemSyncDomainMap{2, 3} : CUlaunchMemSyncDomainMap{0, 1};
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   *graph = new CUgraph_st;
@@ -255,7 +304,7 @@ FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
 }
 FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                       const CUDA_KERNEL_NODE_PARAMS* p) {
-  *node = new CUgraphNode_st{.kernel = p->func, .parameters = p->kernelParams};
+  *node = new_node({.kernel = p->func, .parameters = p->kernelParams});
   graph->nodes.push_back(*node);
   return CUDA_SUCCESS;
 }
@@ -265,6 +314,17 @@ FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const C
     (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
   }
   graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphDestroyNode(CUgraphNode node) {
+  free_nodes.push_back(node);
+  for (const CUgraphNode n : node->child == nullptr ? std::vector<CUgraphNode>{} : node->child->nodes) {
+    free_nodes.push_back(n);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphDestroy(CUgraph graph) {
+  free_nodes.insert(free_nodes.end(), graph->nodes.begin(), graph->nodes.end());
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
@@ -314,7 +374,7 @@ FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeI
   return CUDA_SUCCESS;
 }
 namespace {
-void log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
+CUresult log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
   for (const CUgraphNode node : graph->nodes) {
     if (node->child != nullptr) {
       log_nodes("child " + what, node->child, more);
@@ -323,23 +383,40 @@ void log_nodes(const std::string& what, CUgraph graph, const std::string& more) 
           " map=" + std::to_string(node->map_default) + more);
     }
   }
+  return CUDA_SUCCESS;
 }
 }  // namespace
 FAKE CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph graph, CUgraphExecUpdateResultInfo*) {
-  log_nodes("update", graph, "");
-  return CUDA_SUCCESS;
+  return log_nodes("update", graph, "");
 }
 FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS* p) {
   log("set " + p->func->name);
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecUpdate(CUgraphExec, CUgraph graph, CUgraphNode*, CUgraphExecUpdateResult*) {
+  return log_nodes("update", graph, "");
+}
+FAKE CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph graph) {
+  return log_nodes("update", graph, "");
 }
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
   log_nodes("node", graph, " flags=" + std::to_string(flags));
   *exec = reinterpret_cast<CUgraphExec>(graph);
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
-  log("graph");
+FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
+  return log_nodes("node", graph, "");
+}
+FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
+  return log_nodes("node", graph, "");
+}
+FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  if (number("FAKE_DRIVER_QUIET", 0) == 0) {
+    log("graph");
+  }
+  for (const CUgraphNode node : reinterpret_cast<CUgraph>(exec)->nodes) {
+    ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
+  }
   return CUDA_SUCCESS;
 }
 

@@ -152,6 +152,19 @@ TEST(gain, a_lane_with_too_few_units_of_a_mode_is_left_out_and_said) {
   EXPECT_NE(json(report).find("\"gain\": null"), std::string::npos);
 }
 
+TEST(gain, lanes_that_run_the_same_at_another_pace_are_left_out_of_whole_runs_and_said) {
+  const std::vector<lane_times> alike{lane(100, 50, 100), lane(105, 50, 100)}, unlike{lane(100, 50, 100), lane(120, 50, 100)};
+  EXPECT_EQ(gains(joined({{alike}, {alike}})).lanes.at(1).lane, "graph 1");
+  EXPECT_EQ(gains(joined({{alike}, {alike}})).lanes.at(0).lane, "graph 1 (2)");
+  EXPECT_EQ(gains(joined({{unlike}})).lanes.size(), 2U) << "one run needs no telling apart";
+  const gain_report report = gains(joined({{unlike, alike}, {alike, alike}}));
+  EXPECT_NE(sentence(gains(joined({{unlike}, {unlike}}))).find("no stream or graph that can be told from others did"),
+            std::string::npos);
+  ASSERT_EQ(report.lanes.size(), 2U);
+  EXPECT_TRUE(report.lanes[0].lane.starts_with("process 2, "));
+  EXPECT_NE(table(report).find("2 streams or graphs are left out"), std::string::npos) << table(report);
+}
+
 TEST(gain, a_loss_and_a_control_that_is_not_one_are_said) {
   EXPECT_NE(sentence(gains({lane(100, 110, 100)})).find("makes this program slower"), std::string::npos);
   EXPECT_NE(sentence(gains({lane(100, 90, 80)})).find("The control is not 1"), std::string::npos);

@@ -25,8 +25,8 @@ TEST(domains_options, it_watches_unless_told_otherwise) {
 }
 
 TEST(domains_options, each_option_is_read) {
-  const options o = parse_options(
-      {"try", "--list=a", "--remote=b", "--remote=c=d", "--output=e", "--turn=7", "--runs=2", "--cupti=f", "--", "g"});
+  const options o = parse_options({"try", "--list=a", "--remote=b", "--remote=c=d", "--output=e", "--turn=7", "--runs=2",
+                                   "--cupti=f", "--whole-runs", "--", "g"});
   EXPECT_EQ(o.what, options::action::try_);
   EXPECT_EQ(o.list, "a");
   EXPECT_EQ(o.remote, (std::vector<std::string>{"b", "c=d"}));
@@ -34,6 +34,7 @@ TEST(domains_options, each_option_is_read) {
   EXPECT_EQ(o.turn, 7);
   EXPECT_EQ(o.runs, 2);
   EXPECT_EQ(o.cupti, "f");
+  EXPECT_TRUE(o.whole_runs);
 }
 
 TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
@@ -46,6 +47,8 @@ TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
   EXPECT_EQ(message_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
   EXPECT_EQ(message_of({"apply", "--once", "--list=b", "--", "a"}),
             "--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
+  EXPECT_EQ(message_of({"watch", "--whole-runs", "--", "a"}),
+            "--whole-runs is of try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app args");
   EXPECT_EQ(
       message_of({"apply", "--", "a"}),
       "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");

@@ -20,6 +20,12 @@
 #include <thread>
 
 #undef cuGetProcAddress
+#undef cuGraphExecUpdate
+
+// The header declares these for other versions of CUDA or another default stream.
+extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
+extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
+extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
@@ -105,7 +111,11 @@ functions driver_by(const std::string& way) {
 }  // namespace
 
 int main(int count, char** words) {
-  const functions driver = driver_by(count > 1 ? words[1] : "linked");
+  const std::string way = count > 1 ? words[1] : "linked";
+  const functions driver = driver_by(way);
+  const auto by_way = [&](auto* linked, const char* name) {
+    return way == "linked" ? linked : reinterpret_cast<decltype(linked)>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
+  };
   if (driver.init(0) != CUDA_SUCCESS) {
     return 3;
   }
@@ -195,6 +205,8 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
+    } else if (word == "put/mapped") {  // in a stream with a map of its own
+      result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;
       config.numAttrs = 0;
@@ -249,6 +261,50 @@ int main(int count, char** words) {
       } else if (word == "exchange" || word == "parameters") {
         result = driver.set_node(exec, node, &p);
       }
+    } else if (word.starts_with("graph=")) {  // put in a graph that the function of this name takes
+      const std::string name = word.substr(6);
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      result = name == "cuGraphInstantiate_v2" ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+               : name == "cuGraphInstantiateWithParams_ptsz"
+                   ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
+               : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
+                                             : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
+    } else if (word.starts_with("gone/node") ||
+               word == "gone/graph") {  // its handle comes to be of a node with a domain of its own
+      CUgraph graph = nullptr;
+      CUgraph inner = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphCreate(&inner, 0);
+      cuGraphAddKernelNode(&node, word == "gone/node/child" ? inner : graph, nullptr, 0, &p);
+      if (word == "gone/node/child") {
+        cuGraphAddChildGraphNode(&node, graph, nullptr, 0, inner);
+      }
+      driver.instantiate(&exec, graph, 5);
+      word == "gone/graph" ? by_way(cuGraphDestroy, "cuGraphDestroy")(graph)
+                           : by_way(cuGraphDestroyNode, "cuGraphDestroyNode")(node);
+      cuGraphCreate(&graph, 0);
+      p.func = small;
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      CUlaunchAttributeValue remote{};
+      remote.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &remote);
+      result = driver.instantiate(&exec, graph, 5);
+    } else if (word.starts_with("gone/")) {  // the handle of put comes to be of small
+      word == "gone/context" ? by_way(cuCtxDestroy, "cuCtxDestroy_v2")(nullptr)
+      : word == "gone/reset" ? by_way(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset_v2")(0)
+                             : by_way(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")(0);
+      driver.get_function(&small, nullptr, "small");
+      result = plain(small, stream(1));
     } else if (word == "graph") {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
@@ -261,6 +317,23 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
+    } else if (word.starts_with(
+                   "few/")) {  // few/small, few/large: a race of a stream of its own, with fewer launches, or graphs
+      CUDA_KERNEL_NODE_PARAMS p{};
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      driver.get_function(&p.func, nullptr, word.substr(4, 5).c_str());
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 0);
+      for (int k = 0; k < 50; ++k) {
+        plain(put, stream(1));
+      }
+      for (int k = 0; k < 2000; ++k) {
+        const CUstream into = stream(word.starts_with("few/small") ? 2 : 4);
+        word.ends_with("/graph") ? cuGraphLaunch(exec, into) : plain(p.func, into);
+      }
     } else if (word == "race/null") {
       for (int k = 0; k < 800; ++k) {
         plain(put, stream(1));

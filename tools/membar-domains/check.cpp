@@ -194,10 +194,10 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
     const auto a = looked_at(far_id);
     const auto b = looked_at(near_id);
     if (a && b && ((a->releases && b->acquires) || (a->acquires && b->releases))) {
-      into.warnings.push_back(
-          short_name(of.names.at(far_id)) + " and " + short_name(of.names.at(near_id)) +
-          " ran at the same time, were given the same pointer, and one releases and the other acquires at "
-          "device scope: in different domains that orders nothing, so do not move the one without the other.");
+      into.warnings.push_back(short_name(of.names.at(far_id)) + " and " + short_name(of.names.at(near_id)) +
+                              " ran at the same time, were given the same pointer, and one releases and the other acquires at "
+                              "device scope: in different domains that orders nothing, so do not move the one without the "
+                              "other, and try with --whole-runs.");
     }
   }
   into.without_arguments += unseen.size();

@@ -112,6 +112,68 @@ std::vector<lane_times> sort_ticks(const records& of) {
 
 namespace {
 
+std::vector<double> pooled(const turns& all) {
+  std::vector<double> out;
+  for (const auto& turn : all) {
+    out.insert(out.end(), turn.begin(), turn.end());
+  }
+  return out;
+}
+
+/// Whether lanes differ so in their times that one must not be taken for the other.
+bool differ(const std::vector<const lane_times*>& lanes) {
+  constexpr double by = 1.1;
+  for (std::size_t m = 0; m < 3; ++m) {
+    std::vector<double> times;
+    for (const lane_times* lane : lanes) {
+      if (const std::vector<double> all = pooled(lane->beside[m]); !all.empty()) {
+        times.push_back(median(all));
+      }
+    }
+    if (!times.empty() && std::ranges::max(times) > by * std::ranges::min(times)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_times>>>& runs) {
+  const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  std::map<std::string, lane_times> all;
+  for (const auto& processes : runs) {
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      std::map<std::string, std::vector<const lane_times*>> by_name;
+      for (const lane_times& lane : processes[i]) {
+        by_name[(processes.size() > 1 ? "process " + std::to_string(i + 1) + ", " : std::string()) + lane.lane].push_back(
+            &lane);
+      }
+      for (const auto& [name, lanes] : by_name) {
+        const bool told = runs.size() == 1 || !differ(lanes);
+        for (std::size_t k = 0; k < lanes.size(); ++k) {
+          const std::string own = name + (k == 0 ? "" : " (" + std::to_string(k + 1) + ")");
+          lane_times& into = all[own];
+          into.lane = own;
+          into.told = into.told && told;
+          append(into.alone, lanes[k]->alone);
+          append(into.covered, lanes[k]->covered);
+          for (std::size_t m = 0; m < 3; ++m) {
+            append(into.beside[m], lanes[k]->beside[m]);
+          }
+        }
+      }
+    }
+  }
+  std::vector<lane_times> out;
+  for (auto& [name, lane] : all) {
+    out.push_back(std::move(lane));
+  }
+  return out;
+}
+
+namespace {
+
 double percentile(std::vector<double> values, double fraction) {
   if (values.empty()) {
     return 0;
@@ -120,14 +182,6 @@ double percentile(std::vector<double> values, double fraction) {
   const auto place = values.begin() + std::max<std::ptrdiff_t>(at, 0);
   std::nth_element(values.begin(), place, values.end());
   return *place;
-}
-
-std::vector<double> pooled(const turns& all) {
-  std::vector<double> out;
-  for (const auto& turn : all) {
-    out.insert(out.end(), turn.begin(), turn.end());
-  }
-  return out;
 }
 
 /// The units of as many turns as there are, each drawn from all.
@@ -170,6 +224,10 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
   gain_report out;
   std::vector<const lane_times*> used;
   for (const lane_times& lane : lanes) {
+    if (!lane.told) {
+      ++out.not_told;
+      continue;
+    }
     const bool any = std::any_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return !v.empty(); });
     if (std::all_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return pooled(v).size() >= enough_ticks; })) {
       used.push_back(&lane);
@@ -261,7 +319,8 @@ std::string words(const estimate& e) {
 
 std::string sentence(const gain_report& report, bool whole_runs) {
   if (report.lanes.empty()) {
-    return "The gain is not known: no stream or graph did " + std::to_string(enough_ticks) +
+    return std::string("The gain is not known: no stream or graph") +
+           (report.not_told == 0 ? "" : " that can be told from others") + " did " + std::to_string(enough_ticks) +
            " units of work beside listed kernels of each kind (as they are, moved, control).";
   }
   std::string out = "Beside the listed kernels the others ran at " + words(report.gain) +
@@ -308,6 +367,10 @@ std::string table(const gain_report& report) {
   }
   if (report.left_out != 0) {
     out += std::to_string(report.left_out) + " streams or graphs did too little beside listed kernels to be compared\n";
+  }
+  if (report.not_told != 0) {
+    out += std::to_string(report.not_told) +
+           " streams or graphs are left out: they run the same kernels at another pace, so runs do not tell which is which\n";
   }
   return out;
 }

@@ -22,12 +22,17 @@ struct lane_times {
   std::vector<double> alone;
   std::array<turns, 3> beside;  ///< by `mode`
   std::vector<double> covered;  ///< the share of each unit beside during which listed kernels ran
+  bool told = true;             ///< which lane it is in each run
 };
 
 /// Sorts ticks by what ran beside them. A tick is alone if no listed kernel ran during it. It is beside a mode if listed kernels of
 /// that mode, and of no other, ran during some of it, and during at least half of what is usual for the lane: at the edge of a turn
 /// a unit is beside nothing for a part. A turn is what ran of one mode before another.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
+
+/// The lanes of each process of each run; those of one name are one in all runs. Others of that name in a run are known by their
+/// order, which may be another one in each run: they are not told if they differ in their times.
+[[nodiscard]] std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_times>>>& runs);
 
 struct estimate {
   double value = 0, low = 0, high = 0;  ///< with the interval of 95 %
@@ -56,6 +61,7 @@ struct prediction_check {
 struct gain_report {
   std::vector<lane_gain> lanes;  ///< those with enough of each mode, the longest time first
   std::size_t left_out = 0;      ///< lanes that had too few
+  std::size_t not_told = 0;      ///< lanes that `joined` could not tell apart
   estimate gain;                 ///< over all lanes, each with the weight of its time
   estimate control;              ///< the same of the map that changes nothing: 1 if the measurement is right
   std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on

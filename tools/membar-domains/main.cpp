@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "membar-domains/check.hpp"
 #include "membar-domains/child.hpp"
@@ -376,29 +377,15 @@ std::string watch(const options& asked, outcome& ended) {
   return list;
 }
 
-/// The lanes of all processes of the runs; those of the same place in each run are one.
 std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
-  std::map<std::string, lane_times> all;
+  std::vector<std::vector<std::vector<lane_times>>> runs;
   for (const job_result& result : results) {
-    for (std::size_t i = 0; i < result.processes.size(); ++i) {
-      for (lane_times& lane : sort_ticks(result.processes[i].recorded)) {
-        const std::string name =
-            (result.processes.size() > 1 ? "process " + std::to_string(i + 1) + ", " : std::string()) + lane.lane;
-        lane_times& into = all[name];
-        into.lane = name;
-        into.alone.insert(into.alone.end(), lane.alone.begin(), lane.alone.end());
-        into.covered.insert(into.covered.end(), lane.covered.begin(), lane.covered.end());
-        for (std::size_t m = 0; m < 3; ++m) {
-          into.beside[m].insert(into.beside[m].end(), lane.beside[m].begin(), lane.beside[m].end());
-        }
-      }
+    auto& processes = runs.emplace_back();
+    for (const process& p : result.processes) {
+      processes.push_back(sort_ticks(p.recorded));
     }
   }
-  std::vector<lane_times> out;
-  for (auto& [name, lane] : all) {
-    out.push_back(std::move(lane));
-  }
-  return out;
+  return joined(runs);
 }
 
 outcome try_move(const options& asked) {
@@ -423,29 +410,41 @@ outcome try_move(const options& asked) {
 
   const predictions predicted = predictions_in(list);
   std::vector<job_result> results;
-  results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
-  ended = results.back().ended;
-  if (results.back().processes.empty()) {
-    return ended;
-  }
-  say_unmet(rules, results.back().processes);
-  bool in_graphs = false;
-  for (const process& p : results.back().processes) {
-    in_graphs = in_graphs || p.nodes > 0;
-  }
-  gain_report report = gains(lanes_of(results), predicted);
   std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
-  const bool told = !report.lanes.empty() && !in_graphs;
-  const bool as_a_whole = !told && ended.status == 0;
+  gain_report report;
+  bool in_graphs = false;
+  bool told = false;
+  if (!asked.whole_runs) {
+    results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
+    ended = results.back().ended;
+    if (results.back().processes.empty()) {
+      return ended;
+    }
+    say_unmet(rules, results.back().processes);
+    for (const process& p : results.back().processes) {
+      in_graphs = in_graphs || p.nodes > 0;
+    }
+    report = gains(lanes_of(results), predicted);
+    told = !report.lanes.empty() && !in_graphs;
+  }
+  const bool as_a_whole = asked.whole_runs || (!told && ended.status == 0);
   if (as_a_whole) {
-    say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
-                  : "turns within one run told nothing: the program is run as a whole, in turns");
+    if (!asked.whole_runs) {
+      say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
+                    : "turns within one run told nothing: the program is run as a whole, in turns");
+    }
     results.clear();
     const char* const modes[] = {"off", "on", "control"};
     const std::string all = " of " + std::to_string(3 * asked.runs);
     for (int r = 0; r < 3 * asked.runs && ended.status == 0; ++r) {
       job_result one = run_job(asked, "try", list, modes[(r % 3 + r / 3) % 3]);
       ended = one.ended;
+      if (one.processes.empty() && results.empty()) {
+        return ended;
+      }
+      if (r == 0 && asked.whole_runs) {
+        say_unmet(rules, one.processes);
+      }
       if (ended.status == 0) {
         results.push_back(std::move(one));
       } else {

@@ -48,6 +48,8 @@ options parse_options(const std::vector<std::string>& words) {
       out.check = true;
     } else if (word == "--once") {
       out.once = true;
+    } else if (word == "--whole-runs") {
+      out.whole_runs = true;
     } else if (!takes_value) {
       throw error("'" + word + "' is no option: see membar-domains --help, and write -- before the program");
     } else if (value.empty()) {
@@ -76,6 +78,10 @@ options parse_options(const std::vector<std::string>& words) {
   if (out.once && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
     throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
   }
+  if (out.whole_runs && out.what != options::action::try_) {
+    throw error(
+        "--whole-runs is of try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app args");
+  }
   if (out.what == options::action::apply && out.list.empty() && out.remote.empty()) {
     throw error(
         "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
@@ -102,10 +108,12 @@ std::string usage() {
          "  --once           of watch: no second run, which times waits without recording\n"
          "  --output=FOLDER  where watch and try write (membar-domains)\n"
          "  --turn=N         of try: launches of listed kernels in a turn (16)\n"
-         "  --runs=N         of try: runs of each kind, where turns within one run tell nothing (3)\n"
+         "  --whole-runs     of try: no turns within a run, for listed kernels that synchronize with each other\n"
+         "  --runs=N         of try: whole runs of each kind (3)\n"
          "  --cupti=FILE     libcupti.so, where the loader does not find it\n"
          "\n"
-         "What must hold: no listed kernel synchronizes at device scope with a kernel of another domain while both run.\n"
+         "What must hold: no listed kernel synchronizes at device scope with a kernel of another domain while both run,\n"
+         "nor, where try takes turns, with another listed one.\n"
          "The exit status is the program's; 125: membar-domains itself failed; 126, 127: the program could not be started.\n";
 }
 

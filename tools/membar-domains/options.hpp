@@ -15,10 +15,11 @@ struct options {
   std::vector<std::string> remote;  ///< --remote
   std::string output = "membar-domains";
   std::string cupti;
-  bool check = false;  ///< --check
-  bool once = false;   ///< --once: watch runs the program once, recorded
-  int turn = 16;       ///< --turn: launches of listed kernels in a turn of try
-  int runs = 3;        ///< --runs: of each kind, where turns within a run tell nothing
+  bool check = false;       ///< --check
+  bool once = false;        ///< --once: watch runs the program once, recorded
+  bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
+  int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
+  int runs = 3;             ///< --runs: of each kind, where turns within a run tell nothing
   std::vector<std::string> program;
 };
 

@@ -44,6 +44,7 @@ namespace driver {
 MEMBAR_DOMAINS_DRIVER(cuCtxGetCurrent, cuCtxGetCurrent);
 MEMBAR_DOMAINS_DRIVER(cuCtxGetDevice, cuCtxGetDevice);
 MEMBAR_DOMAINS_DRIVER(cuDeviceGetAttribute, cuDeviceGetAttribute);
+MEMBAR_DOMAINS_DRIVER(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState);
 MEMBAR_DOMAINS_DRIVER(cuEventCreate, cuEventCreate);
 MEMBAR_DOMAINS_DRIVER(cuEventQuery, cuEventQuery);
 MEMBAR_DOMAINS_DRIVER(cuEventRecord, cuEventRecord);
@@ -60,6 +61,7 @@ MEMBAR_DOMAINS_DRIVER(cuGraphNodeGetType, cuGraphNodeGetType);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetName, cuKernelGetName);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetParamInfo, cuKernelGetParamInfo);
 MEMBAR_DOMAINS_DRIVER(cuPointerGetAttribute, cuPointerGetAttribute);
+MEMBAR_DOMAINS_DRIVER(cuStreamGetAttribute, cuStreamGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuStreamIsCapturing, cuStreamIsCapturing);
 MEMBAR_DOMAINS_DRIVER(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
 #undef MEMBAR_DOMAINS_DRIVER

@@ -63,8 +63,14 @@ enum hook_id {
   exec_update_v1,
   exec_update,
   exec_node_set,
+  exec_child_set,
+  graph_destroy,
+  graph_destroy_node,
   module_unload,
   library_unload,
+  context_destroy,
+  primary_context_reset,
+  primary_context_release,
   library_get_kernel,
   library_get_module,
   library_load,
@@ -89,47 +95,16 @@ enum hook_id {
   hook_count
 };
 
-constexpr std::array<const char*, hook_count> symbols{"cuInit",
-                                                      "cuGetProcAddress",
-                                                      "cuGetProcAddress_v2",
-                                                      "cuLaunchKernel",
-                                                      "cuLaunchKernel_ptsz",
-                                                      "cuLaunchKernelEx",
-                                                      "cuLaunchKernelEx_ptsz",
-                                                      "cuLaunchCooperativeKernel",
-                                                      "cuLaunchCooperativeKernel_ptsz",
-                                                      "cuGraphLaunch",
-                                                      "cuGraphLaunch_ptsz",
-                                                      "cuGraphInstantiate_v2",
-                                                      "cuGraphInstantiateWithFlags",
-                                                      "cuGraphInstantiateWithParams",
-                                                      "cuGraphInstantiateWithParams_ptsz",
-                                                      "cuGraphExecUpdate",
-                                                      "cuGraphExecUpdate_v2",
-                                                      "cuGraphExecKernelNodeSetParams_v2",
-                                                      "cuModuleUnload",
-                                                      "cuLibraryUnload",
-                                                      "cuLibraryGetKernel",
-                                                      "cuLibraryGetModule",
-                                                      "cuLibraryLoadData",
-                                                      "cuModuleLoadData",
-                                                      "cuModuleLoadDataEx",
-                                                      "cuModuleLoadFatBinary",
-                                                      "cuModuleGetFunction",
-                                                      "cuIpcOpenMemHandle_v2",
-                                                      "cuMemAlloc_v2",
-                                                      "cuMemAllocPitch_v2",
-                                                      "cuMemAllocManaged",
-                                                      "cuMemHostAlloc",
-                                                      "cuMemAllocHost_v2",
-                                                      "cuMemHostRegister_v2",
-                                                      "cuMemMap",
-                                                      "cuMemAllocAsync",
-                                                      "cuMemAllocAsync_ptsz",
-                                                      "cuMemAllocFromPoolAsync",
-                                                      "cuMemAllocFromPoolAsync_ptsz",
-                                                      "cuMemPoolImportPointer",
-                                                      "cuExternalMemoryGetMappedBuffer"};
+struct hook {
+  const char* symbol;  ///< as the driver's library exports it
+  const char* name;    ///< as cuGetProcAddress is asked for it; null: not by this name
+  int since, before;   ///< for these versions of CUDA that it is asked with
+  bool per_thread;     ///< of the per-thread default stream
+  void* function;
+};
+
+/// In the order of `hook_id`.
+const std::array<hook, hook_count>& hooks();
 
 std::array<std::atomic<void*>, hook_count> real_functions;
 
@@ -138,7 +113,7 @@ template <class Function>
 Function* found(hook_id id) noexcept {
   void* function = real_functions[id].load(std::memory_order_acquire);
   if (function == nullptr) {
-    function = driver_symbol(symbols[id]);
+    function = driver_symbol(hooks()[id].symbol);
     real_functions[id].store(function, std::memory_order_release);
   }
   return reinterpret_cast<Function*>(function);
@@ -203,6 +178,16 @@ CUlaunchAttribute attribute_of(target to, mode how) {
   return out;
 }
 
+/// A null stream means the thread's own in functions that end in _ptsz.
+CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
+
+/// Whether launches into the stream have CUDA's own map, where they bring none.
+bool has_usual_map(CUstream stream) {
+  CUlaunchAttributeValue value{};
+  return driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) == CUDA_SUCCESS &&
+         value.memSyncDomainMap.default_ == 0 && value.memSyncDomainMap.remote == 1;
+}
+
 constexpr unsigned most_attributes = 32;
 
 /// Launches with the attribute more, or in place of the program's own of this kind. Whether it did; if not, nothing was launched.
@@ -216,6 +201,9 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
     of.complain(
         "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch has 32 attributes already");
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (how == mode::control && !has_usual_map(stream_of(config.hStream, ptsz))) {
     return false;
   }
   const CUlaunchAttribute ours = attribute_of(to, how);
@@ -245,9 +233,6 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   return true;
 }
 
-/// A null stream means the thread's own in functions that end in _ptsz.
-CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
-
 /// Every launch of a kernel comes through here. `as_it_was` makes the program's own call.
 template <class AsItWas>
 CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, bool ptsz,
@@ -258,7 +243,8 @@ CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** para
   }
   of.state().launches.fetch_add(1, std::memory_order_relaxed);
   if (of.what() == job::watch) {
-    const watched_launch seen(config, kernel, parameters, extra, capturing(stream_of(config.hStream, ptsz)));
+    const CUstream stream = stream_of(config.hStream, ptsz);
+    const watched_launch seen(config, stream, kernel, parameters, extra, capturing(stream));
     return as_it_was();
   }
   const target to = where(kernel, parameters, extra);
@@ -266,7 +252,7 @@ CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** para
   const CUstream stream = stream_of(config.hStream, ptsz);
   if (to.what == target::kind::leave) [[likely]] {
     if (trying) {
-      pace_before_launch(stream);
+      pace_before_launch(stream, kernel);
     }
     const CUresult result = as_it_was();
     if (trying) {
@@ -344,6 +330,12 @@ class changed_nodes {
     put_back(node);
   }
 
+  /// Another node may get the handle.
+  void forget(CUgraphNode node) {
+    const std::lock_guard lock(mutex_);
+    changed_.erase(node);
+  }
+
  private:
   struct change {
     CUlaunchAttribute ours;
@@ -357,7 +349,7 @@ class changed_nodes {
     }
     const auto& [ours, was] = at->second;
     CUlaunchAttributeValue now{};
-    // another node may have the handle by now, or the program may have set the attribute itself
+    // the program may have set the attribute itself
     if (driver::cuGraphKernelNodeGetAttribute_(node, ours.id, &now) == CUDA_SUCCESS &&
         now.memSyncDomainMap.default_ == ours.value.memSyncDomainMap.default_ &&
         now.memSyncDomainMap.remote == ours.value.memSyncDomainMap.remote) {
@@ -375,26 +367,37 @@ changed_nodes& nodes_changed() {
   return *all;
 }
 
-/// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
-bool move_nodes(CUgraph graph) {
-  session& of = session::get();
+std::vector<CUgraphNode> nodes_in(CUgraph graph) {
   std::size_t count = 0;
   if (driver::cuGraphGetNodes_(graph, static_cast<CUgraphNode*>(nullptr), &count) != CUDA_SUCCESS || count == 0) {
-    return false;
+    return {};
   }
   std::vector<CUgraphNode> nodes(count);
-  if (driver::cuGraphGetNodes_(graph, nodes.data(), &count) != CUDA_SUCCESS) {
-    return false;
-  }
+  return driver::cuGraphGetNodes_(graph, nodes.data(), &count) == CUDA_SUCCESS ? nodes : std::vector<CUgraphNode>{};
+}
+
+/// The graph in a node, or null.
+CUgraph child_of(CUgraphNode node) {
+  CUgraphNodeType type{};
+  CUgraph child = nullptr;
+  return driver::cuGraphNodeGetType_(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH &&
+                 driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS
+             ? child
+             : nullptr;
+}
+
+/// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
+/// `print`, if any, gets what tells the graph from others.
+bool move_nodes(CUgraph graph, std::uint32_t* print = nullptr) {
+  session& of = session::get();
   bool any = false;
-  for (const CUgraphNode node : nodes) {
+  for (const CUgraphNode node : nodes_in(graph)) {
     CUgraphNodeType type{};
     if (driver::cuGraphNodeGetType_(node, &type) != CUDA_SUCCESS) {
       continue;
     }
-    CUgraph child = nullptr;
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS) {
-      any = move_nodes(child) || any;
+    if (const CUgraph child = child_of(node); child != nullptr) {
+      any = move_nodes(child, print) || any;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
     if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL && of.what() != job::watch) {
@@ -413,6 +416,9 @@ bool move_nodes(CUgraph graph) {
     if (of.what() == job::watch) {
       watch_node(node, parameters.func, parameters.kernelParams, parameters.extra);
       continue;
+    }
+    if (print != nullptr) {
+      *print += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
     }
     const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
     if (to.what == target::kind::leave) {
@@ -434,16 +440,43 @@ bool move_nodes(CUgraph graph) {
   return any;
 }
 
+void forget_node(CUgraphNode node) {
+  nodes_changed().forget(node);
+  if (const CUgraph child = child_of(node); child != nullptr) {
+    for (const CUgraphNode inner : nodes_in(child)) {
+      forget_node(inner);
+    }
+  }
+}
+
+CUresult on_graph_destroy(CUgraph graph) {
+  if (session::get().what() != job::none) {
+    for (const CUgraphNode node : nodes_in(graph)) {
+      forget_node(node);
+    }
+  }
+  return real<decltype(::cuGraphDestroy)>(graph_destroy)(graph);
+}
+
+CUresult on_graph_destroy_node(CUgraphNode node) {
+  if (session::get().what() != job::none) {
+    forget_node(node);
+  }
+  return real<decltype(::cuGraphDestroyNode)>(graph_destroy_node)(node);
+}
+
 /// The functions of this name had different last parameters; all have at most five words, which are handed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
   memory_changed();  // by nodes that allocate
-  const bool listed = of.what() != job::none && move_nodes(graph);
+  std::uint32_t print = 0;
+  const bool listed = of.what() != job::none && move_nodes(graph, of.what() == job::try_ ? &print : nullptr);
   const CUresult result = real<CUresult(CUgraphExec*, CUgraph, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
       exec, graph, third, fourth, fifth);
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
     of.holds_listed(*exec, listed);
+    pace_graph(*exec, print);
   }
   return result;
 }
@@ -456,6 +489,17 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   const CUresult result = real<CUresult(CUgraphExec, CUgraph, std::uintptr_t, std::uintptr_t)>(Id)(exec, graph, third, fourth);
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
     of.holds_listed(exec, listed);
+  }
+  return result;
+}
+
+/// The same for a child graph. What else the executable graph holds stays.
+CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  session& of = session::get();
+  const bool listed = of.what() != job::none && move_nodes(child);
+  const CUresult result = real<decltype(::cuGraphExecChildGraphNodeSetParams)>(exec_child_set)(exec, node, child);
+  if (result == CUDA_SUCCESS && listed && of.what() == job::try_) {
+    of.holds_listed(exec, true);
   }
   return result;
 }
@@ -519,14 +563,17 @@ CUresult on_init(unsigned flags) {
   return result;
 }
 
-CUresult on_module_unload(CUmodule module) {
-  const CUresult result = real<decltype(::cuModuleUnload)>(module_unload)(module);
-  session::get().forget();
-  return result;
-}
-
-CUresult on_library_unload(CUlibrary library) {
-  const CUresult result = real<decltype(::cuLibraryUnload)>(library_unload)(library);
+/// Something that has functions goes.
+template <hook_id Id, class Owner>
+CUresult on_gone(Owner owner) {
+  const CUresult result = real<CUresult(Owner)>(Id)(owner);
+  if constexpr (Id == primary_context_release) {
+    unsigned flags = 0;
+    int active = 0;
+    if (driver::cuDevicePrimaryCtxGetState_(owner, &flags, &active) == CUDA_SUCCESS && active != 0) {
+      return result;  // others hold it: programs may retain and release it often
+    }
+  }
   session::get().forget();
   return result;
 }
@@ -600,14 +647,6 @@ CUresult on_get_proc_address_v1(const char* symbol, void** function, int version
 CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                 CUdriverProcAddressQueryResult* status);
 
-struct hook {
-  const char* symbol;  ///< as the driver's library exports it
-  const char* name;    ///< as cuGetProcAddress is asked for it; null: not by this name
-  int since, before;   ///< for these versions of CUDA that it is asked with
-  bool per_thread;     ///< of the per-thread default stream
-  void* function;
-};
-
 template <class Function>
 void* address(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -640,8 +679,17 @@ const std::array<hook, hook_count>& hooks() {
       {"cuGraphExecUpdate", "cuGraphExecUpdate", 0, 12000, false, address(on_exec_update<exec_update_v1>)},
       {"cuGraphExecUpdate_v2", "cuGraphExecUpdate", 12000, always, false, address(on_exec_update<exec_update>)},
       {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, always, false, address(on_exec_node_set)},
-      {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
-      {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
+      {"cuGraphExecChildGraphNodeSetParams", "cuGraphExecChildGraphNodeSetParams", 0, always, false,
+       address(on_exec_child_set)},
+      {"cuGraphDestroy", "cuGraphDestroy", 0, always, false, address(on_graph_destroy)},
+      {"cuGraphDestroyNode", "cuGraphDestroyNode", 0, always, false, address(on_graph_destroy_node)},
+      {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_gone<module_unload, CUmodule>)},
+      {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_gone<library_unload, CUlibrary>)},
+      {"cuCtxDestroy_v2", "cuCtxDestroy", 4000, always, false, address(on_gone<context_destroy, CUcontext>)},
+      {"cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", 11000, always, false,
+       address(on_gone<primary_context_reset, CUdevice>)},
+      {"cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", 11000, always, false,
+       address(on_gone<primary_context_release, CUdevice>)},
       {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
       {"cuLibraryGetModule", "cuLibraryGetModule", 0, always, false, address(on_library_get_module)},
       {"cuLibraryLoadData", "cuLibraryLoadData", 0, always, false, address(on_library_load)},
@@ -861,20 +909,39 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGetProcAddress_v2, "cuGetProcAddress_v2
                           on_graph_launch<membar_domains::graph_launch##id, ptsz>(g, s))
 MEMBAR_DOMAINS_LAUNCH(, , false)
 MEMBAR_DOMAINS_LAUNCH(_ptsz, _ptsz, true)
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiate_v2, "cuGraphInstantiate_v2",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t node, std::uintptr_t log, std::uintptr_t size),
+                        on_instantiate<membar_domains::instantiate>(exec, graph, node, log, size))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",
                         (CUgraphExec * exec, CUgraph graph, std::uintptr_t flags),
                         on_instantiate<membar_domains::instantiate_flags>(exec, graph, flags, 0, 0))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams",
                         (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
                         on_instantiate<membar_domains::instantiate_params>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams_ptsz",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
+                        on_instantiate<membar_domains::instantiate_params_ptsz>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate, "cuGraphExecUpdate",
+                        (CUgraphExec exec, CUgraph graph, std::uintptr_t node, std::uintptr_t result),
+                        on_exec_update<membar_domains::exec_update_v1>(exec, graph, node, result))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams",
+                        (CUgraphExec exec, CUgraphNode node, CUgraph child), on_exec_child_set(exec, node, child))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate_v2, "cuGraphExecUpdate_v2",
                         (CUgraphExec exec, CUgraph graph, std::uintptr_t result),
                         on_exec_update<membar_domains::exec_update>(exec, graph, result, 0))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams_v2",
                         (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters),
                         on_exec_node_set(exec, node, parameters))
-MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleUnload, "cuModuleUnload", (CUmodule module), on_module_unload(module))
-MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), on_library_unload(library))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphDestroy, "cuGraphDestroy", (CUgraph graph), on_graph_destroy(graph))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphDestroyNode, "cuGraphDestroyNode", (CUgraphNode node),
+                        on_graph_destroy_node(node))
+#define MEMBAR_DOMAINS_GONE(symbol, id, owner) \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_##id, symbol, (owner of), on_gone<membar_domains::id>(of))
+MEMBAR_DOMAINS_GONE("cuModuleUnload", module_unload, CUmodule)
+MEMBAR_DOMAINS_GONE("cuLibraryUnload", library_unload, CUlibrary)
+MEMBAR_DOMAINS_GONE("cuCtxDestroy_v2", context_destroy, CUcontext)
+MEMBAR_DOMAINS_GONE("cuDevicePrimaryCtxReset_v2", primary_context_reset, CUdevice)
+MEMBAR_DOMAINS_GONE("cuDevicePrimaryCtxRelease_v2", primary_context_release, CUdevice)
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetKernel, "cuLibraryGetKernel",
                         (CUkernel * kernel, CUlibrary library, const char* name), on_library_get_kernel(kernel, library, name))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetModule, "cuLibraryGetModule", (CUmodule * module, CUlibrary library),

@@ -6,6 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,6 +42,8 @@ struct pending {
 struct unit_of_stream {
   CUevent start = nullptr;
   unsigned launches = 0;
+  std::set<std::uint32_t> prints;  // of kernels until it has a lane: threads may launch them in another order in another run
+  std::uint32_t lane = 0;
 };
 
 /// Times of one context. Those of different contexts cannot be compared: each begins eleven days after the one before.
@@ -52,7 +57,8 @@ struct context_pace {
   std::int64_t anchor_ns = 0;
   std::vector<CUevent> unused;
   std::deque<pending> waiting;
-  std::map<std::pair<const void*, const void*>, std::uint32_t> lanes;  // by stream and graph
+  CUdevice device = 0;
+  std::map<std::tuple<const void*, CUgraphExec, std::uint32_t>, std::uint32_t> graphs;  // lanes
   std::map<const void*, unit_of_stream> units;
 };
 
@@ -63,6 +69,12 @@ std::mutex& paces_mutex() {
 
 std::map<CUcontext, std::unique_ptr<context_pace>>& paces() {
   static auto* const all = new std::map<CUcontext, std::unique_ptr<context_pace>>;
+  return *all;
+}
+
+/// With the mutex of the paces.
+std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
+  static auto* const all = new std::map<CUgraphExec, std::uint32_t>;
   return *all;
 }
 
@@ -101,6 +113,7 @@ context_pace* current_pace() {
     is_new = pace == nullptr;
     if (is_new) {
       pace = std::make_unique<context_pace>();
+      static_cast<void>(driver::cuCtxGetDevice_(&pace->device));
       pace->base_ns = static_cast<std::int64_t>(paces().size()) * 1'000'000'000'000'000;
     }
     out = pace.get();
@@ -202,13 +215,11 @@ void resolve(context_pace& pace, std::size_t at_most) {
   }
 }
 
-std::uint32_t lane_of(context_pace& pace, const void* stream, const void* graph, const char* what) {
-  const auto [at, is_new] = pace.lanes.try_emplace({stream, graph}, 0);
-  if (is_new) {  // a number of its own in the process: those of other contexts are other lanes
-    at->second = ++lanes_made;
-    session::get().write("L %u %s %u\n", at->second, what, at->second);
-  }
-  return at->second;
+/// A lane has a number of its own in the process: those of other contexts are other lanes. Its name is the same in every run.
+std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
+  const std::uint32_t lane = ++lanes_made;
+  session::get().write("L %u %s %08x\n", lane, what, print + static_cast<std::uint32_t>(pace.device));
+  return lane;
 }
 
 }  // namespace
@@ -228,7 +239,20 @@ timed_span::timed_span(CUstream stream) : stream_(stream) {
   }
 }
 
-void timed_span::end(bool listed, mode how, bool unit, const void* lane, const char* what) {
+std::uint32_t print_of(const std::string& name, std::uint32_t with) {
+  std::uint32_t out = 2166136261U ^ with;  // FNV-1a
+  for (const char c : name) {
+    out = (out ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return out;
+}
+
+void pace_graph(CUgraphExec exec, std::uint32_t print) {
+  const std::lock_guard lock(paces_mutex());
+  prints_of_graphs()[exec] = print;
+}
+
+void timed_span::end(bool listed, mode how, CUgraphExec unit) {
   if (start_ == nullptr) {
     return;
   }
@@ -238,35 +262,53 @@ void timed_span::end(bool listed, mode how, bool unit, const void* lane, const c
     give_back(pace, start_);
     return;
   }
+  std::uint32_t print = 0;
+  if (unit != nullptr) {
+    const std::lock_guard lock(paces_mutex());
+    print = prints_of_graphs()[unit];
+  }
   const relaxed_capture relaxed;
   const std::lock_guard lock(pace.mutex);
-  pace.waiting.push_back({start_, last, listed, how, unit, unit ? lane_of(pace, key_of(stream_), lane, what) : 0});
+  std::uint32_t lane = 0;
+  if (unit != nullptr) {
+    std::uint32_t& known = pace.graphs[{key_of(stream_), unit, print}];
+    lane = known = known != 0 ? known : new_lane(pace, "graph", print);
+  }
+  pace.waiting.push_back({start_, last, listed, how, unit != nullptr, lane});
   resolve(pace, 8);
 }
 
-void timed_span::end_listed(mode how) { end(true, how, false, nullptr, ""); }
+void timed_span::end_listed(mode how) { end(true, how, nullptr); }
 
-void timed_span::end_graph(CUgraphExec exec, bool listed, mode how) { end(listed, how, true, exec, "graph"); }
+void timed_span::end_graph(CUgraphExec exec, bool listed, mode how) { end(listed, how, exec); }
 
-void pace_before_launch(CUstream stream) {
+void pace_before_launch(CUstream stream, CUfunction kernel) {
   context_pace* const pace = current_pace();
   if (pace == nullptr) {
     return;
   }
+  bool begun = false;
   {
     const std::lock_guard lock(pace->mutex);
-    if (pace->units[key_of(stream)].start != nullptr) {
+    const unit_of_stream& unit = pace->units[key_of(stream)];
+    begun = unit.start != nullptr;
+    if (begun && unit.lane != 0) {
       return;
     }
   }
   if (capturing(stream)) {
     return;
   }
-  const CUevent start = recorded(*pace, stream);
+  const std::uint32_t print = print_of(session::get().name_of(kernel));
+  const CUevent start = begun ? nullptr : recorded(*pace, stream);
   const std::lock_guard lock(pace->mutex);
   unit_of_stream& unit = pace->units[key_of(stream)];
+  if (unit.lane == 0) {
+    unit.prints.insert(print);
+  }
   if (start != nullptr && unit.start == nullptr) {
-    unit = {start, 0};
+    unit.start = start;
+    unit.launches = 0;
   } else if (start != nullptr) {  // another thread was first
     pace->unused.push_back(start);
   }
@@ -294,8 +336,11 @@ void pace_after_launch(CUstream stream) {
     pace->unused.push_back(start);
     return;
   }
-  pace->waiting.push_back(
-      {start, last, false, mode::off, true, lane_of(*pace, key_of(stream), nullptr, "50 launches of stream")});
+  unit_of_stream& unit = pace->units[key_of(stream)];
+  if (unit.lane == 0) {
+    unit.lane = new_lane(*pace, "50 launches of stream", std::accumulate(unit.prints.begin(), unit.prints.end(), 0U));
+  }
+  pace->waiting.push_back({start, last, false, mode::off, true, unit.lane});
   resolve(*pace, 8);
 }
 

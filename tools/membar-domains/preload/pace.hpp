@@ -6,6 +6,9 @@
 
 #include <cuda.h>
 
+#include <cstdint>
+#include <string>
+
 #include "membar-domains/overlap.hpp"
 #include "membar-domains/records.hpp"
 
@@ -24,15 +27,20 @@ class timed_span {
   void end_graph(CUgraphExec exec, bool listed, mode how);
 
  private:
-  void end(bool listed, mode how, bool unit, const void* lane, const char* what);
+  void end(bool listed, mode how, CUgraphExec unit);
   CUstream stream_;
   void* context_ = nullptr;
   CUevent start_ = nullptr;
 };
 
 /// A launch of a kernel that is not listed is about to be made into the stream; counts units of work.
-void pace_before_launch(CUstream stream);
+void pace_before_launch(CUstream stream, CUfunction kernel);
 void pace_after_launch(CUstream stream);
+
+/// A number that a kernel's name and another number always have, in every run. Sums of them name streams and graphs.
+[[nodiscard]] std::uint32_t print_of(const std::string& name, std::uint32_t with = 0);
+/// What runs in the executable graph has this sum.
+void pace_graph(CUgraphExec exec, std::uint32_t print);
 
 /// Whether the stream is being captured, or cannot be asked because another is.
 [[nodiscard]] bool capturing(CUstream stream);

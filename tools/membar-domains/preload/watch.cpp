@@ -221,16 +221,19 @@ void give_reason(std::uint32_t id, launches& of, reach to) {
   }
 }
 
-/// Whether an attribute sends a kernel out of the domain in which kernels run.
-bool parts(CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
-  return (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN && value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE) ||
-         (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP && value.memSyncDomainMap.default_ != 0);
+/// Whether attributes send a kernel out of the domain in which kernels run; `get(which, value)` reads one, if there is one.
+template <class Get>
+bool parted_by(Get get) {
+  CUlaunchAttributeValue domain{};
+  CUlaunchAttributeValue map{};
+  return (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, domain) && domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE) ||
+         (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, map) && map.memSyncDomainMap.default_ != 0);
 }
 
 }  // namespace
 
-watched_launch::watched_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
-                               bool captured) {
+watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters,
+                               void** extra, bool captured) {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
@@ -243,7 +246,12 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUfunction kernel, 
     to = reach_of(kernel, parameters, extra);
   }
   give_reason(id, *of, to);
-  of->count(std::any_of(config.attrs, config.attrs + config.numAttrs, [](const auto& a) { return parts(a.id, a.value); }));
+  of->count(parted_by([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
+    const auto* const end = config.attrs + config.numAttrs;
+    const auto* const own = std::find_if(config.attrs, end, [&](const auto& a) { return a.id == which; });
+    value = own != end ? own->value : value;
+    return own != end || driver::cuStreamGetAttribute_(stream, which, &value) == CUDA_SUCCESS;
+  }));
   if (captured) {
     return;  // its node is looked at when its graph is instantiated
   }
@@ -264,12 +272,9 @@ void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** e
   const auto [id, of] = of_kernel(w, kernel);
   const reach to = reach_of(kernel, parameters, extra);
   give_reason(id, *of, to);
-  bool parted = false;
-  for (const auto which : {CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP}) {
-    CUlaunchAttributeValue value{};
-    parted = parted || (driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS && parts(which, value));
-  }
-  of->count(parted);
+  of->count(parted_by([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
+    return driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS;
+  }));
   ++(to == reach::own ? of->near_nodes : of->far_nodes);
 }
 

@@ -15,11 +15,12 @@ void watch_start();
 /// Ends recording and writes what is left.
 void watch_finish();
 
-/// A launch, while it is made: keeps whether its arguments have pointers to a peer's or the host's memory, and whether it asks for another
-/// domain. `parameters` and `extra` are cuLaunchKernel's; may be null.
+/// A launch, while it is made: keeps whether its arguments have pointers to a peer's or the host's memory, and whether it or its stream asks for
+/// another domain. `parameters` and `extra` are cuLaunchKernel's; may be null.
 class watched_launch {
  public:
-  watched_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, bool captured);
+  watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters, void** extra,
+                 bool captured);
   ~watched_launch() {
     if (of_ != nullptr) {
       of_->fetch_sub(1, std::memory_order_acq_rel);

@@ -10,7 +10,7 @@ void watch_start() {
       "work");
 }
 void watch_finish() {}
-watched_launch::watched_launch(const CUlaunchConfig&, CUfunction, void**, void**, bool) {}
+watched_launch::watched_launch(const CUlaunchConfig&, CUstream, CUfunction, void**, void**, bool) {}
 void watch_node(CUgraphNode, CUfunction, void**, void**) {}
 
 }  // namespace membar_domains
