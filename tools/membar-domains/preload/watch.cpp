@@ -247,8 +247,9 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
   }
   give_reason(id, *of, to);
   of->count(parted_by([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
-    const auto* const end = config.attrs + config.numAttrs;
-    const auto* const own = std::find_if(config.attrs, end, [&](const auto& a) { return a.id == which; });
+    const CUlaunchAttribute* const begin = config.attrs;
+    const CUlaunchAttribute* const end = begin + config.numAttrs;
+    const CUlaunchAttribute* const own = std::find_if(begin, end, [&](const auto& a) { return a.id == which; });
     value = own != end ? own->value : value;
     return own != end || driver::cuStreamGetAttribute_(stream, which, &value) == CUDA_SUCCESS;
   }));
