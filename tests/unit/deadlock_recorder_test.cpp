@@ -281,6 +281,7 @@ TEST(deadlock_recorder, a_wait_that_nobody_notifies) {
 
 TEST(deadlock_recorder, a_collective_without_a_member) {
   steps wrong(3);
+  EXPECT_THROW(wrong.declare_team(0, {pe(0), pe(1)}), membar::error) << "0 is the team of all PEs";
   EXPECT_EQ(kinds(wrong.collective(0).collective(1)), (std::vector{hazard::missing_member, hazard::missing_member}));
   EXPECT_TRUE(says(wrong, "waits for PE 2, which never calls it"));
 }
@@ -563,6 +564,18 @@ TEST(deadlock_recorder, records_of_two_processes_are_joined) {
   EXPECT_EQ(kinds(first), only(hazard::never_notified));
   first.append(second.operations());
   EXPECT_EQ(kinds(first), only(hazard::cycle));
+}
+
+TEST(deadlock_recorder, a_capture_that_is_joined_has_ended) {
+  steps theirs(2, callers::one_per_pe);
+  theirs.begin_capture(pe(1), main_stream);
+  theirs.record_event(1, 1, main_stream).wait_event(1, side_stream, 1).record_event(1, 2, side_stream);
+  static_cast<void>(theirs.wait_event(1, main_stream, 2).end_capture(pe(1), main_stream));
+  steps joined(2, callers::one_per_pe);
+  joined.append(theirs.operations());
+  joined.notify(1, 0, signal_add(1), side_stream).wait(0, signal_at_least(1));
+  EXPECT_EQ(kinds(joined), nothing);
+  EXPECT_NO_THROW(joined.forget());
 }
 
 TEST(deadlock_recorder, forgetting_keeps_what_signals_hold) {
