@@ -99,7 +99,7 @@ class recorder {
   }
 
   /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered at the
-  /// latest when a quiet or a collective of the same stream has ended.
+  /// latest when a quiet or a collective of the same stream has ended. What a graph issues, its launching stream does.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
