@@ -582,6 +582,7 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
 }
 
 __global__ void wait_and_trap(object<signal<set>> flag) { wait(by_warp, flag, equals(42), short_one); }
+__global__ void meet_and_trap(span<symmetric::barrier_word> words) { barrier(by_warp, words, short_one); }
 template <class Payload>
 __global__ void take_packed_and_trap(object<packed<Payload>> box, Payload* to) {
   take_packed(by_warp, box, to, 42, short_one);
@@ -611,7 +612,7 @@ template <class Payload>
   });
 }
 
-TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal) {
+TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_is_missing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
   const auto trapped = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
@@ -621,6 +622,14 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal) {
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
               "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
+  const auto alone = [&] {
+    wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
+      membar::launch(launch_config{1, 32}, meet_and_trap, heap.allocate_barrier().on(pe(0)));
+    });
+  };
+  EXPECT_EXIT(
+      alone(), ::testing::ExitedWithCode(3),
+      "membar: PE 0 waited 2000000 ns at a barrier for PE 1, whose word at 0x[0-9a-f]+ was to be at least 1, and saw 0");
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -39,7 +39,8 @@ struct stream : attributed {
 
   unsigned long long id;  ///< no two streams have one
   bool capturing = false;
-  std::atomic<bool> busy{false};  ///< what was enqueued still runs
+  unsigned long long capture = 1;  ///< its id, while `capturing`
+  std::atomic<bool> busy{false};   ///< what was enqueued still runs
   std::vector<cudaEvent_t> waits_for;
   int synchronized = 0;
   std::jthread work;  ///< of the last launch, see `machine::work_of`

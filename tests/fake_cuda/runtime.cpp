@@ -350,15 +350,23 @@ cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureS
   return answer([&] { *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone; });
 }
 #if CUDART_VERSION >= 13000
-cudaError_t __wrap_cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long*,
+cudaError_t __wrap_cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
                                             cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
                                             std::size_t*) {
+#else
+cudaError_t __wrap_cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id) {
+  cudaGraph_t* const graph = nullptr;
+#endif
   return answer([&] {
     *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    *graph = reinterpret_cast<cudaGraph_t>(handle);
+    if (id != nullptr) {
+      *id = of(handle).capture;
+    }
+    if (graph != nullptr) {
+      *graph = reinterpret_cast<cudaGraph_t>(handle);
+    }
   });
 }
-#endif
 cudaError_t __wrap_cudaUserObjectCreate(cudaUserObject_t* object, void* owned, cudaHostFn_t, unsigned, unsigned) {
   return answer([&] { *object = static_cast<cudaUserObject_t>(owned); });
 }

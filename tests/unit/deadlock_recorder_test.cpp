@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -281,6 +282,7 @@ TEST(deadlock_recorder, a_wait_that_nobody_notifies) {
 
 TEST(deadlock_recorder, a_collective_without_a_member) {
   steps wrong(3);
+  EXPECT_THROW(wrong.declare_team(0, {pe(0), pe(1)}), membar::error) << "0 is the team of all PEs";
   EXPECT_EQ(kinds(wrong.collective(0).collective(1)), (std::vector{hazard::missing_member, hazard::missing_member}));
   EXPECT_TRUE(says(wrong, "waits for PE 2, which never calls it"));
 }
@@ -453,6 +455,28 @@ TEST(deadlock_recorder, notifications_that_do_not_block_are_in_no_order_before_a
   }
 }
 
+TEST(deadlock_recorder, what_a_graph_has_issued_its_launching_stream_has_issued) {
+  const auto set_twice = [](int captured, int quieted) {
+    steps record(2);
+    record.begin_capture(pe(0), captured);
+    record.notify(pe(0), captured, pe(1), ready, signal_set(1), "", false);
+    record.launch_graph(pe(0), main_stream, record.end_capture(pe(0), captured));
+    record.quiet(pe(0), quieted);
+    record.record_event(0, 1, quieted).wait_event(0, main_stream, 1).notify(0, 1, signal_set(2));
+    return kinds(record.wait(1, signal_equals(2)));
+  };
+  for (const int captured : {main_stream, side_stream}) {
+    EXPECT_EQ(set_twice(captured, main_stream), nothing);
+    EXPECT_EQ(set_twice(captured, side_stream), only(hazard::lost_signal));
+  }
+  steps inside(2);
+  inside.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
+  inside.begin_capture(pe(0), side_stream);
+  inside.quiet(pe(0), side_stream);
+  inside.launch_graph(pe(0), main_stream, inside.end_capture(pe(0), side_stream));
+  EXPECT_EQ(kinds(inside.notify(0, 1, signal_set(2)).wait(1, signal_equals(2))), nothing);
+}
+
 TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
   steps record(1);
   record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1).collective(0);
@@ -563,6 +587,18 @@ TEST(deadlock_recorder, records_of_two_processes_are_joined) {
   EXPECT_EQ(kinds(first), only(hazard::never_notified));
   first.append(second.operations());
   EXPECT_EQ(kinds(first), only(hazard::cycle));
+}
+
+TEST(deadlock_recorder, a_capture_that_is_joined_has_ended) {
+  steps theirs(2, callers::one_per_pe);
+  theirs.begin_capture(pe(1), main_stream);
+  theirs.record_event(1, 1, main_stream).wait_event(1, side_stream, 1).record_event(1, 2, side_stream);
+  static_cast<void>(theirs.wait_event(1, main_stream, 2).end_capture(pe(1), main_stream));
+  steps joined(2, callers::one_per_pe);
+  joined.append(theirs.operations());
+  joined.notify(1, 0, signal_add(1), side_stream).wait(0, signal_at_least(1));
+  EXPECT_EQ(kinds(joined), nothing);
+  EXPECT_NO_THROW(joined.forget());
 }
 
 TEST(deadlock_recorder, forgetting_keeps_what_signals_hold) {
@@ -914,6 +950,33 @@ TEST(deadlock_checker, registers_an_operation_once_however_often_the_host_waits)
     all.restart();
   }
   EXPECT_EQ(all.registered(), program.operations.size());
+}
+
+TEST(deadlock_checker, takes_a_launch_as_easily_as_the_one_before) {
+  struct edges : deadlock::detail::graph {
+    using graph::graph;
+    std::size_t count() const {
+      std::size_t sum = 0;
+      for (std::size_t n = 0; n != size(); ++n) {
+        sum += after(n).size();
+      }
+      return sum;
+    }
+  };
+  const auto after = [](int launches) {
+    steps record(2);
+    record.begin_capture(pe(0), main_stream);
+    record.notify(pe(0), main_stream, pe(1), ready, signal_add(1), "", false);
+    record.quiet(pe(0), main_stream);
+    record.notify(pe(0), main_stream, pe(1), ready, signal_add(1), "", false);
+    const handle graph = record.end_capture(pe(0), main_stream);
+    for (int i = 0; i != launches; ++i) {
+      record.launch_graph(pe(0), main_stream, graph);
+    }
+    const deadlock::program program = record.program();
+    return edges(program, std::make_shared<deadlock::detail::program_parts>()).count();
+  };
+  EXPECT_EQ(after(20) - after(10), after(30) - after(20));
 }
 
 TEST(deadlock_checker, hides_no_hazard_behind_many_of_another_kind) {

@@ -146,7 +146,8 @@ TEST_F(teams_on_streams, an_arrival_keeps_the_team_until_its_wait) {
   EXPECT_EQ(now().launches.size(), 1U);
   wait_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }),
-            "membar: PE 0 was to wait for a barrier of team PEs 0, 1 at which it has not arrived: call arrive_on_stream first");
+            "membar: PE 0 was to wait for a barrier of team PEs 0, 1 at which it has not arrived: call arrive_on_stream first, "
+            "in the same capture");
   barrier_on_stream(pair, pe(0), budget, other.handle());
   EXPECT_EQ(now().launches.size(), 3U);
 }
@@ -181,6 +182,33 @@ TEST_F(teams_on_streams, both_halves_are_captured) {
   arrive_on_stream(pair, pe(0), stream.handle());
   wait_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(now().launches.size(), 2U);
+}
+
+TEST_F(teams_on_streams, both_halves_are_in_one_capture) {
+  const auto wait = [&] { return refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }); };
+  stream.capturing = true;
+  arrive_on_stream(pair, pe(0), stream.handle());
+  stream.capture = 2;
+  EXPECT_TRUE(says(wait(), "at which it has not arrived: call arrive_on_stream first, in the same capture"));
+  stream.capturing = false;
+  EXPECT_NE(wait(), "");
+  stream.capturing = true;
+  stream.capture = 1;
+  EXPECT_EQ(wait(), "") << "the others have changed nothing";
+}
+
+TEST_F(teams_on_streams, an_arrival_in_a_capture_keeps_the_team_within_it_only) {
+  other.capturing = stream.capturing = true;
+  arrive_on_stream(pair, pe(0), stream.handle());
+  EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on captured stream"));
+  other.capture = 2;
+  barrier_on_stream(pair, pe(0), budget, other.handle());
+  stream.capturing = false;  // the capture has ended without the wait
+  barrier_on_stream(pair, pe(0), budget, stream.handle());
+  EXPECT_EQ(refusal([&] { return pair.guard(pe(0)).on_host(); }), "");
+  arrive_on_stream(pair, pe(0), stream.handle());
+  wait_on_stream(pair, pe(0), budget, stream.handle());
+  EXPECT_EQ(now().launches.size(), 5U);
 }
 
 TEST_F(teams_on_streams, a_recoverable_barrier_takes_its_turn_too) {

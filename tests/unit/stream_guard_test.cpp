@@ -5,6 +5,7 @@
 #include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -120,6 +121,14 @@ TEST_F(guarded_team, is_used_in_one_captured_stream_at_a_time) {
   const auto held = guard.on(first.handle());
   { const auto inner = guard.on(first.handle()); }
   EXPECT_TRUE(says(on(second), "membar: team world is in use on captured stream 0x"));
+}
+
+TEST_F(guarded_team, is_kept_by_a_capture_from_its_own_streams_only) {
+  first.capturing = true;
+  std::unique_ptr<stream_guard::hold> captured(new stream_guard::hold(guard.on(first.handle())));
+  const auto held = guard.on(second.handle());
+  captured.reset();  // gives nothing of the other hold back
+  EXPECT_TRUE(says(on_host(), "is in use on stream"));
 }
 
 TEST_F(guarded_team, knows_across_a_capture_whose_work_still_runs) {

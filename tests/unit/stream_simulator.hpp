@@ -192,7 +192,7 @@ class simulator {
       return issued;
     }
     if (operation.kind == quiet || ((operation.kind == collective || operation.kind == arrive) && !is_step(operation))) {
-      after |= deliveries_[stream];
+      after |= deliveries_[stream] | launching_;
     }
     if (operation.kind == wait) {
       return bit(add(item::kind_t::waits, index, after));
@@ -286,6 +286,9 @@ class simulator {
     std::uint64_t all = begin;
     std::uint64_t previous = begin;
     std::vector<std::uint64_t> ends;
+    const values outside = std::exchange(deliveries_, {});
+    const of_pe own{program_.operations[index].pe, program_.operations[index].stream};
+    launching_ = outside.contains(own) ? outside.at(own) : 0;
     for (std::size_t i = 0; i != order.size(); ++i) {
       std::uint64_t before = any_order_ ? begin : previous;
       for (const std::size_t b : any_order_ ? before_in_graph(order, i) : std::vector<std::size_t>()) {
@@ -294,6 +297,10 @@ class simulator {
       previous = expand(order[i], before);
       ends.push_back(previous);
       all |= previous;
+    }
+    launching_ = 0;
+    for (const auto& [stream, issued] : std::exchange(deliveries_, outside)) {
+      deliveries_[own] |= issued;
     }
     return all;
   }
@@ -425,7 +432,8 @@ class simulator {
   bool any_order_ = false;
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
-  values deliveries_;  ///< issued without blocking
+  values deliveries_;            ///< issued without blocking
+  std::uint64_t launching_ = 0;  ///< by the stream that launches the graph
   std::set<std::pair<std::uint64_t, values>> seen_;
   std::vector<std::uint64_t> always_before_ =
       std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< of each item, in all schedules

@@ -97,6 +97,12 @@ TEST(team, is_told_in_words) {
   EXPECT_EQ(text(team::strided(pe(1), 2, 3)), "PEs 1 to 5, 2 apart");
   EXPECT_EQ(text(team::listed({pe(0), pe(3)})), "PEs 0, 3");
   EXPECT_EQ(text(team::listed({pe(0), pe(1), pe(4)})), "PEs 0, 1, 4");
+  EXPECT_EQ(text(team::listed({pe(0), pe(2), pe(3), pe(6)})), "PEs 0, 2, 3, 6");
+  std::vector<pe> many;
+  for (int i = 0; i != 17; ++i) {
+    many.push_back(pe(i + i / 16));
+  }
+  EXPECT_EQ(text(team::listed(many)), "PEs 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, …");
 }
 
 class barrier_of_a_team : public fake_cuda::test {

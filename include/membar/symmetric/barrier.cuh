@@ -170,10 +170,14 @@ template <class Group, class Words, class Stop, class Order = acq_rel_t>
   return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
 }
 
-template <class Words>
-__device__ inline void trap_at_barrier(const Words& words, const missing_pe& missing, wait_budget budget) noexcept {
-  trap_waiting("barrier word", words.self().index(), missing.address, at_least::words, missing.expected, missing.seen,
-               budget.in_nanoseconds());
+/// Prints who is missing, and ends the kernel. Out of line, as `trap_waiting`.
+[[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
+  printf(
+      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p was to be at least %llu, and saw %llu: PE %d has "
+      "not run yet, has ended, or waits itself\n",
+      self.index(), budget.in_nanoseconds(), missing.pe, missing.address, missing.expected, missing.seen, missing.pe);
+  __trap();
+  __builtin_unreachable();
 }
 
 }  // namespace detail
@@ -226,15 +230,15 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called it as often as this one, as `try_barrier`. When the budget is used up it prints PE, address,
-/// expected and seen value, and ends the kernel by a trap.
+/// Waits until every PE has called it as often as this one, as `try_barrier`. When the budget is used up it prints who is missing,
+/// and ends the kernel by a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_barrier<Words, Order>()) {
     detail::missing_pe missing;
     if (!detail::arrive_and_wait(group, words, budget, order, missing)) {
-      detail::trap_at_barrier(words, missing, budget);
+      detail::trap_at_barrier(words.self(), missing, budget);
     }
     Group::sync();
   }
@@ -289,8 +293,7 @@ template <class Group, class Words, class Order = acquire_t>
   }
 }
 
-/// The second half of a barrier, as `try_wait`. When the budget is used up it prints PE, address, expected and seen value, and ends
-/// the kernel by a trap.
+/// The second half of a barrier, as `try_wait`. When the budget is used up it prints who is missing, and ends the kernel by a trap.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
 __device__ inline void wait(Group group, const Words& words, const arrival& own, wait_budget budget,
@@ -301,7 +304,7 @@ __device__ inline void wait(Group group, const Words& words, const arrival& own,
   if constexpr (right) {
     detail::missing_pe missing;
     if (!detail::wait_for_others(group, words, own.number(), budget, order, missing)) {
-      detail::trap_at_barrier(words, missing, budget);
+      detail::trap_at_barrier(words.self(), missing, budget);
     }
     Group::sync();
   }

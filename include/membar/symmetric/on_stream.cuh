@@ -208,7 +208,7 @@ void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget
 }
 
 /// Enqueues the first half of a barrier of the team: what the stream has done so far is visible to the others after their wait. The
-/// team belongs to this stream and this thread until `wait_on_stream`.
+/// team belongs to this stream and this thread until `wait_on_stream`, which is in the same capture if this is in one.
 ///
 /// Errors: as `barrier_on_stream`.
 template <backend Backend>

@@ -21,7 +21,8 @@ namespace membar::inline v0_2::symmetric {
 /// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It costs
 /// one recorded event and two queries of a stream for each hold, and one query of an event if the stream changes. Errors: `error`
 /// naming the team, its user and the remedy, without any change. In a captured stream nothing runs yet, so a hold there waits for
-/// nothing and leaves no work: hold the team again where the graph is launched.
+/// nothing, leaves no work and keeps the team from the other streams of its capture only: hold the team again where the graph is
+/// launched.
 class stream_guard {
  public:
   /// `team` is its name in errors.
@@ -38,57 +39,57 @@ class stream_guard {
    public:
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
-    ~hold() { guard_->release(); }
+    ~hold() { guard_->release(turn_); }
 
    private:
     friend class stream_guard;
-    explicit hold(stream_guard& guard) noexcept : guard_(&guard) {}
+    hold(stream_guard& guard, unsigned long long turn) noexcept : guard_(&guard), turn_(turn) {}
 
     stream_guard* guard_;
+    unsigned long long turn_;
   };
 
   /// Takes the team for `stream`.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(cudaStream_t stream) {
-    take(user_of(stream), false);
-    return hold(*this);
+    return take(user_of(stream), false);
   }
   /// Takes the team for `stream`, which waits for the team's work in another stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(cudaStream_t stream) {
-    take(user_of(stream), true);
-    return hold(*this);
+    return take(user_of(stream), true);
   }
   /// Takes the team for collectives that the calling thread calls itself.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host() {
-    take({.host = true}, false);
-    return hold(*this);
+    return take({.host = true}, false);
   }
   /// Takes the team for collectives that the calling thread calls itself, after it has waited for the team's work in a stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
-    take({.host = true}, true);
-    return hold(*this);
+    return take({.host = true}, true);
+  }
+
+  /// The id of the capture that `stream` is in, which no other capture has; 0: none.
+  [[nodiscard]] static unsigned long long capture_of(cudaStream_t stream) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    check(cudaStreamGetCaptureInfo(stream, &capture, &id), "pass a stream that exists, of the current device");
+    return capture == cudaStreamCaptureStatusActive ? id : 0;
   }
 
  private:
   /// Who uses the team. A stream is told by its id, because the handle of a destroyed stream may be that of a new one. A captured
-  /// stream, of which CUDA tells no id, is told by its handle: it lives as long as the capture.
+  /// stream, of which CUDA tells no id, is told by its handle and its capture's id: it lives as long as the capture.
   struct user {
     bool host = false;
     bool captured = false;
     cudaStream_t stream = nullptr;
     unsigned long long id = 0;
     friend bool operator==(const user& a, const user& b) noexcept {
-      return a.host == b.host && a.captured == b.captured && (a.captured ? a.stream == b.stream : a.id == b.id);
+      return a.host == b.host && a.captured == b.captured && a.id == b.id && (!a.captured || a.stream == b.stream);
     }
   };
 
-  [[nodiscard]] static bool is_captured(cudaStream_t stream) {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(stream, &capture), "pass a stream that exists, of the current device");
-    return capture != cudaStreamCaptureStatusNone;
-  }
-
   [[nodiscard]] static user user_of(cudaStream_t stream) {
-    user found{.captured = is_captured(stream), .stream = stream};
+    user found{.stream = stream, .id = capture_of(stream)};
+    found.captured = found.id != 0;
     if (!found.captured) {
       check(cudaStreamGetId(stream, &found.id), "pass a stream that exists, of the current device");
     }
@@ -111,9 +112,11 @@ class stream_guard {
     char text[64];
   };
 
-  void take(const user& next, bool wait) {
+  hold take(const user& next, bool wait) {
     const std::lock_guard lock(mutex_);
-    if (holds_ != 0) {
+    // What another capture holds does not run now, and that capture may have ended.
+    const bool elsewhere = current_.captured && !(next.captured && next.id == current_.id);
+    if (holds_ != 0 && !elsewhere) {
       if (!(next == current_)) {
         throw error(cudaErrorNotPermitted,
                     "membar: team %s is in use on %s and was to be used on %s: one team, one of them at a time; end the first "
@@ -131,9 +134,14 @@ class stream_guard {
       order(next, wait);
       work_ = false;
     }
+    if (elsewhere) {
+      holds_ = 0;
+      ++turn_;
+    }
     current_ = next;
     thread_ = std::this_thread::get_id();
     ++holds_;
+    return {*this, turn_};
   }
 
   /// Makes the team's work in another stream come first, or throws.
@@ -158,9 +166,9 @@ class stream_guard {
     check(status, "an earlier operation failed");
   }
 
-  void release() noexcept {
+  void release(unsigned long long turn) noexcept {
     const std::lock_guard lock(mutex_);
-    if (--holds_ != 0 || current_.host) {
+    if (turn != turn_ || --holds_ != 0 || current_.host || current_.captured) {
       return;
     }
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -178,6 +186,7 @@ class stream_guard {
   bool work_ = false;  ///< the event is after work of `worker_`
   user worker_;
   int holds_ = 0;
+  unsigned long long turn_ = 0;  ///< of these holds
   user current_;
   std::thread::id thread_;
   char team_[64];

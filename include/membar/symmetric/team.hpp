@@ -173,18 +173,20 @@ struct team_text {
   explicit team_text(const team& members) noexcept {
     const int last = members.size() - 1;
     const int stride = last == 0 ? 1 : members[1].index() - members[0].index();
-    const bool regular = members[last].index() - members[0].index() == last * stride;
+    const bool regular = last > 1 && team::strided(members[0], stride, members.size()) == members;
     if (last == 0) {
       std::snprintf(text, sizeof text, "PE %d", members[0].index());
-    } else if (regular && last > 1 && stride == 1) {
+    } else if (regular && stride == 1) {
       std::snprintf(text, sizeof text, "PEs %d to %d", members[0].index(), members[last].index());
-    } else if (regular && last > 1) {
+    } else if (regular) {
       std::snprintf(text, sizeof text, "PEs %d to %d, %d apart", members[0].index(), members[last].index(), stride);
     } else {
       std::size_t used = static_cast<std::size_t>(std::snprintf(text, sizeof text, "PEs %d", members[0].index()));
-      for (int rank = 1; rank <= last && used + 8 < sizeof text; ++rank) {
+      int rank = 1;
+      for (; rank <= last && used + 10 < sizeof text; ++rank) {  // one more, and the sign of a cut
         used += static_cast<std::size_t>(std::snprintf(text + used, sizeof text - used, ", %d", members[rank].index()));
       }
+      std::snprintf(text + used, sizeof text - used, "%s", rank <= last ? ", …" : "");
     }
   }
   char text[64];

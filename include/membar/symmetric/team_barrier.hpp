@@ -59,7 +59,7 @@ class team_barrier {
   [[nodiscard("the team is given back when the hold dies: give it a name")]] stream_guard::hold take(pe which,
                                                                                                      cudaStream_t stream) {
     const of_pe& here = local(which);
-    if (here.arrived != nullptr) {
+    if (has_arrived(here, stream)) {
       const auto of_this_stream = here.guard->on(stream);  // which refuses another one
       throw error(cudaErrorNotPermitted,
                   "membar: PE %d was to be at the next barrier of team %s, and has not waited for the last one at which it "
@@ -71,21 +71,25 @@ class team_barrier {
   /// Takes it from an arrival, which `enqueue` makes, until its wait. Where that throws it is not taken.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
+    const unsigned long long capture = stream_guard::capture_of(stream);
     std::unique_ptr<stream_guard::hold> held(new stream_guard::hold(take(which, stream)));
     enqueue();
     local(which).arrived = std::move(held);
+    local(which).capture = capture;
   }
   /// Gives it back after the wait, which `enqueue` makes. Where that throws the arrival is still to be waited for. Errors: as `take`; one
   /// that has not arrived.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
     of_pe& here = local(which);
-    const auto held = here.guard->on(stream);
-    if (here.arrived == nullptr) {
-      throw error(cudaErrorNotPermitted,
-                  "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first",
-                  which.index(), detail::team_text(members_).text);
+    if (!has_arrived(here, stream)) {
+      throw error(
+          cudaErrorNotPermitted,
+          "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first, in "
+          "the same capture",
+          which.index(), detail::team_text(members_).text);
     }
+    const auto held = here.guard->on(stream);
     enqueue();
     here.arrived.reset();
   }
@@ -94,7 +98,13 @@ class team_barrier {
   struct of_pe {
     std::unique_ptr<stream_guard> guard;
     std::unique_ptr<stream_guard::hold> arrived;  ///< between an arrival and its wait; it ends before its guard
+    unsigned long long capture = 0;               ///< of the arrival, whose wait is in the same; 0: none
   };
+
+  /// Whether there is an arrival that `stream` has to wait for: that of another capture is waited for there, if at all.
+  [[nodiscard]] static bool has_arrived(const of_pe& here, cudaStream_t stream) {
+    return here.arrived != nullptr && (here.capture == 0 || here.capture == stream_guard::capture_of(stream));
+  }
 
   [[nodiscard]] static const team& agreed(Backend& backend, const team& members) {
     unsigned long long hash = static_cast<unsigned long long>(members.size());

@@ -234,6 +234,10 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
+    std::erase_if(nodes, [&](std::size_t n) {  // the delivery of what is there already, or the host's wait for it
+      const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
+      return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
+    });
     for (const std::size_t index :
          watch_->open_arrivals()) {  // a wait of a complete barrier stands alone, and waits for nothing
       rest.operations.push_back(program_.operations[index]);
@@ -270,9 +274,6 @@ class checker {
     operation.graph = graph;
     operation.effect = watch_->effect_of(n);
     operation.condition = watch_->condition_of(n);
-    if (each.unit < 0 && (operation.kind == operation_kind::notify || operation.kind == operation_kind::host_copy)) {
-      return;  // the delivery of what is there already, or the host's wait for it
-    }
     if (each.kernel != 0) {
       const auto [kernel, is_new] = kernels.try_emplace(each.kernel, static_cast<unsigned>(kernels.size()) + 1);
       if (is_new) {

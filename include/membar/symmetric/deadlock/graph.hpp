@@ -115,11 +115,8 @@ class graph {
     std::size_t last = none;
     std::uint32_t chain = 0;
     std::uint32_t queue = 0;
-  };
-  /// Notifications of a stream that do not block.
-  struct delivery_state {
-    std::uint32_t chain = ~0U;
-    std::vector<std::size_t> pending;  ///< since the last operation of the stream that waits for them
+    std::uint32_t deliveries = ~0U;      ///< the chain of its notifications that do not block
+    std::vector<std::size_t> pending{};  ///< those since the last operation that waits for them
   };
   /// Where operations are appended: the streams of the program, or those of a graph that is launched.
   struct place {
@@ -128,7 +125,8 @@ class graph {
     std::size_t begin = none;
     int unit = -1;
     std::uint32_t queue = 0;
-    std::uint32_t chain = ~0U;  ///< of the stream that launches the graph
+    std::size_t launching = none;  ///< the stream that launches the graph
+    std::set<std::size_t> waited;  ///< streams of the graph that have waited for what that stream has issued
   };
   struct difference {
     std::size_t first;
@@ -227,8 +225,8 @@ class graph {
   [[nodiscard]] std::size_t number_of(place& where, const stream_operation& operation) {
     const auto [found, is_new] = where.streams.try_emplace({operation.pe, operation.stream}, 0);
     if (is_new) {
-      if (where.chain != ~0U) {  // within a graph: the chain continues at the next launch in the same stream
-        const auto [kept, made] = inner_.try_emplace({where.chain, operation.pe, operation.stream}, 0);
+      if (where.launching != none) {  // within a graph: the chain continues at the next launch in the same stream
+        const auto [kept, made] = inner_.try_emplace({where.launching, operation.pe, operation.stream}, 0);
         kept->second = made ? new_stream(where.queue) : kept->second;
         streams_[kept->second].last = none;
         found->second = kept->second;
@@ -356,10 +354,10 @@ class graph {
     const std::size_t stream = number_of(enqueued_, operation);
     place inside;
     inside.queue = streams_[stream].queue;
-    inside.chain = streams_[stream].chain;
+    inside.launching = stream;
     inside.unit = new_unit(inside.queue, true);
-    inside.begin =
-        make(kind_t::passes, index, inside, inside.chain, of({streams_[stream].last, host_last_[host_of(operation.pe)]}));
+    const std::uint32_t chain = streams_[stream].chain;
+    inside.begin = make(kind_t::passes, index, inside, chain, of({streams_[stream].last, host_last_[host_of(operation.pe)]}));
     const std::size_t first = nodes_.size();
     for (const std::size_t each : parts_->captured(static_cast<unsigned>(operation.object.number()))) {
       enqueue(each, inside, number_of(inside, program_.operations[each]));
@@ -370,7 +368,17 @@ class graph {
         all.push_back(n);
       }
     }
-    streams_[stream].last = make(kind_t::passes, index, inside, inside.chain, all);
+    streams_[stream].last = make(kind_t::passes, index, inside, chain, all);
+    // What the graph has issued, the stream has.
+    std::vector<std::size_t>& pending = streams_[stream].pending;
+    if (!inside.waited.empty()) {
+      pending.clear();
+    }
+    for (const auto& [inner, number] : inside.streams) {
+      std::vector<std::size_t>& issued = streams_[number].pending;
+      pending.insert(pending.end(), issued.begin(), issued.end());
+      issued.clear();
+    }
   }
 
   /// The last record of the event; `none` where it has ended, or where there was none, which is reported.
@@ -393,22 +401,22 @@ class graph {
     std::size_t last = streams_[stream].last;
     switch (operation.kind) {
       case operation_kind::notify:
-        last = notify(index, where, chain, of({last, where.begin}), 0);
+        last = notify(index, where, stream, chain, of({last, where.begin}), 0);
         break;
       case operation_kind::wait:
         last = wait(index, where, chain, of({last, where.begin}), 0);
         break;
       case operation_kind::collective:
-        last = join(index, where, chain, delivered(operation, where, last), 0);
+        last = join(index, where, chain, delivered(where, stream, last), 0);
         break;
       case operation_kind::arrive:
-        last = arrive(index, where, chain, delivered(operation, where, last), 0);
+        last = arrive(index, where, chain, delivered(where, stream, last), 0);
         break;
       case operation_kind::depart:
         last = depart(index, where, chain, {last, where.begin}, 0);
         break;
       case operation_kind::quiet:
-        last = make(kind_t::passes, index, where, chain, delivered(operation, where, last));
+        last = make(kind_t::passes, index, where, chain, delivered(where, stream, last));
         break;
       case operation_kind::record_event:
         last = make(kind_t::passes, index, where, chain, of({last, where.begin}));
@@ -428,15 +436,14 @@ class graph {
   }
 
   /// What comes before an operation that waits for the stream's deliveries: those since the last one that did.
-  [[nodiscard]] list delivered(const stream_operation& operation, const place& where, std::size_t last) {
+  [[nodiscard]] list delivered(place& where, std::size_t stream, std::size_t last) {
     many_.assign({last, where.begin});
-    const auto found = deliveries_.find({operation.pe, operation.stream});
-    if (found != deliveries_.end()) {
-      std::vector<std::size_t>& pending = found->second.pending;
-      many_.insert(many_.end(), pending.begin(), pending.end());
-      if (&where == &enqueued_) {
-        pending.clear();  // what comes later in the stream comes after this operation
-      }
+    std::vector<std::size_t>& pending = streams_[stream].pending;
+    many_.insert(many_.end(), pending.begin(), pending.end());
+    pending.clear();  // what comes later in the stream comes after this operation
+    if (where.launching != none && where.waited.insert(stream).second) {
+      const std::vector<std::size_t>& before = streams_[where.launching].pending;
+      many_.insert(many_.end(), before.begin(), before.end());
     }
     return many_;
   }
@@ -453,7 +460,8 @@ class graph {
   }
 
   /// A notification: the operation `index`, or a step of one. One that does not block is delivered later.
-  std::size_t notify(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+  std::size_t notify(std::size_t index, const place& where, std::size_t stream, std::uint32_t chain, list before,
+                     unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
     const std::size_t signal = signal_of(operation.target, operation.object);
     std::size_t made = 0;
@@ -463,14 +471,12 @@ class graph {
     } else {
       const std::size_t issued = make(kind_t::passes, index, where, chain, before);
       nodes_[issued].kernel = kernel;
-      delivery_state& deliveries = deliveries_[{operation.pe, operation.stream}];
-      if (deliveries.chain == ~0U) {
-        deliveries.chain = clocks_.new_chain(true);
-      }
+      stream_state& own = streams_[stream];
+      own.deliveries = own.deliveries == ~0U ? clocks_.new_chain(true) : own.deliveries;
       place nowhere;
       nowhere.queue = where.queue;
-      made = make(kind_t::notifies, index, nowhere, deliveries.chain, of({issued}));
-      deliveries.pending.push_back(made);
+      made = make(kind_t::notifies, index, nowhere, own.deliveries, of({issued}));
+      own.pending.push_back(made);
     }
     nodes_[made].link = signal;
     if (operation.effect.numbered) {
@@ -541,7 +547,7 @@ class graph {
         role = found->second;
       }
       if (step.kind == operation_kind::notify) {
-        last = notify(each, where, role, of({last}), launch);
+        last = notify(each, where, stream, role, of({last}), launch);
       } else if (step.kind == operation_kind::collective) {
         last = join(each, where, role, of({last}), launch);
       } else if (step.kind == operation_kind::arrive) {
@@ -581,9 +587,8 @@ class graph {
   std::vector<std::size_t> after_;
   std::vector<std::size_t> many_;
   std::vector<stream_state> streams_;
-  std::unordered_map<of_pe, delivery_state, hash_of_pe> deliveries_;
   std::vector<std::uint32_t> host_chains_;
-  std::map<std::tuple<std::uint32_t, int, handle>, std::size_t> inner_;
+  std::map<std::tuple<std::size_t, int, handle>, std::size_t> inner_;
   std::map<std::pair<std::uint32_t, unsigned>, std::uint32_t> roles_;
   std::unordered_map<of_pe, std::size_t, hash_of_pe> signal_numbers_;
   std::map<handle, std::vector<std::size_t>> first_calls_;

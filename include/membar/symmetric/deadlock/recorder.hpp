@@ -55,8 +55,12 @@ class recorder {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
+  /// Not team 0, which is `world`.
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
+    if (team == world) {
+      throw error(cudaErrorInvalidValue, "membar: team 0 was to be declared, which is all PEs: number the others from 1");
+    }
     std::vector<int> numbers;
     for (const pe member : members) {
       need_pe(member.index(), "a member of a team");
@@ -95,7 +99,7 @@ class recorder {
   }
 
   /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered at the
-  /// latest when a quiet or a collective of the same stream has ended.
+  /// latest when a quiet or a collective of the same stream has ended. What a graph issues, its launching stream does.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -374,6 +378,7 @@ class recorder {
     std::map<unsigned, unsigned> graphs;
     std::vector<stream_operation> checked;
     std::map<key, half> arrived = arrived_;
+    std::map<key, unsigned> joining;  // captures here; one of another process has ended
     for (stream_operation operation : all) {
       need_pe(operation.pe, "the PE of an operation");
       if (operation.kind == operation_kind::notify || operation.kind == operation_kind::access) {
@@ -391,18 +396,19 @@ class recorder {
         operation.object = static_cast<std::uint64_t>(graphs[static_cast<unsigned>(operation.object.number())]);
       } else {
         operation.graph = graph_of(operation);
+        if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
+          joining.insert({{operation.pe, operation.stream}, operation.graph});
+        }
       }
       check_halves(operation, arrived);
       checked.push_back(operation);
     }
     arrived_ = std::move(arrived);
+    captures_.merge(joining);
     for (const stream_operation& operation : checked) {
       if (operation.kind == operation_kind::record_event) {
         events_[{host_of(operation.pe), operation.object}] = operation.graph;
         new_events_.insert({host_of(operation.pe), operation.object});
-      }
-      if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
-        captures_.try_emplace({operation.pe, operation.stream}, operation.graph);
       }
       if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
         equal_waits_.insert_or_assign({operation.pe, operation.object}, operation.condition.value);
