@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("queues", ingredients{.sets = true, .hosts = true, .own_queues = true}),
                       std::pair("halves", ingredients{.sets = true, .hosts = true, .nonblocking = true, .halves = true}),
                       std::pair("graphs", ingredients{.events = false, .graphs = true}),
-                      std::pair("launches", ingredients{.events = false, .graphs = true, .nonblocking = true})),
+                      std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
 /// What reports about many programs must be, beside what really happens.
