@@ -218,6 +218,11 @@ class random_program {
     launch.stream = 1 + below(2);
     launch.object = 1;
     outside.insert(outside.begin() + static_cast<std::ptrdiff_t>(at), launch);
+    if (inside.size() < 4) {
+      launch.stream = 1 + below(2);
+      outside.insert(outside.begin() + static_cast<std::ptrdiff_t>(at) + 1 + below(static_cast<int>(outside.size() - at)),
+                     launch);
+    }
     program_.operations = inside;
     program_.operations.insert(program_.operations.end(), outside.begin(), outside.end());
   }
