@@ -218,6 +218,11 @@ class random_program {
     launch.stream = 1 + below(2);
     launch.object = 1;
     outside.insert(outside.begin() + static_cast<std::ptrdiff_t>(at), launch);
+    if (inside.size() < 4) {
+      launch.stream = 1 + below(2);
+      outside.insert(outside.begin() + static_cast<std::ptrdiff_t>(at) + 1 + below(static_cast<int>(outside.size() - at)),
+                     launch);
+    }
     program_.operations = inside;
     program_.operations.insert(program_.operations.end(), outside.begin(), outside.end());
   }
@@ -271,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("queues", ingredients{.sets = true, .hosts = true, .own_queues = true}),
                       std::pair("halves", ingredients{.sets = true, .hosts = true, .nonblocking = true, .halves = true}),
                       std::pair("graphs", ingredients{.events = false, .graphs = true}),
-                      std::pair("launches", ingredients{.events = false, .graphs = true, .nonblocking = true})),
+                      std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
 /// What reports about many programs must be, beside what really happens.

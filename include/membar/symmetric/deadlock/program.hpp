@@ -54,7 +54,7 @@ class handle {
 /// What a handle identifies.
 enum class handle_kind : unsigned char { stream, event, signal, team, graph, epoch };
 
-/// The team of all PEs. It need not be declared.
+/// The team of all PEs, of number 0. It is not declared.
 inline constexpr handle world{};
 
 /// What a notification does to a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either set or added

@@ -266,32 +266,29 @@ class watch : public graph {
     return true;
   }
 
-  /// Whether it may run once those of `nodes` have that `ran` says.
+  /// Whether it may run in every order of its graph, once those of the graph's nodes have that `ran` says.
   template <class Ran>
-  [[nodiscard]] bool may_run_after(std::size_t n, const std::vector<std::size_t>& nodes, Ran ran) {
+  [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
+    bool result = may_run(n);
     const bool waits = nodes_[n].kind == kind_t::waits;
-    if (!waits && nodes_[n].kind != kind_t::departs) {
-      return true;
-    }
     std::uint64_t sum = waits ? histories_[nodes_[n].link].value() : 0;
-    for (const std::size_t other : nodes) {
-      if (done_[other] || !ran(other)) {
+    for (std::size_t other = within.first; other != within.first + within.ready.size(); ++other) {
+      if (done_[other] || nodes_[other].link != nodes_[n].link) {
         continue;
       }
-      if (waits && nodes_[other].kind == kind_t::notifies && nodes_[other].link == nodes_[n].link) {
+      if (waits && nodes_[other].kind == kind_t::notifies) {
         const signal_effect effect = effect_of(other);
-        sum += effect.adds ? effect.value : 0;
-        if (condition_of(n).holds(effect.adds ? sum : effect.value)) {
-          return true;
-        }
-      } else if (!waits && nodes_[other].kind == kind_t::arrives && nodes_[other].link == nodes_[n].link) {
+        sum += effect.adds && ran(other) ? effect.value : 0;
+        const bool kept = effect.adds || !within.puts(other, n);  // else it replaces what is there
+        result = (result && kept) || (ran(other) && condition_of(n).holds(effect.adds ? sum : effect.value));
+      } else if (nodes_[n].kind == kind_t::departs && nodes_[other].kind == kind_t::arrives && ran(other)) {
         const call& own = calls_[nodes_[n].link];
         const team_state& team = team_of(own.team);
         const std::size_t arrived = team.rounds.size() > own.number ? team.rounds[own.number].arrived : 0;
-        return arrived + 1 == team.members.size();
+        result = arrived + 1 == team.members.size();
       }
     }
-    return false;
+    return result;
   }
 
   void run(std::size_t n) {
@@ -470,8 +467,7 @@ class watch : public graph {
     bool any = make_ready(
         inner.nodes, ready, [&](std::size_t n) { return done_[n] != 0; },
         [&](std::size_t a, std::size_t b) { return inner.puts(a, b) || same_kernel(a, b); },
-        [&](std::size_t n, auto ran) { return may_run(n) || may_run_after(n, inner.nodes, ran); },
-        [&](std::size_t n) { return after(n); });
+        [&](std::size_t n, auto ran) { return may_run_in(inner, n, ran); }, [&](std::size_t n) { return after(n); });
     for (const std::size_t n : inner.nodes) {
       const bool held_up = std::any_of(inner.nodes.begin(), inner.nodes.end(), [&](std::size_t other) {
         return nodes_[other].blocks && !ready(other) && !inner.puts(n, other) && !(other != n && same_kernel(other, n));
