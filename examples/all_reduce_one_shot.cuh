@@ -26,18 +26,18 @@ inline constexpr bool membar::symmetric::has_no_padding<piece> = true;
 constexpr unsigned one_shot_blocks = 32, one_shot_threads = 512;
 constexpr membar::wait_budget one_shot_budget = membar::wait_budget::milliseconds(5000);
 
-/// One shot: sends its vector to every PE, in packed words, and adds what comes. There are two boxes for each PE and piece. A box is free
-/// when its owner has ended the round before the last, which a signal says at the beginning of its next kernel. One block waits for that
-/// at the end of its own, so the next kernel writes at once. A message as an answer is relaxed: it would order its own thread alone.
+/// One shot: sends its vector to every PE, in packed words, and adds what comes. There are three boxes for each PE and piece. At the
+/// beginning of a round a PE says by a signal that its last one has ended. At the end one block waits for what the others said in the round
+/// before, which has come by then: so the next kernel writes at once. A message as an answer is relaxed: it orders its own thread alone.
 template <class Backend>
 __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
                                 span<ended_signal, Backend> ended, unsigned long long* rounds) {
   const int count = boxes.count(), self = boxes.self().index();
   const unsigned long long round = rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
   const unsigned sequence = static_cast<unsigned>(round % 0xffffffffULL) + 1;
-  const std::size_t most = boxes.size() / (2 * static_cast<std::size_t>(count));
+  const std::size_t most = boxes.size() / (3 * static_cast<std::size_t>(count));
   const auto box = [&](int from, std::size_t i) {
-    return boxes[(round % 2 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
+    return boxes[(round % 3 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
   };
   const auto own = [&](std::size_t i) {
     piece of{};
@@ -76,7 +76,7 @@ __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, s
     }
   }
   if (tells) {
-    wait(by_thread, ended[static_cast<std::size_t>(other.index())], symmetric::at_least(round - 1), one_shot_budget);
+    wait(by_thread, ended[static_cast<std::size_t>(other.index())], symmetric::at_least(round - 2), one_shot_budget);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -122,7 +122,7 @@ class one_shot_all_reduce {
   /// Of at most `most` floats.
   one_shot_all_reduce(symmetric::heap<Backend>& from, std::size_t most)
       : pes_(static_cast<std::size_t>(from.backend().count())),
-        boxes_(from.template allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
+        boxes_(from.template allocate<packed<piece>>(3 * pes_ * ((most + 2) / 3))),
         ended_(from.template allocate<ended_signal>(pes_)),
         rounds_(from.template allocate<unsigned long long>(one_shot_blocks)) {}
 
@@ -133,7 +133,7 @@ class one_shot_all_reduce {
 
   /// Adds up what `in` is at all PEs, any memory of PE `which`, into `out`, which may be the same.
   void enqueue(pe which, const float* in, float* out, std::size_t size, cudaStream_t stream) const {
-    if (const std::size_t room = boxes_.size() / (2 * pes_) * 3; size > room) {
+    if (const std::size_t room = boxes_.size() / (3 * pes_) * 3; size > room) {
       throw membar::error(cudaErrorInvalidValue, "an all-reduce of %zu floats in one shot has room for %zu: do it in two", size,
                           room);
     }

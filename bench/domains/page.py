@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the table and the picture of what run_domains.py wrote.
 
-    page.py --page docs/membar_domains.md --picture docs/pictures/h200-x2.domains.svg domains.json...
+    page.py --page docs/membar_domains.md --machine h200-x2 --picture docs/pictures/h200-x2.domains.svg domains.json...
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
 
-Of a program that several files have, the last counts. The table replaces what stands between the page's marks. --keep writes one
+Of a program that several files have, the last counts. The table replaces what stands between the marks of the machine in the page. --keep writes one
 compact file of all: without what the programs printed."""
 import argparse
 import functools
@@ -13,7 +13,7 @@ import json
 import pathlib
 import xml.sax.saxutils
 
-MARKS = ('<!-- what bench/domains/page.py writes -->', '<!-- its end -->')
+END = '<!-- its end -->'
 ARMS = ('as_it_is', 'watch', 'try', 'apply')
 WORDS = {
     'chain': 'chain of launches beside stores to the peer',
@@ -158,16 +158,18 @@ def picture(everything):
             f'<rect class="page" width="100%" height="100%"/>\n<text x="{left}" y="20" font-size="15">{title}</text>\n{body}</svg>\n')
 
 
-def replaced(page, text):
-    begin, end = MARKS
-    if page.count(begin) != 1 or page.count(end) != 1:
-        raise SystemExit(f'the page has no lines {begin} and {end} between which the table goes')
-    return page[:page.index(begin) + len(begin)] + '\n' + text + '\n' + page[page.index(end):]
+def replaced(page, machine, text):
+    begin = f'<!-- what bench/domains/page.py writes of {machine} -->'
+    if page.count(begin) != 1 or END not in page[page.index(begin):]:
+        raise SystemExit(f'the page has no lines {begin} and {END} between which the table goes')
+    at = page.index(begin) + len(begin)
+    return page[:at] + '\n' + text + '\n' + page[page.index(END, at):]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--page', type=pathlib.Path)
+    parser.add_argument('--machine', default='h200-x2', help='whose table of the page it is')
     parser.add_argument('--picture', type=pathlib.Path)
     parser.add_argument('--keep', type=pathlib.Path)
     parser.add_argument('files', nargs='+')
@@ -178,7 +180,7 @@ def main():
         options.keep.write_text(text({k: v for k, v in everything.items() if k != 'programs'})[:-1] + ',\n"programs":{\n' +
                                 ',\n'.join(f'{text(n)}:{text(p)}' for n, p in everything['programs'].items()) + '\n}}\n')
     if options.page:
-        options.page.write_text(replaced(options.page.read_text(), table(everything)))
+        options.page.write_text(replaced(options.page.read_text(), options.machine, table(everything)))
     if options.picture:
         options.picture.write_text(picture(everything))
     if not (options.keep or options.page or options.picture):

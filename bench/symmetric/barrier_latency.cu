@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a barrier of two GPUs cost in a kernel, by groups of several sizes, with and without order, and on
-/// streams? Next to it: a barrier of flags between threads, and NVSHMEM's. A time is that of one barrier.
+/// The question: what does a barrier of two GPUs cost in a kernel, by groups of several sizes, with and without order, of a team, in two
+/// halves, and on streams? Next to it: a barrier of flags between threads, and NVSHMEM's. A time is that of one barrier.
 #include "peer_world.cuh"
 
 #include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/team_barrier.hpp>
 #include <membar/sync/cross_barrier.cuh>
 
 namespace {
@@ -17,6 +18,25 @@ __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned r
   flags* const all[2] = {first, second};
   membar::cross_barrier<2> barrier(all, rank);
   timed_rounds(by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
+}
+
+/// A team's barrier, whole or in two halves with nothing between them.
+template <bool Halves>
+__global__ void team_barriers(symmetric::team_words<peer_backend> words, unsigned rounds, kernel_report* report) {
+  timed_rounds(by_block, rounds, report, [&](unsigned) {
+    if constexpr (Halves) {
+      const symmetric::arrival here = arrive(by_block, words);
+      return try_wait(by_block, words, here, generous) == wait_result::done;
+    } else {
+      return try_barrier(by_block, words, generous) == wait_result::done;
+    }
+  });
+}
+
+template <class Kernel>
+double team_barrier_nanoseconds(world& two, unsigned threads, Kernel kernel) {
+  const symmetric::team_barrier<peer_backend> team(two.heap, symmetric::team::all(2));
+  return two.round_nanoseconds(threads, 3'000, kernel, [&](pe which, auto launch) { launch(team.on(which)); });
 }
 
 template <class... Parameters>
@@ -70,6 +90,10 @@ void add_cases(bench::suite& cases) {
   add("membar_peer_by_warp", {32}, &barriers<by_warp_t, membar::acq_rel_t, peer_backend>);
   add("membar_peer_by_block", {64, 256, 1024}, &barriers<by_block_t, membar::acq_rel_t, peer_backend>);
   add("membar_peer_relaxed_by_block", {256}, &barriers<by_block_t, membar::relaxed_t, peer_backend>);
+  cases.add("barrier_latency/membar_peer_team_by_block/threads:256",
+            [two = of.two] { return team_barrier_nanoseconds(*two, 256, &team_barriers<false>); });
+  cases.add("barrier_latency/membar_peer_halves_by_block/threads:256",
+            [two = of.two] { return team_barrier_nanoseconds(*two, 256, &team_barriers<true>); });
   cases.add("barrier_latency/cross_barrier/threads:1", [two = of.two] { return cross_barrier_nanoseconds(*two); });
   cases.add("barrier_latency/membar_peer_on_stream", [two = of.two] { return stream_barrier_nanoseconds(*two); });
 }

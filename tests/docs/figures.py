@@ -202,7 +202,7 @@ def one_number(results):
     return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs alone, and {beside:.0f} µs "
             f"beside PyTorch's two-shot all-reduces. With these in a domain of their own it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
             f"`membar-domains apply` moved them, without a recompile. Conditions: medians of {case['as_it_is']['result']['beside']['count']} steps, PyTorch "
-            f"{told['torch']}, CUDA {told['cuda']}, driver {told['driver']}, {case['run']['date']}; [recorded](docs/measurements/h200-x2/domains/domains.json). "
+            f"{told['torch']}, CUDA {told['cuda']}, driver {told['driver']}, {case.get('run', told)['date']}; [recorded](docs/measurements/h200-x2/domains/domains.json). "
             "[Other programs](docs/membar_domains.md) gain more, or nothing.")
 
 

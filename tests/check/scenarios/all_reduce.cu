@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The all-reduces of the examples, of two PEs, several in a row in a stream: one shot by blocks of a thread and a piece, two by a thread. What
-// waits in vain traps in silence.
+// The all-reduces of the examples, of two PEs, several in a row in a stream: by one thread of each. What waits in vain traps in silence.
 #include <cstdio>
 #define printf(...) static_cast<void>(0)
 #include "../../../examples/all_reduce_one_shot.cuh"
@@ -17,7 +16,7 @@ __device__ span<T> symmetric_span(T* memory, int self, int each) {
 
 extern "C" __global__ void in_one_shot(packed<piece>* boxes, ended_signal* ended, unsigned long long* rounds, int self,
                                        const float* in, float* out, unsigned long long size) {
-  add_in_one_shot(in + 4 * self, out + 4 * self, size, symmetric_span(boxes, self, 8), symmetric_span(ended, self, 2),
+  add_in_one_shot(in + 4 * self, out + 4 * self, size, symmetric_span(boxes, self, 12), symmetric_span(ended, self, 2),
                   rounds + 2 * self);
 }
 
