@@ -109,12 +109,14 @@ def table(everything):
         '|---|---:|---:|---:|---:|---:|---:|---:|'
     ]
     for name, alone, beside, moved, whole, tried in rows(everything):
-        written = unit_of(everything['programs'][name])
+        one = everything['programs'][name]
+        written = unit_of(one)
         gain = tried.get('gain') or {}
         tests = gain and gain['high'] - gain['low'] <= .2  # by a wider interval no prediction is right or wrong
+        told = 'nothing to move' if one.get('watch') and 'predicted' not in one else verdict(gain)
         errors = [f"{abs(p['error']) * 100:.1f} %" for p in tried.get('predictions', []) if tests]
         out.append(f'| {WORDS.get(name, name)} | {written(alone)} | {written(beside)} | {written(moved)} | '
-                   f"{f'{whole:.2f}' if whole else '—'} | {verdict(gain)} | "
+                   f"{f'{whole:.2f}' if whole else '—'} | {told} | "
                    f"{interval(tried['control']) if tried.get('control') else '—'} | {', '.join(errors) or '—'} |")
     where = f"{everything['gpus']} {everything.get('gpu') or 'GPUs'}, driver {everything.get('driver')}"
     torch = f", PyTorch {everything['torch']}" if everything.get('torch') else ''

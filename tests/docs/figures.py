@@ -34,7 +34,6 @@ HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
     "h200": ("fence_interference",),
-    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "put_bandwidth", "put_signal_latency"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),
     "model": ("model_throughput",),

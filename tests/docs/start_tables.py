@@ -57,7 +57,7 @@ def host_and_kernel(results):
 
 
 def two_gpus(results):
-    cases = results.cases("h200-x2/put_signal_latency")
+    cases = results.cases("h100-x2/put_signal_latency")
     return table(["message, put by 256 threads", "there and back"], [
         [f"{size:,} bytes", time_of(cases[f"put_signal_latency/membar_peer/block:256/bytes:{size}"]["real_time"])]
         for size in (16, 1024, 16384, 262144, 1048576)])
