@@ -5,8 +5,8 @@
     compact.py [--expand] --output <folder> <bench.json>...
 
 Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
-repetitions. Numbers have six digits, spreads over repetitions two. What Google Benchmark says of the host's processor goes, and so does the host's time where the bench
-measured that of the GPU. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names; of a count from a
+repetitions. Numbers have six digits, spreads over repetitions two. What Google Benchmark says of the host's processor goes, and so do the host's time where the bench
+measured that of the GPU, and how often a comparison took turns, which its uncertainty says. Of a campaign of the conformance suite each test keeps what it counted, in the order of the names; of a count from a
 million on four digits, the rest cut off; of each mutant what became of it. --expand writes an object for each case
 again, which Google Benchmark's compare.py reads; it asks for a host's time and gets the other one.
 """
@@ -20,7 +20,7 @@ import results
 
 DIGITS = 6
 KEPT = ("name", "run_type", "aggregate_name", "repetitions", "real_time", "cpu_time", "time_unit", "label", "error_occurred", "error_message")
-DROPPED = ("family_index", "per_family_instance_index", "run_name", "repetition_index", "threads", "iterations", "aggregate_unit")
+DROPPED = ("family_index", "per_family_instance_index", "run_name", "repetition_index", "threads", "iterations", "aggregate_unit", "pairs", "turns")
 SPREADS = ("cv", "ratio_spread", "ratio_uncertainty")
 HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build_type")
 HUNT = ("mutant", "seconds", "revealed", "by", "instances", "forbidden", "tests", "reason")

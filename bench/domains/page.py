@@ -51,23 +51,23 @@ def read(files):
     out = {}
     for file in files:
         one = json.loads(pathlib.Path(file).read_text())
-        run = {k: one.get(k) for k in ('date', 'include', 'command')}
+        run = {k: one.get(k) for k in ('date', 'include')}
         programs = {**out.get('programs', {}), **{name: {'run': run, **program} for name, program in one.get('programs', {}).items()}}
         out = {**out, **{k: v for k, v in one.items() if v is not None}, 'programs': programs}
     return out
 
 
 def kept(everything):
-    """Without logs, without programs of which nothing was measured, and of runs that record or move by turns without the program's times. A
-    program says which run it is of if that is another than the file's."""
-    whole = {k: everything.get(k) for k in ('date', 'include', 'command')}
+    """Without logs, without single streams and graphs, without programs of which nothing was measured, and of runs that record or move by turns
+    without the program's times. A program says which run it is of if that is another than the file's."""
+    whole = {k: everything.get(k) for k in ('date', 'include')}
     programs = {}
     for name, program in everything['programs'].items():
         if not (program.get('as_it_is') or {}).get('result'):
             continue
         programs[name] = {
             k: {part: v[part] for part in ('seconds', 'status', *(('result',) if k not in ('watch', 'try') else ())) if part in v}
-            if k.startswith((*ARMS, 'nothing')) else v
+            if k.startswith((*ARMS, 'nothing')) else {part: told for part, told in v.items() if part != 'lanes'} if k == 'gain' else v
             for k, v in program.items()
             if v is not None and k != 'sentences' and (k, v) != ('run', whole)  # sentences are in watch.txt
         }
