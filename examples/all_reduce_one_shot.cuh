@@ -28,13 +28,13 @@ constexpr membar::wait_budget one_shot_budget = membar::wait_budget::millisecond
 
 /// One shot: sends its vector to every PE, in packed words, and adds what comes. There are three boxes for each PE and piece. At the
 /// beginning of a round a PE says by a signal that its last one has ended. At the end one block waits for what the others said in the round
-/// before, which has come by then: so the next kernel writes at once. A message as an answer is relaxed: it orders its own thread alone.
+/// before, which has come by then. So the next kernel writes at once. Packed words are no answer: relaxed, they order their own thread alone.
 template <class Backend>
 __device__ void add_in_one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
                                 span<ended_signal, Backend> ended, unsigned long long* rounds) {
   const int count = boxes.count(), self = boxes.self().index();
   const unsigned long long round = rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
-  const unsigned sequence = static_cast<unsigned>(round % 0xffffffffULL) + 1;
+  const unsigned sequence = static_cast<unsigned>(round % 0xfffffffeULL) + 1;  // 3 does not divide it
   const std::size_t most = boxes.size() / (3 * static_cast<std::size_t>(count));
   const auto box = [&](int from, std::size_t i) {
     return boxes[(round % 3 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];

@@ -7,8 +7,9 @@
 #include <membar/error.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <new>
-#include <utility>
+#include <type_traits>
 
 namespace support {
 
@@ -82,23 +83,22 @@ class executable_graph {
       throw;
     }
     membar::check(cudaStreamEndCapture(stream, &graph));
-    const cudaError_t status = cudaGraphInstantiate(&handle_, graph, 0);
+    cudaGraphExec_t made = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
     static_cast<void>(cudaGraphDestroy(graph));
     membar::check(status);
-    membar::check(cudaGraphUpload(handle_, stream));
+    handle_.reset(made);
+    membar::check(cudaGraphUpload(made, stream));
     membar::check(cudaStreamSynchronize(stream), "a kernel failed");
   }
-  executable_graph(executable_graph&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  executable_graph& operator=(executable_graph&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~executable_graph() { static_cast<void>(cudaGraphExecDestroy(handle_)); }
 
-  void launch(cudaStream_t stream) const { membar::check(cudaGraphLaunch(handle_, stream)); }
+  void launch(cudaStream_t stream) const { membar::check(cudaGraphLaunch(handle_.get(), stream)); }
 
  private:
-  cudaGraphExec_t handle_ = nullptr;
+  struct destroy {
+    void operator()(cudaGraphExec_t graph) const noexcept { static_cast<void>(cudaGraphExecDestroy(graph)); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy> handle_;
 };
 
 /// The nanoseconds that what `work` enqueues takes in a stream, by events before and after it.

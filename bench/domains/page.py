@@ -58,8 +58,8 @@ def read(files):
 
 
 def kept(everything):
-    """Without logs, without single streams and graphs, without programs of which nothing was measured, and of runs that record or move by turns
-    without the program's times. A program says which run it is of if that is another than the file's."""
+    """Without logs, single streams and graphs, and programs of which nothing was measured. Of `watch` and `try` it leaves out the program's own
+    times. A program says which run it is of if that is another than the file's."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
     programs = {}
     for name, program in everything['programs'].items():
@@ -113,7 +113,7 @@ def table(everything):
         written = unit_of(one)
         gain = tried.get('gain') or {}
         tests = gain and gain['high'] - gain['low'] <= .2  # by a wider interval no prediction is right or wrong
-        told = 'nothing to move' if one.get('watch') and 'predicted' not in one else verdict(gain)
+        told = 'nothing to move' if (one.get('watch') or {}).get('status') == 0 and 'predicted' not in one else verdict(gain)
         errors = [f"{abs(p['error']) * 100:.1f} %" for p in tried.get('predictions', []) if tests]
         out.append(f'| {WORDS.get(name, name)} | {written(alone)} | {written(beside)} | {written(moved)} | '
                    f"{f'{whole:.2f}' if whole else '—'} | {told} | "

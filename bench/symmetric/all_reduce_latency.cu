@@ -2,7 +2,7 @@
 /// @file
 /// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's and NVSHMEM's,
 /// from 1 KiB to 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued
-/// before the first begins. `gigabytes_per_second` is the vector's size over that time. Of what no all-reduce is without: `empty`, a kernel
+/// before the first begins. `gigabytes_per_second` is the vector's size over that time. Two floors: `empty`, a kernel
 /// that does nothing, and `exchange`, one that sends a word and takes one. `captured` ones are in graphs. all_reduce_torch.py measures PyTorch's.
 #include "peer_world.cuh"
 #include "places.hpp"

@@ -5,8 +5,8 @@ shot and in two, and NCCL's by torch.distributed?
 
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>]
 
-All ways in one process of each GPU. A time is that of one of many in a row, captured in one graph, so that none is the host's. The
-graphs of a size are replayed by turns. Needs PyTorch with CUDA, and nvcc for the extension.
+All ways in one process of each GPU. A time is that of one of many in a row, captured in one graph; the launch of the graph is in it, for all
+ways alike. The graphs of a size are replayed by turns. Needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
 import datetime

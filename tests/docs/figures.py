@@ -189,7 +189,7 @@ def older_results(results):
         for name in names:
             told = results.read(f"{machine}/{name}")
             context = told.get("context", told)
-            lines.append([f"[{machine}/{name}]({machine}/{name}.json)", context.get("date", "not recorded")[:10],
+            lines.append([f"[{machine}/{name}]({machine}/{name}.json)", context.get("date", NOT_RECORDED)[:len(NOT_RECORDED)].split("T")[0],
                           context.get("membar_version", "not recorded")])
     return table(["result", "date", "version of membar"], lines)
 

@@ -324,6 +324,12 @@ TEST(overlap, a_wait_that_recording_hides_is_predicted_where_it_was_measured) {
   EXPECT_NEAR(report.expected_back_ms, 20 * 95 / 1000.0, 1e-9);
   EXPECT_NE(sentence(report).find("50 launches of a stream beside should take 95.0 µs less"), std::string::npos)
       << sentence(report);
+  report =
+      overlaps(r, [](auto, const std::string& name) { return std::string(name == "put" ? "pointer to host memory" : ""); });
+  use_measured(report, {}, {20, 100, 200});
+  EXPECT_NE(sentence(report).find("a wait of 100.0 µs when nothing is recorded. These are stores to the host."),
+            std::string::npos)
+      << sentence(report);
 }
 
 TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
@@ -343,6 +349,9 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   EXPECT_EQ(report.boundaries.at(0).beside, 10U);
   EXPECT_EQ(report.boundaries.at(0).alone, 50U);
   EXPECT_TRUE(sentence(report).starts_with("store holds up 10 boundaries")) << sentence(report);
+  r.kernels.back() = {0, 2, 0, 10, 20, 2};  // the other ran beside nothing
+  EXPECT_TRUE(sentence(overlaps(r, remote)).starts_with("The program runs put in another domain already"))
+      << sentence(overlaps(r, remote));
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U);
 }
 

@@ -58,6 +58,10 @@ class Page(unittest.TestCase):
         self.assertIn('| 511 | 735 | — | — | not known | — | — |', text)
         self.assertNotIn('halo', text)
 
+    def test_nothing_is_to_move_where_watch_ran_to_its_end_and_predicted_nothing(self):
+        for status, told in ((0, 'nothing to move'), (139, 'not known'), ('not over after 60 s', 'not known')):
+            self.assertIn(f'| {told} |', page.table(everything(decode_nccl=program(511, 735, watch={'status': status}))))
+
     def test_a_later_file_replaces_programs_and_keeps_the_others(self):
         with tempfile.TemporaryDirectory() as folder:
             files = [pathlib.Path(folder) / n for n in ('a', 'b')]

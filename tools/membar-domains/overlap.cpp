@@ -95,26 +95,35 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
   }
 
   const auto is_remote = [&](const ran& k) { return why.contains(k.name) && !k.near; };
-  // Of kernels in another domain already the report says what is left; what is to be moved goes before.
-  const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(),
-                                       [&](const ran& k) { return is_remote(k) && !of.parted.contains(k.name); });
   std::map<std::uint32_t, std::vector<interval>> remote_on, parted_on, local_on, filled_on;  // by device
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
+  const auto unite = [](auto& side) {
+    for (auto& [device, intervals] : side) {
+      intervals = united(std::move(intervals));
+    }
+  };
   for (const ran& k : of.kernels) {
-    (!is_remote(k)                               ? local_on
-     : any_to_move && of.parted.contains(k.name) ? parted_on
-                                                 : remote_on)[k.device]
-        .push_back(time_of(k));
-    if (is_remote(k) && k.fills) {
-      filled_on[k.device].push_back(time_of(k));
+    if (!is_remote(k)) {
+      local_on[k.device].push_back(time_of(k));
     }
     streams[{k.device, k.stream}].push_back(k);
   }
-  for (auto* side : {&remote_on, &parted_on, &local_on, &filled_on}) {
-    for (auto& [device, intervals] : *side) {
-      intervals = united(std::move(intervals));
+  unite(local_on);
+  // Of kernels in another domain already the report says what is left; what is to be moved goes before.
+  const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const ran& k) {
+    return is_remote(k) && !of.parted.contains(k.name) && touched(local_on[k.device], time_of(k).start, time_of(k).end);
+  });
+  for (const ran& k : of.kernels) {
+    if (is_remote(k)) {
+      (any_to_move && of.parted.contains(k.name) ? parted_on : remote_on)[k.device].push_back(time_of(k));
+      if (k.fills) {
+        filled_on[k.device].push_back(time_of(k));
+      }
     }
   }
+  unite(remote_on);
+  unite(parted_on);
+  unite(filled_on);
 
   for (const ran& k : of.kernels) {
     if (!is_remote(k) && of.names.contains(k.name)) {
@@ -502,9 +511,15 @@ std::string sentence(const overlap_report& report) {
                 : "What " + grouped(report.held_up_count) + " boundaries beside still took longer, " +
                       fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.");
   }
-  if (report.held_up_count == 0 && report.expected_back_ms > 0) {
+  const std::string copy_engine =
+      "How much of the wait another domain gives back is not known beforehand: from nothing to 0.63, the less the more memory "
+      "the "
+      "kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move the "
+      "data.";
+  if (report.held_up_count == 0 && !units.empty()) {
     return "Kernels ran beside " + names.text +
-           ", and while they were recorded none of their boundaries took longer, as launches set the pace." + units;
+           ", and while they were recorded none of their boundaries took longer, as launches set the pace." + units +
+           (report.to() == destination::host ? " These are stores to the host. " + copy_engine : "");
   }
   if (report.held_up_count == 0) {
     return report.unknown == 0
@@ -518,9 +533,7 @@ std::string sentence(const overlap_report& report) {
          " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
          fixed(report.beside_ms, 2) + " ms beside" +
          (report.to() == destination::host
-              ? std::string(". These are stores to the host. How much of the wait another domain gives back is not known "
-                            "beforehand: from nothing to 0.63, the less the more memory the kernels touch, and membar-domains "
-                            "try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move the data.")
+              ? ". These are stores to the host. " + copy_engine
               : std::string("; moving ") + (names.many ? "them" : "it") + " to another domain should give about " +
                     fixed(report.expected_back_ms, 2) + " ms back.") +
          units + (report.no_room == 0 ? "" : " ") + about_room(report);

@@ -150,7 +150,7 @@ FLOOR = ("empty", "exchange", "captured_empty", "captured_exchange")
 def all_reduce_latency(results, _):
     arms = by_size(results, "bytes", "ns", 1e-3)  # {arm: {bytes: {"gpus:2": us}}}
     text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` says how much longer NCCL's takes "
-            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor; `captured` is in a graph.\n\n")
+            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor; `captured` is in a graph. NVSHMEM uses neither NCCL nor multicast here.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):

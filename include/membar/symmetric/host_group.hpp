@@ -29,7 +29,8 @@
 namespace membar::inline v0_2::symmetric {
 
 /// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
-/// Where one has forked, its child holds the socket too: then Linux 5.3 or newer tells of the end, or else the budget.
+/// Where one has forked, its child holds the socket too: on Linux 5.3 or newer the others still notice at once, on older ones when the
+/// budget ends.
 ///
 /// Only processes of the same user get in: the directory must belong to it with mode 0700, both ends of a connection check the
 /// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all

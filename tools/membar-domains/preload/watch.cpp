@@ -226,8 +226,12 @@ template <class Get>
 bool parted_by(Get get) {
   CUlaunchAttributeValue domain{};
   CUlaunchAttributeValue map{};
-  return (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, domain) && domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE) ||
-         (get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, map) && map.memSyncDomainMap.default_ != 0);
+  const bool remote =
+      get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, domain) && domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  if (!get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, map)) {
+    return remote;
+  }
+  return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
 }  // namespace
