@@ -53,30 +53,16 @@ double cross_barrier_nanoseconds(world& two) {
 }
 
 double stream_barrier_nanoseconds(world& two) {
-  constexpr int rounds = 100;
   symmetric::load_stream_operations(two.heap);
   const scoped_array words(two.heap.allocate_barrier());
-  const support::event begin;
-  const support::event end;
-  gate held(two.backend);
-  for (const pe which : two.backend.local_pes()) {
-    const membar::device_guard guard(two.backend.device_of(which));
-    held.hold(two.streams.of(which));
-  }
-  for (int round = -10; round != rounds; ++round) {
-    for (const pe which : two.backend.local_pes()) {
-      const membar::device_guard guard(two.backend.device_of(which));
-      if (round == 0 && which == pe(0)) {
-        begin.record(two.streams.of(which));
-      }
-      symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which));
-    }
-  }
-  end.record(two.streams.of(pe(0)));
-  held.open();
-  two.streams.synchronize();
-  held.require_held();
-  return end.nanoseconds_since(begin) / rounds;
+  return nanoseconds_of_one(
+      two.backend, 100, [&](pe which) { return two.streams.of(which); },
+      [&] {
+        for (const pe which : two.backend.local_pes()) {
+          const membar::device_guard guard(two.backend.device_of(which));
+          symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which));
+        }
+      });
 }
 
 void add_cases(bench::suite& cases) {
