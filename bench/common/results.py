@@ -3,7 +3,6 @@
 
 A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
 """
-import itertools
 import json
 import math
 import os

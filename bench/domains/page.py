@@ -61,16 +61,20 @@ def kept(everything):
     """Without logs, single streams and graphs, and programs of which nothing was measured. Of `watch` and `try` it leaves out the program's own
     times. A program says which run it is of if that is another than the file's."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
+
+    def part(key, value):
+        if key == 'gain':
+            return {k: v for k, v in value.items() if k != 'lanes'}
+        if key.startswith((*ARMS, 'nothing')):
+            told = ('seconds', 'status') if key in ('watch', 'try') else ('seconds', 'status', 'result')
+            return {k: value[k] for k in told if k in value}
+        return value
+
     programs = {}
     for name, program in everything['programs'].items():
-        if not (program.get('as_it_is') or {}).get('result'):
-            continue
-        programs[name] = {
-            k: {part: v[part] for part in ('seconds', 'status', *(('result',) if k not in ('watch', 'try') else ())) if part in v}
-            if k.startswith((*ARMS, 'nothing')) else {part: told for part, told in v.items() if part != 'lanes'} if k == 'gain' else v
-            for k, v in program.items()
-            if v is not None and k != 'sentences' and (k, v) != ('run', whole)  # sentences are in watch.txt
-        }
+        if (program.get('as_it_is') or {}).get('result'):
+            programs[name] = {k: part(k, v) for k, v in program.items()
+                              if v is not None and k != 'sentences' and (k, v) != ('run', whole)}  # sentences are in watch.txt
     return {**everything, 'programs': programs}
 
 

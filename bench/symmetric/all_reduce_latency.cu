@@ -28,12 +28,7 @@ constexpr std::size_t most_in_one_shot = std::size_t{1} << 20;
 class plain_vectors {
  public:
   plain_vectors(const peer_backend& backend, std::size_t floats) {
-    for (const pe which : backend.local_pes()) {
-      const membar::device_guard guard(backend.device_of(which));
-      vectors_.push_back(std::make_unique<support::device_memory<float>>(floats));
-      membar::check(cudaMemset(vectors_.back()->get(), 0, floats * sizeof(float)));
-      membar::check(cudaDeviceSynchronize());
-    }
+    at_each_pe(backend, [&](pe) { vectors_.push_back(std::make_unique<support::device_memory<float>>(floats)); });
   }
   [[nodiscard]] float* of(int which) const { return vectors_[static_cast<std::size_t>(which)]->get(); }
 
@@ -47,15 +42,6 @@ double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
   return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
 }
 
-/// Calls `use(which)` for each PE, with its device current.
-template <class Use>
-void at_each_pe(const world& all, Use use) {
-  for (const pe which : all.backend.local_pes()) {
-    const membar::device_guard guard(all.backend.device_of(which));
-    use(which);
-  }
-}
-
 /// Whether all-reduces are launched one by one, or as graphs of many.
 enum class form { launched, captured };
 
@@ -64,12 +50,12 @@ template <class EnqueueAt>
 double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
   const int rounds = all_reduces_in_a_row(bytes);
   if (how == form::launched) {
-    return nanoseconds_of(all, rounds, [&] { at_each_pe(all, enqueue_at); });
+    return nanoseconds_of(all, rounds, [&] { at_each_pe(all.backend, enqueue_at); });
   }
-  at_each_pe(all, enqueue_at);  // loads kernels, which a capture may not
+  at_each_pe(all.backend, enqueue_at);  // loads kernels, which a capture may not
   all.streams.synchronize();
   std::vector<support::executable_graph> graphs;
-  at_each_pe(all, [&](pe which) {
+  at_each_pe(all.backend, [&](pe which) {
     graphs.emplace_back(all.streams.of(which), [&] {
       for (int i = 0; i != rounds; ++i) {
         enqueue_at(which);
@@ -77,7 +63,7 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
     });
   });
   const auto launch = [&](pe which) { graphs[static_cast<std::size_t>(which.index())].launch(all.streams.of(which)); };
-  return nanoseconds_of(all, 3, [&] { at_each_pe(all, launch); }) / rounds;
+  return nanoseconds_of(all, 3, [&] { at_each_pe(all.backend, launch); }) / rounds;
 }
 
 /// What a kernel of the shape of an all-reduce costs that does nothing.

@@ -75,7 +75,7 @@ def main():
     sums.buffer().zero_()
     stream = torch.cuda.Stream()
     found = []
-    for size in (1 << shift for shift in range(10, 28, 2)):
+    for size in (1 << shift for shift in range(10, MOST.bit_length(), 2)):
         shared = symm_mem.empty(size // 4, dtype=torch.float32, device=device)
         symm_mem.rendezvous(shared, group)
         shared.zero_()
@@ -86,7 +86,7 @@ def main():
         if size <= MOST_IN_ONE_SHOT:
             ways["membar_one_shot"] = lambda: sums.one_shot(own)
             ways["torch_one_shot"] = lambda: torch.ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
-        for way, times in sorted(times_of(ways, 100 if size <= 1 << 20 else 20, stream).items()):
+        for way, times in sorted(times_of(ways, 100 if size <= MOST_IN_ONE_SHOT else 20, stream).items()):
             ns = statistics.median(times)
             name = f"all_reduce_torch/{way}/gpus:{count}/bytes:{size}"
             found += [{"name": name, "run_type": "iteration", "repetitions": REPLAYS, "repetition_index": i, "real_time": time, "time_unit": "ns"}

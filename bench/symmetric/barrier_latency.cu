@@ -58,10 +58,8 @@ double stream_barrier_nanoseconds(world& two) {
   return nanoseconds_of_one(
       two.backend, 100, [&](pe which) { return two.streams.of(which); },
       [&] {
-        for (const pe which : two.backend.local_pes()) {
-          const membar::device_guard guard(two.backend.device_of(which));
-          symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which));
-        }
+        at_each_pe(two.backend,
+                   [&](pe which) { symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which)); });
       });
 }
 

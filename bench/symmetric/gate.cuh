@@ -15,14 +15,22 @@
 
 namespace symmetric_bench {
 
+/// Calls `use(which)` for each PE of this process, with its device current.
+template <class Backend, class Use>
+void at_each_pe(const Backend& backend, Use use) {
+  for (const pe which : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(which));
+    use(which);
+  }
+}
+
 /// Loads a kernel at every PE. Otherwise its first launch could wait for a kernel that runs, which waits for it.
 template <class Backend, class... Parameters>
 void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
-  for (const pe each : backend.local_pes()) {
-    const membar::device_guard guard(backend.device_of(each));
+  at_each_pe(backend, [&](pe) {
     cudaFuncAttributes attributes{};
     membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
-  }
+  });
 }
 
 /// Polls until the host opens; never longer than its budget.
@@ -79,10 +87,7 @@ double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of
   const support::event begin;
   const support::event end;
   gate held(backend);
-  for (const pe which : pes) {
-    const membar::device_guard guard(backend.device_of(which));
-    held.hold(stream_of(which));
-  }
+  at_each_pe(backend, [&](pe which) { held.hold(stream_of(which)); });
   for (int round = -10; round != rounds; ++round) {
     if (round == 0) {
       begin.record(stream_of(pes.front()));

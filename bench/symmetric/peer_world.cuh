@@ -47,10 +47,7 @@ using symmetric::peer_backend;
 class pe_streams {
  public:
   explicit pe_streams(const peer_backend& backend) {
-    for (const pe each : backend.local_pes()) {
-      const membar::device_guard guard(backend.device_of(each));
-      streams_.push_back(std::make_unique<support::stream>());
-    }
+    at_each_pe(backend, [&](pe) { streams_.push_back(std::make_unique<support::stream>()); });
   }
   [[nodiscard]] cudaStream_t of(pe which) const { return stream_of(which).get(); }
   [[nodiscard]] bool idle(pe which) const { return stream_of(which).idle(); }

@@ -479,9 +479,9 @@ destination overlap_report::to() const {
 }
 
 bool overlap_report::all_parted() const {
-  return !remote.empty() &&
-         std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.parted || r.shared_ms == 0; }) &&
-         std::any_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.parted && r.shared_ms > 0; });
+  const auto beside = [](const remote_kernel& r) { return r.shared_ms > 0; };
+  return std::any_of(remote.begin(), remote.end(), beside) &&
+         std::all_of(remote.begin(), remote.end(), [&](const remote_kernel& r) { return r.parted || !beside(r); });
 }
 
 bool overlap_report::told() const {
@@ -501,6 +501,7 @@ std::string sentence(const overlap_report& report) {
   if (report.beside_ms == 0) {
     return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
   }
+  const std::string room = (report.no_room == 0 ? "" : " ") + about_room(report);
   const name_list names = list_names(report);
   const std::string units = expected_back(report.expected.graph, "A launch of a graph") +
                             expected_back(report.expected.stream, std::to_string(launches_in_a_unit) + " launches of a stream");
@@ -509,22 +510,22 @@ std::string sentence(const overlap_report& report) {
            (report.held_up_count == 0
                 ? "No boundary beside took longer."
                 : "What " + grouped(report.held_up_count) + " boundaries beside still took longer, " +
-                      fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.");
+                      fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.") +
+           room;
   }
   const std::string copy_engine =
       "How much of the wait another domain gives back is not known beforehand: from nothing to 0.63, the less the more memory "
-      "the "
-      "kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move the "
-      "data.";
+      "the kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move "
+      "the data.";
   if (report.held_up_count == 0 && !units.empty()) {
     return "Kernels ran beside " + names.text +
            ", and while they were recorded none of their boundaries took longer, as launches set the pace." + units +
-           (report.to() == destination::host ? " These are stores to the host. " + copy_engine : "");
+           (report.to() == destination::host ? " These are stores to the host. " + copy_engine : "") + room;
   }
   if (report.held_up_count == 0) {
     return report.unknown == 0
                ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move." +
-                     (report.no_room == 0 ? "" : " ") + about_room(report)
+                     room
                : grouped(report.unknown) + " boundaries ran beside " + names.text +
                      ", and none like them ran alone, so what they cost is not known: membar-domains try measures it.";
   }
@@ -536,7 +537,7 @@ std::string sentence(const overlap_report& report) {
               ? ". These are stores to the host. " + copy_engine
               : std::string("; moving ") + (names.many ? "them" : "it") + " to another domain should give about " +
                     fixed(report.expected_back_ms, 2) + " ms back.") +
-         units + (report.no_room == 0 ? "" : " ") + about_room(report);
+         units + room;
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {

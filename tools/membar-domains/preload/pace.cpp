@@ -288,22 +288,24 @@ void pace_before_launch(CUstream stream, CUfunction kernel) {
     return;
   }
   bool begun = false;
+  bool named = false;
   {
     const std::lock_guard lock(pace->mutex);
     const unit_of_stream& unit = pace->units[key_of(stream)];
     begun = unit.start != nullptr;
-    if (begun && unit.lane != 0) {
+    named = unit.lane != 0;
+    if (begun && named) {
       return;
     }
   }
   if (capturing(stream)) {
     return;
   }
-  const std::uint32_t print = print_of(session::get().name_of(kernel));
+  const std::uint32_t print = named ? 0 : print_of(session::get().name_of(kernel));
   const CUevent start = begun ? nullptr : recorded(*pace, stream);
   const std::lock_guard lock(pace->mutex);
   unit_of_stream& unit = pace->units[key_of(stream)];
-  if (unit.lane == 0) {
+  if (!named && unit.lane == 0) {
     unit.prints.insert(print);
   }
   if (start != nullptr && unit.start == nullptr) {

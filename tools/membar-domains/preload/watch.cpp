@@ -177,6 +177,19 @@ void watch_start() {
 
 namespace {
 
+/// Whether attributes send a kernel out of the domain in which kernels run; `get(which, value)` reads one, if there is one.
+template <class Get>
+bool parted_by(Get get) {
+  CUlaunchAttributeValue domain{};
+  CUlaunchAttributeValue map{};
+  const bool remote =
+      get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, domain) && domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  if (!get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, map)) {
+    return remote;
+  }
+  return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
+}
+
 /// The launches of a name that were not captured, in order, as runs of far ones and others: CUPTI numbers launches in the same order,
 /// but does not tell their arguments.
 struct launches {
@@ -187,7 +200,13 @@ struct launches {
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;   ///< in instantiated graphs
   bool any_parted = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
-  void count(bool parted) { (parted ? any_parted : any_default) = true; }
+  /// As `parted_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
+  template <class Get>
+  void count(Get get) {
+    if (!any_default) {
+      (parted_by(get) ? any_parted : any_default) = true;
+    }
+  }
 };
 
 struct launches_of_names {
@@ -221,19 +240,6 @@ void give_reason(std::uint32_t id, launches& of, reach to) {
   }
 }
 
-/// Whether attributes send a kernel out of the domain in which kernels run; `get(which, value)` reads one, if there is one.
-template <class Get>
-bool parted_by(Get get) {
-  CUlaunchAttributeValue domain{};
-  CUlaunchAttributeValue map{};
-  const bool remote =
-      get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, domain) && domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
-  if (!get(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, map)) {
-    return remote;
-  }
-  return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
-}
-
 }  // namespace
 
 watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters,
@@ -250,13 +256,13 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
     to = reach_of(kernel, parameters, extra);
   }
   give_reason(id, *of, to);
-  of->count(parted_by([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
+  of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     const CUlaunchAttribute* const begin = config.attrs;
     const CUlaunchAttribute* const end = begin + config.numAttrs;
     const CUlaunchAttribute* const own = std::find_if(begin, end, [&](const auto& a) { return a.id == which; });
     value = own != end ? own->value : value;
     return own != end || driver::cuStreamGetAttribute_(stream, which, &value) == CUDA_SUCCESS;
-  }));
+  });
   if (captured) {
     return;  // its node is looked at when its graph is instantiated
   }
@@ -277,9 +283,9 @@ void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** e
   const auto [id, of] = of_kernel(w, kernel);
   const reach to = reach_of(kernel, parameters, extra);
   give_reason(id, *of, to);
-  of->count(parted_by([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
+  of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     return driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS;
-  }));
+  });
   ++(to == reach::own ? of->near_nodes : of->far_nodes);
 }
 
