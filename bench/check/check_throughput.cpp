@@ -12,7 +12,7 @@
 
 namespace {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 
 std::string repeated(const std::string& text, std::int64_t times) {
   std::string result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What does the deadlock recorder cost for each operation, and does that grow with the program? `per_operation` is constant where
 // the time is linear. One thread, one core.
-#include <membar/symmetric/deadlock/recorder.hpp>
+#include <membar/deadlock/recorder.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -10,7 +10,7 @@
 namespace {
 
 using namespace membar::symmetric;
-using namespace membar::symmetric::deadlock;
+using namespace membar::deadlock;
 
 constexpr int main_stream = 1;
 constexpr int side_stream = 2;

@@ -41,7 +41,7 @@ def main():
 
     root = arguments.include / "membar"
     every = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.suffix in BUDGET)
-    headers = arguments.header or [header for header in every if not header.startswith(("detail/", *OPTIONAL))]
+    headers = arguments.header or [header for header in every if not header.startswith(("base/", "detail/", *OPTIONAL))]
     for header in headers:
         if header not in every:
             parser.error(f"there is no header {header} in {root}")

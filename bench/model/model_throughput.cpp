@@ -6,7 +6,7 @@
 #include "naive.hpp"
 #include "random_test.hpp"
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <benchmark/benchmark.h>
@@ -34,7 +34,7 @@ std::vector<model::litmus_test> programs(const benchmark::State& state, bool ato
   std::vector<model::litmus_test> result;
   for (int i = 0; i < count; ++i) {
     const membar_test::random_program p = stream.next();
-    result.push_back(model::read_litmus(p.text(p.own_order(), {"x", "y", "z"}, p.everything())));
+    result.push_back(membar::litmus_files::read_litmus(p.text(p.own_order(), {"x", "y", "z"}, p.everything())));
   }
   return result;
 }

@@ -16,7 +16,8 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
@@ -201,4 +202,5 @@ class l2_plan {
   std::size_t share_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -10,7 +10,8 @@
 #include <membar/detail/lane.cuh>
 #include <membar/detail/standard.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
@@ -437,4 +438,5 @@ class privatized_histogram {
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

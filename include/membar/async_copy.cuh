@@ -34,7 +34,8 @@
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Which caches `async_copy` fills on its way: all levels, or L2 only, which takes 16 bytes.
 enum class async_caching : unsigned char { all_levels, l2_only };
@@ -253,4 +254,5 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
   return detail::copy_results::bytes(sizeof(T));
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

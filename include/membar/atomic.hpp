@@ -7,10 +7,10 @@
 /// A plain C++ compiler reads this header, too, for the host's side of a protocol.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/atomic_host.hpp>
 #include <membar/detail/atomic_rules.hpp>
 #include <membar/detail/compilation.hpp>
-#include <membar/detail/config.hpp>
 #include <membar/detail/cuda_atomic_ref.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
@@ -21,7 +21,8 @@
 #include <membar/detail/atomic_policy.cuh>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 #if !defined(__CUDACC__)
 namespace detail {
@@ -536,4 +537,5 @@ class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -11,7 +11,8 @@
 #include <membar/detail/atomic_type.hpp>
 #include <membar/error.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The operation on an object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
 enum class atomic_operation {
@@ -431,4 +432,5 @@ template <class Ask>
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

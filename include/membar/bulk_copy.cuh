@@ -38,7 +38,8 @@
 struct __half;
 struct __nv_bfloat16;
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -213,4 +214,5 @@ __device__ inline void bulk_wait_read() noexcept {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -8,7 +8,8 @@
 #include <membar/cache_hint.cuh>
 #include <membar/detail/standard.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -111,4 +112,5 @@ __device__ inline void discard_l2(T* address) noexcept {
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -6,11 +6,12 @@
 /// access with a hint must not have an address in shared, local or constant memory.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/detail/standard.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
@@ -225,4 +226,5 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

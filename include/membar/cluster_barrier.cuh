@@ -6,7 +6,8 @@
 #include <membar/detail/ptx_spelling.cuh>
 #include <membar/memory_order.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Whether all threads of the warp execute the call together.
 enum class warp_execution : unsigned char {
@@ -132,4 +133,5 @@ template <class T>
   return there;
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

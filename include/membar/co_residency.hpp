@@ -10,7 +10,8 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// How many blocks of `kernel` the current device holds at once, if nothing else runs on it. Of clusters of more than one block
 /// it holds whole ones only: those of `cluster`, or those that the kernel was compiled for.
@@ -91,4 +92,5 @@ void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters
   static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,7 @@
 /// there.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/lane.cuh>
 #include <membar/detail/standard.hpp>
 
@@ -25,7 +25,8 @@
 #include <utility>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The size of constant memory in bytes: the limit for the tables of all source files together.
 inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
@@ -251,4 +252,5 @@ template <class T, std::size_t Size>
 
 #endif  // !defined(__CUDACC_RTC__)
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -8,7 +8,8 @@
 
 #include <membar/detail/compilation.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 /// Refuses, in the pass that compiles for a device, an architecture without dependent launches.
@@ -48,4 +49,5 @@ __device__ inline void launch_dependents() noexcept {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -5,7 +5,8 @@
 
 #include <membar/detail/compilation.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.
 ///
@@ -20,4 +21,5 @@ namespace membar::inline v0_2 {
   return now;
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -5,7 +5,8 @@
 
 #include <membar/error.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Makes `device` current for the calling thread, and the previous device again when it is destroyed. Where `device` is current
 /// already, it sets nothing, so that a context made with the driver API stays. Errors: a device that does not exist.
@@ -32,4 +33,5 @@ class device_guard {
   bool changed_ = false;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

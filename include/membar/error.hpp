@@ -4,8 +4,8 @@
 /// throw.
 #pragma once
 
-#include <membar/detail/config.hpp>
-#include <membar/detail/process_state.hpp>
+#include <membar/base/config.hpp>
+#include <membar/base/process_state.hpp>
 
 #if !defined(__cpp_exceptions)
 #error "membar: host functions throw membar::error: compile without -fno-exceptions (atomic.hpp, fence.hpp, kernels do without)"
@@ -28,7 +28,8 @@
 #endif
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
@@ -155,4 +156,5 @@ inline restore_failure_handler set_restore_failure_handler(restore_failure_handl
   return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

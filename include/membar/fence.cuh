@@ -8,7 +8,8 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A path to memory other than ordinary loads and stores, or by another virtual address.
 ///
@@ -155,4 +156,5 @@ __device__ inline void mbarrier_init_fence() noexcept {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

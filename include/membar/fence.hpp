@@ -4,8 +4,8 @@
 /// waits for no other thread.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.hpp>
-#include <membar/detail/config.hpp>
 #include <membar/detail/host_order.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
@@ -14,7 +14,8 @@
 #include <membar/detail/ptx_spelling.cuh>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 namespace detail {
 
 #if defined(__CUDACC__)
@@ -61,4 +62,5 @@ MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   }
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -11,7 +11,8 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The resources of a kernel, per thread or per block, in the code for the current device.
 struct kernel_resources {
@@ -78,4 +79,5 @@ inline void require_no_local_memory(const kernel_resources& resources, const cha
   }
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -8,7 +8,8 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The L2 of a device, in bytes. A value, so that checks that depend on it can be tested without such a device.
 struct l2_facts {
@@ -84,4 +85,5 @@ namespace detail {
   return l2_facts_of(device);
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,7 @@
 /// Accesses".
 #pragma once
 
-#include <membar/detail/process_state.hpp>
+#include <membar/base/process_state.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/l2_facts.hpp>
@@ -19,7 +19,8 @@
 #include <cstddef>
 #include <new>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -151,4 +152,5 @@ class l2_set_aside {
   membar_l2_account_v1* account_ = nullptr;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -13,7 +13,8 @@
 #include <limits>
 #include <type_traits>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 template <class... Attributes>
 class launch_config;
@@ -334,4 +335,5 @@ void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Argume
   static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

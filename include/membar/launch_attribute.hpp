@@ -14,7 +14,8 @@
 #include <concepts>
 #include <cstddef>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A launch, stream or node priority: smaller runs earlier; the device's range is `cudaDeviceGetStreamPriorityRange`.
 struct priority {
@@ -520,4 +521,5 @@ class scoped_stream_attribute {
   cudaLaunchAttributeValue previous_{};
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

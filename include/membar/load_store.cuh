@@ -9,7 +9,8 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
@@ -96,4 +97,5 @@ __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

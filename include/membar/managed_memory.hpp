@@ -15,7 +15,8 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Where pages are, or should be: on a device, on the host, or on a NUMA node of the host.
 class memory_location {
@@ -175,4 +176,5 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
   }
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

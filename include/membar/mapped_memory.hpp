@@ -17,7 +17,8 @@
 #include <new>
 #include <type_traits>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// How mapped memory is allocated.
 struct mapping {
@@ -129,4 +130,5 @@ class mapped_registration {
   void* start_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -11,7 +11,8 @@
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -464,4 +465,5 @@ class alignas(8) mbarrier {
   unsigned long long bits_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,9 +3,10 @@
 /// Memory order: what an atomic operation or a fence orders. An order is a tag in a call, so it is known at compile time.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
 enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
@@ -117,4 +118,5 @@ template <memory_order Order>
   return "unknown memory order";
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,8 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Eight halves in 16 bytes, as the instructions of `multimem_ref` take them; with `__half2`'s bits in each word.
 struct alignas(16) packed_half8 {
@@ -319,4 +320,5 @@ class multimem_ref {
   std::size_t address_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

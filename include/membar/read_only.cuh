@@ -9,13 +9,14 @@
 /// kernel is safe only after `cudaGridDependencySynchronize`.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/checked_load_store.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -177,4 +178,5 @@ class read_only_watch {
   std::uint64_t fingerprint_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

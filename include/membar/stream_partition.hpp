@@ -7,7 +7,8 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The physical domain of the stream at `index`: streams take the domains in turn.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
@@ -83,4 +84,5 @@ class stream_partition {
   std::size_t size_ = 0;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

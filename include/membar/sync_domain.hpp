@@ -10,10 +10,11 @@
 /// compute capability 9.0.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/error.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
 /// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical ones.
@@ -158,4 +159,5 @@ concept bound_to_domain = requires(const T& value) {
   domain_of<T>::id(value);
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

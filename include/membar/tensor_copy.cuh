@@ -26,7 +26,8 @@
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Where a box begins in a tensor of 1 to 5 dimensions: the index of its first element, innermost dimension first. It may be negative
 /// or past the end: elements outside of the tensor are read as zeros, or as the map says, and are not written.
@@ -286,4 +287,5 @@ __device__ inline uncommitted_copies tensor_reduce(const void* map, tensor_place
   return detail::copy_results::copies();
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

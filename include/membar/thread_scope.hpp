@@ -3,9 +3,10 @@
 /// Thread scope: which threads an atomic operation or a fence includes.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The set of threads, seen from the executing one, to which an operation's order and atomicity extend.
 ///
@@ -37,4 +38,5 @@ enum class thread_scope {
   return "unknown thread scope";
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,9 +3,10 @@
 /// The version of the library, as values.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A semantic version: an interface changes incompatibly only with `major` (or, while `major` is 0, with `minor`).
 struct version_number {
@@ -17,4 +18,5 @@ struct version_number {
 /// The version of the headers in use. For `#if`, the same number is `MEMBAR_VERSION` (major * 10000 + minor * 100 + patch).
 inline constexpr version_number version{MEMBAR_VERSION / 10000, MEMBAR_VERSION / 100 % 100, MEMBAR_VERSION % 100};
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,8 +3,8 @@
 /// Waits of a synchronization pattern, in kernels and on the host, for as long as a `wait_budget` lasts.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/device_clock.cuh>
 #include <membar/wait_budget.hpp>
 
@@ -13,7 +13,9 @@
 #include <time.h>
 #endif
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The host's clock, after other threads had their turn: the awaited one may need this processor.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
@@ -94,4 +96,6 @@ inline constexpr unsigned long long closed_bit = 1ULL << 63;
   return value > 0 && (value & (value - 1)) == 0;
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

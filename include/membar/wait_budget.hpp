@@ -3,9 +3,10 @@
 /// How long a synchronization pattern may wait, and how a wait ends. No wait hangs.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
 enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
@@ -64,4 +65,5 @@ class wait_budget {
   unsigned long long nanoseconds_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A part of memory that a kernel reads again and again. `weight` compares regions: accesses per byte, in any unit.
 struct hot_region {
@@ -359,4 +360,5 @@ class sliding_window {
   std::size_t step_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,9 +3,9 @@
 /// Compares the explorer with the model's enumerator, which shares nothing with it but the meaning of scopes.
 #pragma once
 
-#include <membar/check/explore.hpp>
-#include <membar/check/litmus_program.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <check/explore.hpp>
+#include <check/litmus_program.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
 
@@ -17,7 +17,7 @@
 
 namespace membar_test {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 namespace model = membar::model;
 
 /// The final states of a test as the model has them.

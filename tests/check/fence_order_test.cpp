@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The search of a Fence-SC order against every order of a few fences, and on many fences.
-#include <membar/check/fence_order.hpp>
+#include <check/fence_order.hpp>
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 namespace {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 namespace model = membar::model;
 using membar::thread_scope;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libFuzzer target: any bytes are read as a scenario, or as a scenario and below "====" its PTX. What is read is explored for a short while, all executions and
 // random ones. A finding must be shown again by its seed, and written as text without a fault.
-#include <membar/check/explore.hpp>
-#include <membar/check/finding_text.hpp>
-#include <membar/check/litmus_program.hpp>
-#include <membar/check/scenario.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <check/explore.hpp>
+#include <check/finding_text.hpp>
+#include <check/litmus_program.hpp>
+#include <check/scenario.hpp>
+#include <litmus/litmus_file.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 
 constexpr std::string_view divider = "\n====\n";
 constexpr std::string_view whole_launch =
@@ -32,7 +32,7 @@ void show(const check::prepared_scenario& s, const check::check_result& r) {
   require(!r.found.message.empty());
   static_cast<void>(check::dot_of(s.checked, r.found, "fuzz"));
   try {
-    static_cast<void>(membar::model::read_litmus(check::litmus_of(s.checked, r.found, "fuzz")));
+    static_cast<void>(membar::litmus_files::read_litmus(check::litmus_of(s.checked, r.found, "fuzz")));
   } catch (const membar::model::error& e) {
     require(!e.message().empty());
   }

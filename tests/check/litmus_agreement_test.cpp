@@ -2,7 +2,7 @@
 // The explorer and the model agree on the recorded litmus tests and on random ones: the same final states where a test is free
 // of races, and a race where it is not.
 #include <bench/model/random_test.hpp>
-#include <membar/check/finding_text.hpp>
+#include <check/finding_text.hpp>
 #include <tests/check/agreement.hpp>
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ void shows_race(const explored& found, const std::string& name) {
         << name << ": " << what;
     return;
   }
-  const model::litmus_test shown = model::read_litmus(text);
+  const model::litmus_test shown = membar::litmus_files::read_litmus(text);
   const model::search_options options(20'000'000);
   EXPECT_TRUE(model::find_race(shown.view().program, model::every_rule{}, options)) << name << "\n" << text;
   EXPECT_TRUE(model::decide(shown, options).holds) << name << "\n" << text;
@@ -106,7 +106,7 @@ TEST(check_agrees, on_every_recorded_test_of_the_generic_and_the_async_proxy) {
     }
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const model::litmus_test test = model::read_litmus(text);
+    const model::litmus_test test = membar::litmus_files::read_litmus(text);
     if (!test.filter.empty()) {
       ++t.not_supported;
       continue;
@@ -153,7 +153,7 @@ void random(std::uint64_t seed, int count, const random_shape& shape, accesses h
   random_tests stream(seed, shape);
   for (int i = 0; i < count; ++i) {
     const std::string text = drawn(stream, how);
-    compare(model::read_litmus(text), text, t);
+    compare(membar::litmus_files::read_litmus(text), text, t);
     if (testing::Test::HasFailure()) {
       return;
     }
@@ -268,7 +268,7 @@ TEST(check_agrees, on_random_programs_that_wait) {
         }
       }
       const std::string text = p.text(p.own_order(), {"x", "y", "z"}, p.everything());
-      compare(model::read_litmus(text), text, t);
+      compare(membar::litmus_files::read_litmus(text), text, t);
       if (testing::Test::HasFailure()) {
         return;
       }
@@ -349,7 +349,7 @@ TEST(check_agrees, on_random_programs_that_buffer_loads) {
         condition += " /\\ P" + std::to_string(n) + ":r0 == 0";
       }
       const std::string text = p.text(p.own_order(), {"x", "y", "z"}, condition + ")");
-      compare(model::read_litmus(text), text, t);
+      compare(membar::litmus_files::read_litmus(text), text, t);
       if (testing::Test::HasFailure()) {
         return;
       }
@@ -371,7 +371,7 @@ TEST(check_explores, no_execution_of_a_larger_program_twice) {
   for (int i = 0; i < 40; ++i) {
     const std::string text = drawn(stream, accesses::strong_system);
     // Those with load buffering are compared on smaller programs: there may be millions here.
-    const explored found = explore_test(model::read_litmus(text), false);
+    const explored found = explore_test(membar::litmus_files::read_litmus(text), false);
     EXPECT_EQ(found.result.status, check::check_status::verified) << text;
     EXPECT_EQ(found.repeated, 0U) << text;
     executions += found.result.counts.executions;

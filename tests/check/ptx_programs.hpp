@@ -3,9 +3,9 @@
 /// Small programs in PTX text for the tests of the checker.
 #pragma once
 
-#include <membar/check/explore.hpp>
-#include <membar/check/launch.hpp>
-#include <membar/check/ptx_reader.hpp>
+#include <check/explore.hpp>
+#include <check/launch.hpp>
+#include <ptx/reader.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace membar_test {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 
 /// A kernel of no parameters in PTX, with registers %r, %rd and %p and the module's variables x, y and z of 32 bits.
 [[nodiscard]] inline std::string kernel_text(const std::string& name, const std::string& body) {

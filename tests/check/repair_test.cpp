@@ -3,7 +3,7 @@
 // without them.
 #include <tests/check/ptx_programs.hpp>
 
-#include <membar/check/repair.hpp>
+#include <check/repair.hpp>
 #include <membar/model/error.hpp>
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // With symmetry the same outcomes are found, up to an exchange of equal threads, and fewer executions are explored.
 #include <tests/check/ptx_programs.hpp>
 
-#include <membar/check/symmetry.hpp>
+#include <check/symmetry.hpp>
 
 #include <gtest/gtest.h>
 

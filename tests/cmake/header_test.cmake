@@ -131,7 +131,7 @@ function(membar_add_header_suite suite)
   endif()
 endfunction()
 
-# membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar but those of detail/ and those that EXCLUDE matches
+# membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar but those of base/ and detail/, and those that EXCLUDE matches
 # (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20 and C++23 (there one by one
 # where everything is tested) and with nvcc, `.cuh` with nvcc. Plain headers must do without the CUDA toolkit.
 function(membar_add_header_tests)
@@ -140,7 +140,7 @@ function(membar_add_header_tests)
   file(GLOB_RECURSE host RELATIVE ${root} CONFIGURE_DEPENDS ${root}/membar/*.hpp)
   file(GLOB_RECURSE device RELATIVE ${root} CONFIGURE_DEPENDS ${root}/membar/*.cuh)
   foreach(headers IN ITEMS host device)
-    list(FILTER ${headers} EXCLUDE REGEX "^membar/detail/")
+    list(FILTER ${headers} EXCLUDE REGEX "^membar/(base|detail)/")
     if(arg_EXCLUDE)
       list(FILTER ${headers} EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()

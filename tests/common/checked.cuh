@@ -3,7 +3,7 @@
 /// What a kernel checks, marked so that its PTX shows whether the compiler knew the answer.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
 namespace membar_test {
 

@@ -4,7 +4,7 @@
 /// operations: the recorder, which reports it, or GPUs, on which it runs with a budget.
 #pragma once
 
-#include <membar/symmetric/deadlock/recorder.hpp>
+#include <membar/deadlock/recorder.hpp>
 
 namespace membar_test::deadlocks {
 

@@ -3,8 +3,8 @@
 /// What kernels of several tests share.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/memory_order.hpp>
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refused.hpp"
 
+#include <membar/deadlock/recorder.hpp>
 #include <membar/symmetric/collective_launch.hpp>
-#include <membar/symmetric/deadlock/recorder.hpp>
 #include <membar/symmetric/host_copy.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/stream_guard.hpp>

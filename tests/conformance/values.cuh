@@ -4,7 +4,7 @@
 /// read.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
 #include <string>
 #include <type_traits>

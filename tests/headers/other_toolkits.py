@@ -44,7 +44,7 @@ def installed(kind, folder):
 
 def headers(include, patterns):
     found = (path for pattern in patterns for path in sorted((include / "membar").glob(pattern)))
-    return [str(path.relative_to(include)) for path in found if "/detail/" not in str(path) and not path.name.startswith(("nvshmem_", "nccl_"))]
+    return [str(path.relative_to(include)) for path in found if not {"base", "detail"} & set(path.parts) and not path.name.startswith(("nvshmem_", "nccl_"))]
 
 
 def compile_with_nvcc(toolkit, sources, include, options):

@@ -3,8 +3,8 @@
 /// A fixture for tests that compile with NVRTC.
 #pragma once
 
-#include <membar-litmus/kernel_headers.hpp>
-#include <membar-litmus/nvrtc.hpp>
+#include <litmus/kernel_headers.hpp>
+#include <litmus/nvrtc.hpp>
 
 #include <gtest/gtest.h>
 
@@ -19,12 +19,13 @@ namespace membar_test {
 struct nvrtc_or_reason {
   nvrtc_or_reason() {
     try {
-      library = std::make_unique<membar_litmus::nvrtc>(std::vector<std::string>{membar_litmus::toolkit_libraries()});
+      library =
+          std::make_unique<membar::litmus_files::nvrtc>(std::vector<std::string>{membar::litmus_files::toolkit_libraries()});
     } catch (const std::exception& e) {
       missing = e.what();
     }
   }
-  std::unique_ptr<membar_litmus::nvrtc> library;
+  std::unique_ptr<membar::litmus_files::nvrtc> library;
   std::string missing;
 };
 [[nodiscard]] inline const nvrtc_or_reason& nvrtc_here() {
@@ -42,8 +43,8 @@ class compiled_test : public ::testing::Test {
   }
 
   [[nodiscard]] static std::string compiled(const std::string& source, int compute_capability, bool to_ptx) {
-    return nvrtc_here().library->compile(
-        {source, membar_litmus::kernel_headers(), membar_litmus::options_for(compute_capability, to_ptx), to_ptx});
+    return nvrtc_here().library->compile({source, membar::litmus_files::kernel_headers(),
+                                          membar::litmus_files::options_for(compute_capability, to_ptx), to_ptx});
   }
 };
 

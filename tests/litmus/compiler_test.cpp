@@ -3,7 +3,7 @@
 #include "compiled_test.hpp"
 #include "litmus_files.hpp"
 
-#include <membar-litmus/compiler.hpp>
+#include <litmus/compiler.hpp>
 
 #include <tests/common/refusal.hpp>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace membar_litmus;
+using namespace membar::litmus_files;
 using membar_test::compiled_test, membar_test::nvrtc_here, membar_test::read_text, membar_test::says;
 namespace fs = std::filesystem;
 

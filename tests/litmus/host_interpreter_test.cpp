@@ -3,7 +3,7 @@
 // execution does, and threads at once never end as a forbidden execution.
 #include "plans.hpp"
 
-#include <membar-litmus/host_interpreter.hpp>
+#include <litmus/host_interpreter.hpp>
 #include <membar/litmus/launch_view.hpp>
 #include <membar/model/outcomes.hpp>
 
@@ -28,7 +28,7 @@ namespace {
 namespace litmus = membar::litmus;
 namespace model = membar::model;
 using namespace membar_test;
-using membar_litmus::host_interpreter, membar_litmus::run_plan;
+using membar::litmus_files::host_interpreter, membar::litmus_files::run_plan;
 
 /// Memory and digits of `instances` instances, as the engine lays them out.
 class memory {
@@ -58,10 +58,10 @@ class memory {
     std::size_t key = 0;
     std::size_t weight = 1;
     for (std::size_t d = 0; d < plan_->digits().size(); ++d) {
-      const membar_litmus::outcome_digit& one = plan_->digits()[d];
+      const membar::litmus_files::outcome_digit& one = plan_->digits()[d];
       std::size_t digit = digits_[litmus::digit_offset(layout_, static_cast<unsigned>(d), instance)];
       if (one.thread() < 0) {
-        const membar_litmus::cell_part& part = plan_->part(one.what.index);
+        const membar::litmus_files::cell_part& part = plan_->part(one.what.index);
         const char* const from = cells(instance).as<char>(part.cell) + part.offset;
         std::int64_t value = 0;
         std::memcpy(&value, from, static_cast<std::size_t>(part.bytes));
@@ -86,7 +86,7 @@ class memory {
 /// An outcome as `membar-litmus outcomes` prints it, with " end=" for a thread that did not reach its end.
 [[nodiscard]] std::string text_of(const run_plan& plan, std::size_t key) {
   std::string text;
-  for (const membar_litmus::outcome_digit& d : plan.digits()) {
+  for (const membar::litmus_files::outcome_digit& d : plan.digits()) {
     const std::size_t digit = key % static_cast<std::size_t>(d.radix());
     key /= static_cast<std::size_t>(d.radix());
     if (d.end_of >= 0) {

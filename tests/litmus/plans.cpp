@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plans.hpp"
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace model = membar::model;
 plan_or_reason plan_of(const std::string& text) {
   plan_or_reason made;
   try {
-    made.plan = std::make_unique<membar_litmus::run_plan>(test_of(text));
+    made.plan = std::make_unique<membar::litmus_files::run_plan>(test_of(text));
   } catch (const std::exception& e) {
     made.reason = e.what();
   }
@@ -37,7 +37,7 @@ std::vector<std::string> expanded(const std::string& pattern) {
   return all;
 }
 
-model::litmus_test test_of(const std::string& text) { return model::read_litmus(text); }
+model::litmus_test test_of(const std::string& text) { return membar::litmus_files::read_litmus(text); }
 
 std::vector<std::string> outcomes_of(const model::litmus_test& test) { return model::outcomes(test); }
 

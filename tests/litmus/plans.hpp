@@ -6,7 +6,7 @@
 
 #include "litmus_files.hpp"
 
-#include <membar-litmus/run_plan.hpp>
+#include <litmus/run_plan.hpp>
 #include <membar/model/litmus_test.hpp>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 
 /// The plan of a test, or why the test does not run.
 struct plan_or_reason {
-  std::unique_ptr<membar_litmus::run_plan> plan;
+  std::unique_ptr<membar::litmus_files::run_plan> plan;
   std::string reason;
 };
 [[nodiscard]] plan_or_reason plan_of(const std::string& text);

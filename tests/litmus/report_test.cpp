@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reports: the names of outcomes, the model's marks, herd's format, and statistics.
+#include <litmus/litmus_file.hpp>
 #include <membar/litmus/report.hpp>
-#include <membar/model/litmus_file.hpp>
 
 #include <tests/common/refusal.hpp>
 
@@ -18,7 +18,7 @@ using membar_test::says;
 /// A file's test as an engine runs it, each observation with the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
-  test.model_test = model::read_litmus(text);
+  test.model_test = membar::litmus_files::read_litmus(text);
   for (const model::observable& o : test.model_test.observed) {
     test.observed.push_back({o, {0, 1}});
   }

@@ -16,11 +16,11 @@ namespace {
 
 namespace model = membar::model;
 using namespace membar_test;
-using membar_litmus::run_plan;
+using membar::litmus_files::run_plan;
 
 [[nodiscard]] std::string digits_text(const run_plan& plan) {
   std::string text;
-  for (const membar_litmus::outcome_digit& d : plan.digits()) {
+  for (const membar::litmus_files::outcome_digit& d : plan.digits()) {
     text += (text.empty() ? "" : " ") + d.name + "{";
     for (const std::int64_t value : d.values) {
       text += (text.back() == '{' ? "" : ",") + model::value_text(plan.test(), value);
@@ -84,7 +84,7 @@ TEST(litmus_run_plan, an_address_is_a_token_that_fits_four_bytes_and_keeps_dista
   EXPECT_EQ(digits_text(*one.plan), "P0:r0{0,&w,&z}");
   const auto token = [&](int location) { return one.plan->machine_value(model::address_value(location)); };
   EXPECT_EQ(token(2) - token(0), model::address_value(2) - model::address_value(0));
-  EXPECT_TRUE(membar_litmus::fits(membar_litmus::address_token(63), 4));
+  EXPECT_TRUE(membar::litmus_files::fits(membar::litmus_files::address_token(63), 4));
   EXPECT_EQ(one.plan->digit(0, token(0)), 1U);
   EXPECT_EQ(one.plan->digit(0, model::address_value(0)), 3U) << "not the model's own number";
   EXPECT_EQ(one.plan->machine_value(7), 7);
@@ -110,7 +110,7 @@ TEST(litmus_run_plan, how_a_loop_or_an_address_ends_is_a_digit) {
   ASSERT_NE(one.plan, nullptr) << one.reason;
   EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1,2}");
   // 3 * 4 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished, none of these
-  const membar_litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
+  const membar::litmus_files::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
   EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_EQ(folded.strayed, 8U + 16U + 32U);
   EXPECT_EQ(folded.unfinished, 64U + 128U + 256U);

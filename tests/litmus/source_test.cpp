@@ -4,7 +4,7 @@
 #include "plans.hpp"
 #include "ptx_reader.hpp"
 
-#include <membar-litmus/source.hpp>
+#include <litmus/source.hpp>
 #include <membar/model/error.hpp>
 
 #include <tests/common/refusal.hpp>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace membar_test;
 namespace model = membar::model;
-using membar_litmus::run_plan, membar_litmus::test_source;
+using membar::litmus_files::run_plan, membar::litmus_files::test_source;
 
 /// A kernel that runs one thread of a test, without the engine.
 [[nodiscard]] std::string role_kernel(const std::string& type, std::size_t thread, const std::string& name) {
@@ -45,7 +45,7 @@ using membar_litmus::run_plan, membar_litmus::test_source;
 
 /// The tests that run, in one translation unit.
 struct unit {
-  std::string text = std::string(membar_litmus::source_prologue);
+  std::string text = std::string(membar::litmus_files::source_prologue);
   std::vector<std::unique_ptr<run_plan>> plans;
   std::map<std::string, std::string> refused;
 };
@@ -59,8 +59,8 @@ struct unit {
         throw model::error(one.reason);
       }
       const std::string type = "test_" + std::to_string(made.plans.size());
-      const test_source source = membar_litmus::write_test_type(*one.plan, type);
-      membar_litmus::require_compilable(source.needs, compute_capability, 13000);
+      const test_source source = membar::litmus_files::write_test_type(*one.plan, type);
+      membar::litmus_files::require_compilable(source.needs, compute_capability, 13000);
       made.text += source.text;
       for (std::size_t t = 0; t < one.plan->test().threads.size(); ++t) {
         if (!one.plan->test().threads[t].where.host) {
@@ -365,7 +365,7 @@ TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
            "forbidden/RWC+fence.sc.gpu", "forbidden/Lock.spin", "forbidden/MP.sys.host"}) {
     const plan_or_reason one = plan_of(read_text(catalogue / (std::string(name) + ".litmus")));
     ASSERT_NE(one.plan, nullptr) << one.reason;
-    const test_source source = membar_litmus::write_source(*one.plan);
+    const test_source source = membar::litmus_files::write_source(*one.plan);
     EXPECT_NO_THROW(static_cast<void>(compiled(source.text, 90, false))) << name;
   }
 }
@@ -377,7 +377,7 @@ TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
     return one.reason;
   }
   try {
-    membar_litmus::require_compilable(membar_litmus::write_source(*one.plan).needs, compute_capability, nvrtc);
+    membar::litmus_files::require_compilable(membar::litmus_files::write_source(*one.plan).needs, compute_capability, nvrtc);
   } catch (const model::error& e) {
     return e.what();
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The asynchronous side in C++, decided by the compiler: if this file compiles, the verdicts hold. Each test is one program in two
 // forms, with and without the instruction in question. Written as litmus files, the programs have the same verdicts.
+#include <litmus/litmus_file.hpp>
+#include <litmus/write_litmus.hpp>
 #include <membar/model/asynchronous.hpp>
-#include <membar/model/litmus_file.hpp>
 #include <membar/model/named_test.hpp>
-#include <membar/model/write_litmus.hpp>
 
 #include <gtest/gtest.h>
 
@@ -217,7 +217,8 @@ template <class Test>
 void expect_same(const Test& test, bool reachable) {
   const membar::model::litmus_test named = model::named_test(test, "test");
   EXPECT_EQ(model::decide(named).reachable, reachable);
-  EXPECT_EQ(model::decide(model::read_litmus(model::write_litmus(named))).reachable, reachable) << model::write_litmus(named);
+  EXPECT_EQ(model::decide(membar::litmus_files::read_litmus(membar::litmus_files::write_litmus(named))).reachable, reachable)
+      << membar::litmus_files::write_litmus(named);
 }
 
 TEST(asynchronous_cpp, a_program_has_the_verdict_of_its_litmus_file) {

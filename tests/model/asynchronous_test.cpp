@@ -2,10 +2,10 @@
 // The asynchronous side, rule by rule: each test is one program in two forms (two_forms.hpp).
 #include "two_forms.hpp"
 
+#include <litmus/explain.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/asynchronous.hpp>
 #include <membar/model/decide.hpp>
-#include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
@@ -19,6 +19,7 @@
 namespace asynchronous_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using namespace membar_test;
 
 // Places.

@@ -2,8 +2,8 @@
 // The catalogue: every test gets the verdict of its folder, and the writer gives back what the reader has read.
 #include <tests/litmus/litmus_files.hpp>
 
-#include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>
@@ -17,6 +17,7 @@
 namespace catalogue_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using membar_test::litmus_files, membar_test::read_text;
 
 const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
-#include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ bool small(const membar::model::litmus_test& test) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace membar::model;
+  using namespace membar::litmus_files;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     const litmus_test test = read_litmus(text);

@@ -3,7 +3,7 @@
 // forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
 #include "sync_litmus.hpp"
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -156,28 +156,28 @@ TEST(header_guarantees, hold_at_run_time_too) {
 
 /// atomic.hpp: lane 1 releases for lane 0 by an update that merges both. Fences of a lane: `own` before the barrier, `merged` after.
 bool merged_update_does_not_release(const std::string& own, const std::string& barrier, const std::string& merged) {
-  return model::decide(model::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
-                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
-                                          " st.weak x, 1 | " +
-                                          own + " | ld.relaxed.gpu r0, y ;\n " + own + " | " + barrier +
-                                          " | fence.acquire.gpu ;\n " + barrier + " | " + merged +
-                                          " | ld.weak r1, x ;\n"
-                                          " | atom.relaxed.gpu.add r0, y, 2 | ;\n"
-                                          "exists (P2:r0 == 2 /\\ P2:r1 == 0)\n"))
+  return model::decide(membar::litmus_files::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
+                                                         " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
+                                                         " st.weak x, 1 | " +
+                                                         own + " | ld.relaxed.gpu r0, y ;\n " + own + " | " + barrier +
+                                                         " | fence.acquire.gpu ;\n " + barrier + " | " + merged +
+                                                         " | ld.weak r1, x ;\n"
+                                                         " | atom.relaxed.gpu.add r0, y, 2 | ;\n"
+                                                         "exists (P2:r0 == 2 /\\ P2:r1 == 0)\n"))
       .reachable;
 }
 
 /// Lane 1 acquires for lane 0. Fences of a lane: `merged` before the barrier, `own` after.
 bool merged_update_does_not_acquire(const std::string& merged, const std::string& barrier, const std::string& own) {
-  return model::decide(model::read_litmus("PTX merged_update_acquires\n{ x=0; y=0; }\n"
-                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n " +
-                                          barrier + " | atom.relaxed.gpu.add r0, y, 2 | st.weak x, 1 ;\n " + own + " | " +
-                                          merged +
-                                          " | fence.release.gpu ;\n"
-                                          " ld.weak r1, x | " +
-                                          barrier +
-                                          " | st.relaxed.gpu y, 1 ;\n"
-                                          "exists (P1:r0 == 1 /\\ P0:r1 == 0)\n"))
+  return model::decide(membar::litmus_files::read_litmus(
+                           "PTX merged_update_acquires\n{ x=0; y=0; }\n"
+                           " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n " +
+                           barrier + " | atom.relaxed.gpu.add r0, y, 2 | st.weak x, 1 ;\n " + own + " | " + merged +
+                           " | fence.release.gpu ;\n"
+                           " ld.weak r1, x | " +
+                           barrier +
+                           " | st.relaxed.gpu y, 1 ;\n"
+                           "exists (P1:r0 == 1 /\\ P0:r1 == 0)\n"))
       .reachable;
 }
 

@@ -2,11 +2,11 @@
 // Multimem addresses, rule by rule: each test is one program in two forms (two_forms.hpp). x and y are objects of the multimem address m.
 #include "two_forms.hpp"
 
-#include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/litmus_file.hpp>
+#include <litmus/write_litmus.hpp>
 #include <membar/model/multimem.hpp>
 #include <membar/model/named_test.hpp>
-#include <membar/model/write_litmus.hpp>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +17,7 @@
 namespace multimem_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using namespace membar_test;
 
 const std::string two_devices = "P0@cta 0,gpu 0 | P1@cta 0,gpu 1";

@@ -5,7 +5,7 @@
 // usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -17,6 +17,7 @@
 namespace {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 
 /// Rules whose absence changes no verdict of any test, and why.
 const std::vector<std::pair<rule, const char*>> equivalent = {

@@ -2,8 +2,8 @@
 // Tests written in C++ under a name and as text, and the final states of their interleavings.
 #include "sync_litmus.hpp"
 
+#include <litmus/litmus_file.hpp>
 #include <membar/model/interleave.hpp>
-#include <membar/model/litmus_file.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/test.hpp>
@@ -26,7 +26,7 @@ TEST(interleavings, show_no_weak_outcome) {
 }
 
 TEST(interleavings, run_updates_branches_and_addresses) {
-  const model::litmus_test test = model::read_litmus(
+  const model::litmus_test test = membar::litmus_files::read_litmus(
       "PTX T\n{ x=0; y=0; P0:r1=&x; }\n"
       " P0@cta 0,gpu 0                | P1@cta 1,gpu 0                ;\n"
       " atom.relaxed.gpu.add r0, r1, 2 | atom.relaxed.gpu.cas r0, x, 0, 5 ;\n"
@@ -41,9 +41,9 @@ TEST(interleavings, run_updates_branches_and_addresses) {
 TEST(named_test, reads_back_as_the_same_test) {
   const auto same = [](const auto& test) {
     const model::litmus_test named = model::named_test(test, "T");
-    const model::litmus_test read = model::read_litmus(model::write_litmus(named));
-    EXPECT_EQ(model::write_litmus(read), model::write_litmus(named));
-    EXPECT_EQ(model::decide(read).reachable, test.reachable()) << model::write_litmus(named);
+    const model::litmus_test read = membar::litmus_files::read_litmus(membar::litmus_files::write_litmus(named));
+    EXPECT_EQ(membar::litmus_files::write_litmus(read), membar::litmus_files::write_litmus(named));
+    EXPECT_EQ(model::decide(read).reachable, test.reachable()) << membar::litmus_files::write_litmus(named);
     EXPECT_EQ(model::outcomes(read), model::outcomes(named));
   };
   same(relaxed_store_buffering);

@@ -4,7 +4,7 @@
 /// header's text, so a header with a weaker order gives another test and another verdict.
 #pragma once
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ class order_table {
 
   /// Whether the model allows the end that the scenario must not have, with the orders of these headers.
   [[nodiscard]] bool violated(const scenario& s, const texts& headers) const {
-    return membar::model::decide(membar::model::read_litmus(litmus(s, headers))).reachable;
+    return membar::model::decide(membar::litmus_files::read_litmus(litmus(s, headers))).reachable;
   }
   [[nodiscard]] bool violated(const scenario& s) const { return violated(s, headers_); }
 

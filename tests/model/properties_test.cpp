@@ -5,8 +5,8 @@
 
 #include <bench/model/naive.hpp>
 
+#include <litmus/litmus_file.hpp>
 #include <membar/model/interleave.hpp>
-#include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
 
@@ -21,6 +21,7 @@
 namespace properties_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using membar_test::mix, membar_test::naive_model, membar_test::random_program, membar_test::random_tests, membar_test::shaped,
     membar_test::wide;
 

@@ -2,8 +2,8 @@
 // Data races: which programs have one, and between which accesses.
 #include "search_cases.hpp"
 
-#include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 namespace race_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using membar::acquire, membar::relaxed, membar::release;
 constexpr auto device = membar::thread_scope::device;
 constexpr auto in_block = membar::thread_scope::block;

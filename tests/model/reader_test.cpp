@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The reader: what it accepts, and where its errors point.
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 namespace reader_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 
 const std::string header = "PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n";
 

@@ -4,7 +4,7 @@
 /// loops that are cut, data races. The tests of the model decide them, and so does the program that tries mutants of the model.
 #pragma once
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace membar_test {
 
-using membar::model::litmus_test, membar::model::read_litmus;
+using membar::model::litmus_test, membar::litmus_files::read_litmus;
 
 using column = std::vector<std::string>;
 

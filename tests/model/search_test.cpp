@@ -7,7 +7,7 @@
 
 #include <bench/model/naive.hpp>
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
 
@@ -23,6 +23,7 @@
 namespace search_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 using membar_test::column;
 
 class large_tests : public testing::TestWithParam<membar_test::large_test> {};

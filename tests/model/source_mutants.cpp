@@ -10,8 +10,8 @@
 
 #include <tests/litmus/litmus_files.hpp>
 
-#include <membar/model/explanation_text.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <litmus/explanation_text.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/mutant.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
@@ -35,6 +35,7 @@
 namespace {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 
 /// A question about a test, and the answer of the model as it is.
 struct question {

@@ -425,14 +425,14 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
 /// The publisher, where another lane of the source's warp wrote the data: with or without a `bar.warp.sync` before.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
-  return model::decide(
-             model::read_litmus("PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
-                                " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
-                                " st.weak x, 1 | " +
-                                barrier + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + barrier +
-                                " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
-                                " | | st.relaxed.sys z, r0 | ;\n"
-                                "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
+  return model::decide(membar::litmus_files::read_litmus(
+                           "PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
+                           " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
+                           " st.weak x, 1 | " +
+                           barrier + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + barrier +
+                           " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
+                           " | | st.relaxed.sys z, r0 | ;\n"
+                           "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
       .reachable;
 }
 

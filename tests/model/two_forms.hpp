@@ -5,8 +5,8 @@
 /// do not differ so.
 #pragma once
 
+#include <litmus/litmus_file.hpp>
 #include <membar/model/decide.hpp>
-#include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ inline membar::model::litmus_test program(const verdict& v, bool other) {
     }
     text += ";\n";
   }
-  return membar::model::read_litmus(text + "exists (" + form(v.end, other) + ")");
+  return membar::litmus_files::read_litmus(text + "exists (" + form(v.end, other) + ")");
 }
 
 /// Expects that the model allows the end of the first form and forbids that of the second, and without the rule does not.

@@ -2,7 +2,7 @@
 // Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
 #include <tests/litmus/litmus_files.hpp>
 
-#include <membar/model/litmus_file.hpp>
+#include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 namespace verdicts_test {
 
 using namespace membar::model;
+using namespace membar::litmus_files;
 
 bool holds(const std::string& text) { return decide(read_litmus(text)).holds; }
 

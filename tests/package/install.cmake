@@ -10,7 +10,7 @@ list(FILTER strangers EXCLUDE REGEX "^include/membar/.*\\.(hpp|cuh)$|^share/cmak
 if(strangers)
   message(FATAL_ERROR "installed, and not of the package: ${strangers}")
 endif()
-foreach(file IN ITEMS include/membar/version.hpp include/membar/detail/config.hpp share/cmake/membar/membar-config.cmake
+foreach(file IN ITEMS include/membar/version.hpp include/membar/base/config.hpp share/cmake/membar/membar-config.cmake
                       share/licenses/membar/LICENSE)
   if(NOT file IN_LIST installed)
     message(FATAL_ERROR "not installed: ${file}")

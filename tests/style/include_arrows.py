@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the includes among the headers go one way, and that no header is too long.
+"""Checks that includes go one way: among the public headers, among the engines and programs, and never from headers to tools.
 
-usage: include_arrows.py <include folder>
+usage: include_arrows.py <root of the project>
        include_arrows.py --made-violations    shows that each kind of violation is found
 
-Vocabulary <- core and detail <- sync, symmetric, litmus, interop; the model depends on the vocabulary alone, the
-checker on the model. Vocabulary, model and checker include nothing of the CUDA toolkit. Headers of libcu++ that are slow to compile are
-for interop. Exit status: 0 if there is no violation, 1 if there is one.
+A part is a folder, or the files named in VOCABULARY. MAY_INCLUDE is the whole architecture. The vocabulary, the model, the PTX front end
+and the checker include nothing of the CUDA toolkit; headers of libcu++ that are slow to compile are for interop only. A header of a tool
+that no other file includes is dead and is reported. Exit status: 0 if there is no violation, 1 if there is one.
 """
 
 import pathlib
@@ -16,77 +16,102 @@ import sys
 
 INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]+)[>"]', re.MULTILINE)
 TOOLKIT = re.compile(r"(cuda|cooperative_groups|driver_types|nv|vector_types)")
-VOCABULARY = {"version.hpp", "thread_scope.hpp", "memory_order.hpp", "detail/config.hpp"}
-WINGS = ["symmetric/deadlock", "symmetric", "litmus", "check", "model", "interop", "sync", "detail"]
+VOCABULARY = {"membar/version.hpp", "membar/thread_scope.hpp", "membar/memory_order.hpp"}
+CORE = {"base", "vocabulary", "core", "detail"}
+# The old names of deadlock/, which only pass on to the new ones.
+RENAMED = "symmetric/deadlock"
 MAY_INCLUDE = {
-    "vocabulary": {"vocabulary"},
-    "core": {"vocabulary", "core", "detail"},
-    "detail": {"vocabulary", "core", "detail"},
-    "sync": {"vocabulary", "core", "detail", "sync"},
-    "interop": {"vocabulary", "core", "detail", "sync", "interop"},
-    "symmetric": {"vocabulary", "core", "detail", "symmetric"},
-    "symmetric/deadlock": {"vocabulary", "core", "symmetric", "symmetric/deadlock"},
-    "model": {"vocabulary", "model"},
-    "check": {"vocabulary", "model", "check"},
-    "litmus": {"vocabulary", "core", "detail", "model", "litmus"},
+    "base": {"base"},
+    "vocabulary": {"base", "vocabulary"},
+    "core": CORE,
+    "detail": CORE,
+    "sync": CORE | {"sync"},
+    "interop": CORE | {"sync", "interop"},
+    "symmetric": CORE | {"symmetric"},
+    "deadlock": CORE - {"detail"} | {"deadlock"},
+    RENAMED: {"deadlock"},
+    "model": {"base", "vocabulary", "model"},
+    "litmus": CORE | {"model", "litmus"},
+    "tools/common": {"model"},
+    "tools/ptx": {"vocabulary", "model", "tools/ptx"},
+    "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
+    "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
+    "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},
+    "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/membar-check"},
+    "tools/membar-domains": {"tools/common", "tools/membar-domains"},
 }
-LONGEST = 600
+WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check"}
 # What takes longer to compile than what it would be included for. interop/ has the bridges that need one.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
-def wing_of(header):
-    if header in VOCABULARY:
+def part_of(name):
+    """The part of a file that is named as it is included: membar/atomic.hpp, check/explore.hpp."""
+    if name in VOCABULARY:
         return "vocabulary"
-    return next((wing for wing in WINGS if header.startswith(wing + "/")), "core")
+    folder = name.rpartition("/")[0]
+    if folder == "membar":
+        return "core"
+    if folder.startswith("membar/"):
+        return folder.removeprefix("membar/")
+    return "tools/" + name.partition("/")[0]
 
 
-def cycle_from(header, includes, path, done):
-    if header in path:
-        return path[path.index(header):] + [header]
-    if header in done:
+def cycle_from(name, includes, path, done):
+    if name in path:
+        return path[path.index(name):] + [name]
+    if name in done:
         return None
-    for other in includes.get(header, []):
-        if found := cycle_from(other, includes, path + [header], done):
+    for other in includes.get(name, []):
+        if found := cycle_from(other, includes, path + [name], done):
             return found
-    done.add(header)
+    done.add(name)
     return None
 
 
 def violations(files):
-    """`files`: the text of each header, by its name relative to include/membar."""
+    """`files`: the text of each source, by the name under which it is included."""
     found, includes = [], {}
     for name, text in sorted(files.items()):
-        wing, own = wing_of(name), includes.setdefault(name, [])
-        if (count := len(text.splitlines())) > LONGEST:
-            found.append(f"{name}: {count} lines, more than {LONGEST}")
+        part, own = part_of(name), includes.setdefault(name, [])
+        if part not in MAY_INCLUDE:
+            found.append(f"{name}: no part {part} is known: add it to MAY_INCLUDE")
+            continue
         for included in INCLUDE.findall(text):
-            if included.startswith("membar/"):
-                other = included.removeprefix("membar/")
-                own.append(other)
-                if wing_of(other) not in MAY_INCLUDE[wing]:
-                    found.append(f"{name} ({wing}) includes {other} ({wing_of(other)})")
-            elif wing in ("vocabulary", "model", "check") and TOOLKIT.match(included):
-                found.append(f"{name} ({wing}) includes {included} of the CUDA toolkit")
-            elif wing != "interop" and included in HEAVY:
-                found.append(f"{name} ({wing}) includes {included}, which is slow to compile")
+            if included.startswith("membar/") or included in files:
+                own.append(included)
+                if part_of(included) not in MAY_INCLUDE[part]:
+                    found.append(f"{name} ({part}) includes {included} ({part_of(included)})")
+            elif part in WITHOUT_TOOLKIT and TOOLKIT.match(included):
+                found.append(f"{name} ({part}) includes {included} of the CUDA toolkit")
+            elif part != "interop" and included in HEAVY:
+                found.append(f"{name} ({part}) includes {included}, which is slow to compile")
+    used = {included for own in includes.values() for included in own}
+    found += [f"{name}: no file includes it" for name in files
+              if name.endswith(".hpp") and part_of(name).startswith("tools/") and name not in used]
     done = set()
     found += [f"a cycle: {' -> '.join(cycle)}" for name in sorted(files) if (cycle := cycle_from(name, includes, [], done))][:1]
     return found
 
 
 MADE = {
-    "includes symmetric/pe.hpp": {"detail/lane.cuh": "#include <membar/symmetric/pe.hpp>"},
-    "includes sync/lock.cuh": {"atomic.cuh": '#include "membar/sync/lock.cuh"'},
-    "includes error.hpp": {"model/program.hpp": "# include <membar/error.hpp>"},
-    "includes fence.cuh": {"memory_order.hpp": "#include <membar/fence.cuh>"},
-    "includes cuda_runtime_api.h": {"model/program.hpp": "#include <cuda_runtime_api.h>"},
-    "includes check/explore.hpp": {"model/decide.hpp": "#include <membar/check/explore.hpp>"},
-    "includes litmus/test.hpp": {"model/test.hpp": "#include <membar/litmus/test.hpp>"},
-    "includes symmetric/deadlock/check.hpp": {"symmetric/pe.hpp": "#include <membar/symmetric/deadlock/check.hpp>"},
-    "a cycle": {"a.hpp": "#include <membar/b.hpp>", "b.hpp": "#include <membar/detail/c.hpp>", "detail/c.hpp": "#include <membar/a.hpp>"},
-    "includes cuda/atomic, which": {"atomic.hpp": "#include <cuda/atomic>"},
-    "601 lines": {"a.hpp": "\n" * 601},
+    "includes membar/symmetric/pe.hpp": {"membar/detail/lane.cuh": "#include <membar/symmetric/pe.hpp>"},
+    "includes membar/sync/lock.cuh": {"membar/atomic.cuh": '#include "membar/sync/lock.cuh"'},
+    "includes membar/error.hpp": {"membar/model/program.hpp": "# include <membar/error.hpp>"},
+    "includes membar/fence.cuh": {"membar/memory_order.hpp": "#include <membar/fence.cuh>"},
+    "includes membar/detail/lane.cuh": {"membar/memory_order.hpp": "#include <membar/detail/lane.cuh>"},
+    "includes membar/version.hpp": {"membar/base/config.hpp": "#include <membar/version.hpp>"},
+    "includes cuda_runtime_api.h": {"membar/model/program.hpp": "#include <cuda_runtime_api.h>"},
+    "includes check/explore.hpp": {"membar/model/decide.hpp": "#include <check/explore.hpp>", "check/explore.hpp": ""},
+    "includes check/graph.hpp": {"ptx/decode.hpp": "#include <check/graph.hpp>", "check/graph.hpp": ""},
+    "includes membar/litmus/test.hpp": {"membar/model/test.hpp": "#include <membar/litmus/test.hpp>"},
+    "includes membar/deadlock/check.hpp": {"membar/symmetric/pe.hpp": "#include <membar/deadlock/check.hpp>"},
+    "includes membar/symmetric/pe.hpp (symmetric)": {"membar/deadlock/check.hpp": "#include <membar/symmetric/pe.hpp>"},
+    "no part tools/other is known": {"other/a.hpp": ""},
+    "no file includes it": {"check/a.hpp": ""},
+    "a cycle": {"membar/a.hpp": "#include <membar/b.hpp>", "membar/b.hpp": "#include <membar/detail/c.hpp>",
+                "membar/detail/c.hpp": "#include <membar/a.hpp>"},
+    "includes cuda/atomic, which": {"membar/atomic.hpp": "#include <cuda/atomic>"},
 }
 
 
@@ -95,10 +120,11 @@ def main():
         unseen = [words for words, files in MADE.items() if not any(words in line for line in violations(files))]
         print(f"{len(MADE)} made violations, not found: {unseen}")
         return 1 if unseen else 0
-    root = pathlib.Path(sys.argv[1], "membar")
-    files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.[hc]*")}
+    files = {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8")
+             for top in (pathlib.Path(sys.argv[1], "include"), pathlib.Path(sys.argv[1], "tools"))
+             for path in top.rglob("*.[hc]*") if path.suffix in (".hpp", ".cuh", ".cpp", ".h")}
     found = violations(files)
-    print("\n".join([*found, f"{len(files)} headers, {len(found)} violations"]))
+    print("\n".join([*found, f"{len(files)} files, {len(found)} violations"]))
     return 1 if found or not files else 0
 
 

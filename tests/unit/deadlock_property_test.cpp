@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
-#include <membar/symmetric/deadlock/check.hpp>
-#include <membar/symmetric/deadlock/text.hpp>
+#include <membar/deadlock/check.hpp>
+#include <membar/deadlock/text.hpp>
 
 #include "stream_simulator.hpp"
 
@@ -19,9 +19,9 @@
 namespace membar_test {
 namespace {
 
-namespace deadlock = membar::symmetric::deadlock;
+namespace deadlock = membar::deadlock;
 
-using namespace membar::symmetric::deadlock;
+using namespace membar::deadlock;
 using stream_simulator::outcome;
 
 /// What a random program may contain.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
-#include <membar/symmetric/deadlock/recorder.hpp>
+#include <membar/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 
 namespace {
 
-namespace deadlock = membar::symmetric::deadlock;
+namespace deadlock = membar::deadlock;
 
 using membar::symmetric::pe;
-using namespace membar::symmetric::deadlock;
+using namespace membar::deadlock;
 
 // Streams, and a signal.
 constexpr int main_stream = 1;
@@ -908,7 +908,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
 
 // What a check costs, in work and not in time.
 
-using checker = membar::symmetric::deadlock::detail::checker;
+using checker = membar::deadlock::detail::checker;
 
 TEST(deadlock_checker, begins_anew_once_for_all_orders_that_are_taken_away) {
   deadlock::program program;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program may take all of namespace membar beside the C library.
+#include <membar/deadlock/recorder.hpp>
 #include <membar/symmetric/collective_launch.hpp>
-#include <membar/symmetric/deadlock/recorder.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
 #include <membar/symmetric/peer_backend.hpp>

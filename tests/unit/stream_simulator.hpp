@@ -5,7 +5,7 @@
 /// of a captured graph, every interleaving. Written after the definition in deadlock/check.hpp, and slow.
 #pragma once
 
-#include <membar/symmetric/deadlock/program.hpp>
+#include <membar/deadlock/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace membar_test::stream_simulator {
 
-using membar::symmetric::deadlock::callers, membar::symmetric::deadlock::handle, membar::symmetric::deadlock::operation_kind,
-    membar::symmetric::deadlock::program, membar::symmetric::deadlock::stream_operation;
+using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::operation_kind, membar::deadlock::program,
+    membar::deadlock::stream_operation;
 
 /// What happens in some schedule.
 struct outcome {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory as the host sees it: which devices may be PEs, where memory comes from, what the heap keeps count of, what
 // the links must carry, and what happens when PEs differ.
-#include <membar/symmetric/deadlock/program.hpp>
+#include <membar/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
@@ -245,7 +245,7 @@ TEST_F(heap, names_objects_by_their_place) {
 }
 
 TEST_F(heap, identifies_objects_by_heap_and_allocation) {
-  using membar::symmetric::deadlock::handle;
+  using membar::deadlock::handle;
   const auto first = all.allocate<int>(4);
   const handle before(first.identity(3));
   EXPECT_EQ(before, handle(first.identity(3)));

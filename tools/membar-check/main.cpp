@@ -4,11 +4,11 @@
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 
-#include <membar/check/finding_text.hpp>
-#include <membar/check/litmus_program.hpp>
-#include <membar/check/repair.hpp>
-#include <membar/check/scenario.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <check/finding_text.hpp>
+#include <check/litmus_program.hpp>
+#include <check/repair.hpp>
+#include <check/scenario.hpp>
+#include <litmus/litmus_file.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@
 
 namespace {
 
-namespace check = membar::checker;
+namespace check = membar::check;
 namespace model = membar::model;
 using membar_tools::read_file;
 
@@ -311,7 +311,7 @@ const std::string& ptx_of(const check::scenario& s, const std::filesystem::path&
         throw model::error(s.source + ": " + e.what());
       }
     } else {
-      ptx = membar_check::compiled(folder.string(), s.source, s.options);
+      ptx = membar::check::compiled(folder.string(), s.source, s.options);
     }
     it = known.emplace(std::move(key), std::move(ptx)).first;
   }
@@ -328,7 +328,7 @@ int run(const std::string& path, const request& how) {
                          std::filesystem::path(path).filename().string() + "' and 'launch KERNEL args ...'");
     }
     if (kind == ".litmus") {
-      prepared.checked = check::program_of(model::read_litmus(text));
+      prepared.checked = check::program_of(membar::litmus_files::read_litmus(text));
     } else {
       const check::scenario s = check::read_scenario(text);
       prepared = check::prepare(s, ptx_of(s, std::filesystem::path(path).parent_path()));

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace membar_litmus {
+namespace membar::litmus_files {
 
 /// A loaded cubin and one of its kernels, for every device that the code was compiled for. Throws `membar::error` if the driver
 /// does not accept the code, or if the command was built with a CUDA toolkit older than 12.8.
@@ -36,4 +36,4 @@ class kernel_library {
   const void* kernel_ = nullptr;
 };
 
-}  // namespace membar_litmus
+}  // namespace membar::litmus_files

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on the GPU.
-#include <membar-litmus/files.hpp>
+#include <litmus/files.hpp>
 #include <membar-litmus/run.hpp>
 
-#include <membar/model/explain.hpp>
-#include <membar/model/nearest_name.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/nearest_name.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <unistd.h>
@@ -28,10 +28,10 @@
 namespace {
 
 namespace model = membar::model;
-using membar_litmus::file_list;
-using membar_litmus::files_of;
-using membar_litmus::read_test;
-using membar_litmus::warnings_of;
+using membar::litmus_files::file_list;
+using membar::litmus_files::files_of;
+using membar::litmus_files::read_test;
+using membar::litmus_files::warnings_of;
 
 constexpr std::string_view usage =
     "usage: membar-litmus verdict [--jobs=N] PATH...     PATH<TAB>1|0 per test: does the quantified condition hold?\n"
@@ -81,7 +81,7 @@ answer verdict_of(const std::string& path, const request& asked) {
     const bool bounded = found.counts.cut.thread >= 0 && !found.reachable;
     result.text = std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : "");
     result.decided = true;
-    result.remarks += race ? path + ": data race: " + model::race_text(test, race) + "\n" : "";
+    result.remarks += race ? path + ": data race: " + membar::litmus_files::race_text(test, race) + "\n" : "";
   } catch (const std::exception& e) {
     result.text = std::string("error: ") + e.what();
   }
@@ -127,7 +127,7 @@ int for_each_test(const std::vector<std::string>& files, const request& asked, c
       std::cerr << warnings_of(file, test);
       use(test);
     } catch (const std::exception& e) {
-      membar_litmus::print_error(file, e.what());
+      membar::litmus_files::print_error(file, e.what());
       status = 2;
     }
   }
@@ -156,7 +156,7 @@ bool read_seconds(const std::string& text, double& value) {
 /// "; the nearest is 'verdict'": what a mistyped word was most likely meant to be.
 template <class Names>
 std::string nearest(const std::string& word, const Names& names) {
-  return word.empty() ? "" : "; the nearest is '" + model::nearest_name(word, names) + "'";
+  return word.empty() ? "" : "; the nearest is '" + membar::litmus_files::nearest_name(word, names) + "'";
 }
 
 constexpr std::string_view commands[] = {"verdict", "outcomes", "explain", "run"};
@@ -165,7 +165,7 @@ constexpr std::string_view options_of_run[] = {"--seconds=",     "--tune=",  "--
                                                "--compile-for=", "--cache=", "--no-cache", "--strict", "--limit=", "--help"};
 
 /// Reads an option of `run`; returns false if `word` is none. `wrong` becomes what is wrong with its value.
-bool run_option(const std::string& word, membar_litmus::run_request& request, std::string& wrong) {
+bool run_option(const std::string& word, membar::litmus_files::run_request& request, std::string& wrong) {
   const auto value_of = [&word](std::string_view name) { return word.substr(name.size()); };
   const auto is = [&word](std::string_view name) { return word.rfind(name, 0) == 0; };
   std::uint64_t number = 0;
@@ -219,8 +219,8 @@ int main(int count, char** arguments) {
   }
   std::vector<std::string> paths;
   request asked;
-  model::explanation_format format = model::explanation_format::text;
-  membar_litmus::run_request run;
+  membar::litmus_files::explanation_format format = membar::litmus_files::explanation_format::text;
+  membar::litmus_files::run_request run;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (command == "run") {
@@ -247,9 +247,9 @@ int main(int count, char** arguments) {
     } else if (word == "--strict") {
       asked.strict = true;
     } else if (word == "--json") {
-      format = model::explanation_format::json;
+      format = membar::litmus_files::explanation_format::json;
     } else if (word == "--dot" && command != "run") {
-      format = model::explanation_format::dot;
+      format = membar::litmus_files::explanation_format::dot;
     } else if (word == "--help") {
       std::cout << usage;
       return 0;
@@ -266,17 +266,17 @@ int main(int count, char** arguments) {
   }
   const file_list found = files_of(paths);
   for (const std::string& folder : found.empty_folders) {
-    membar_litmus::print_error(folder, "the folder contains no *.litmus");
+    membar::litmus_files::print_error(folder, "the folder contains no *.litmus");
   }
   if (command == "run") {
     run.limit = asked.search.limit;
     run.strict = asked.strict;
     run.files = found.files;
-    const int status = run.source             ? membar_litmus::print_sources(run)
-                       : run.compile_for != 0 ? membar_litmus::compile_only(run)
-                       : run.files.empty()    ? membar_litmus::not_run
-                                              : membar_litmus::run_on_gpu(run);
-    return status == membar_litmus::all_allowed && !found.empty_folders.empty() ? membar_litmus::not_run : status;
+    const int status = run.source             ? membar::litmus_files::print_sources(run)
+                       : run.compile_for != 0 ? membar::litmus_files::compile_only(run)
+                       : run.files.empty()    ? membar::litmus_files::not_run
+                                              : membar::litmus_files::run_on_gpu(run);
+    return status == membar::litmus_files::all_allowed && !found.empty_folders.empty() ? membar::litmus_files::not_run : status;
   }
   const auto with_folders = [&](int status) { return found.empty_folders.empty() ? status : 2; };
   if (command == "verdict") {
@@ -293,6 +293,7 @@ int main(int count, char** arguments) {
       }
     }));
   }
-  return with_folders(for_each_test(
-      found.files, asked, [&](const model::litmus_test& test) { std::cout << model::explain(test, format, asked.search); }));
+  return with_folders(for_each_test(found.files, asked, [&](const model::litmus_test& test) {
+    std::cout << membar::litmus_files::explain(test, format, asked.search);
+  }));
 }

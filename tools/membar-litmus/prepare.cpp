@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The parts of the subcommand `run` that need no GPU: sources and their compilation.
-#include <membar-litmus/files.hpp>
-#include <membar-litmus/host_interpreter.hpp>
-#include <membar-litmus/kernel_headers.hpp>
+#include <litmus/files.hpp>
+#include <litmus/host_interpreter.hpp>
+#include <litmus/kernel_headers.hpp>
+#include <litmus/run_plan.hpp>
+#include <litmus/source.hpp>
 #include <membar-litmus/run.hpp>
-#include <membar-litmus/run_plan.hpp>
-#include <membar-litmus/source.hpp>
 
 #include <exception>
 #include <iostream>
 #include <stdexcept>
 #include <utility>
 
-namespace membar_litmus {
+namespace membar::litmus_files {
 
 namespace {
 
@@ -81,4 +81,4 @@ int compile_only(const run_request& request) {
   return result;
 }
 
-}  // namespace membar_litmus
+}  // namespace membar::litmus_files

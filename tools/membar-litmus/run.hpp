@@ -3,7 +3,7 @@
 /// The subcommand `run`: its options, and the functions that execute it.
 #pragma once
 
-#include <membar-litmus/compiler.hpp>
+#include <litmus/compiler.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace membar_litmus {
+namespace membar::litmus_files {
 
 /// The options of `run`.
 struct run_request {
@@ -54,4 +54,4 @@ enum status : int {
 /// Prints "FILE<TAB>error: reason" on the error stream.
 void print_error(const std::string& file, const char* reason);
 
-}  // namespace membar_litmus
+}  // namespace membar::litmus_files

@@ -2,13 +2,14 @@
 /// @file
 /// The subcommand `run`: compiles each test for this machine's GPUs, runs it under stress, and compares its outcomes with the
 /// model.
-#include <membar-litmus/files.hpp>
-#include <membar-litmus/host_interpreter.hpp>
+#include <litmus/files.hpp>
+#include <litmus/host_interpreter.hpp>
+#include <litmus/run_plan.hpp>
+#include <litmus/source.hpp>
 #include <membar-litmus/kernel_library.hpp>
 #include <membar-litmus/run.hpp>
-#include <membar-litmus/run_plan.hpp>
-#include <membar-litmus/source.hpp>
 
+#include <litmus/litmus_file.hpp>
 #include <membar/error.hpp>
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>
@@ -17,7 +18,6 @@
 #include <membar/litmus/runnable_test.hpp>
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/error.hpp>
-#include <membar/model/litmus_file.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar_litmus {
+namespace membar::litmus_files {
 
 namespace {
 
@@ -268,4 +268,4 @@ int run_on_gpu(const run_request& request) {
   return result;
 }
 
-}  // namespace membar_litmus
+}  // namespace membar::litmus_files

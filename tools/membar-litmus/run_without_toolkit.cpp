@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-namespace membar_litmus {
+namespace membar::litmus_files {
 
 int run_on_gpu(const run_request&) {
   std::cerr
@@ -14,4 +14,4 @@ int run_on_gpu(const run_request&) {
   return not_run;
 }
 
-}  // namespace membar_litmus
+}  // namespace membar::litmus_files

@@ -6,7 +6,8 @@
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/standard.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -90,4 +91,5 @@ template <> struct ptx_async_operation<async_operation::bitwise_xor> { static co
 
 }  // namespace detail
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,10 +3,12 @@
 /// The arithmetic of atomic operations on values, for host and device.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/atomic_type.hpp>
-#include <membar/detail/config.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The value to add in order to subtract `value`.
 template <class T>
@@ -93,4 +95,6 @@ template <atom_op Op, class T>
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,9 @@
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/lane.cuh>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The word that a compare-and-swap acts on: the object itself, or for 8 and 16 bits the aligned 32-bit word around it.
 ///
@@ -480,4 +482,6 @@ __device__ inline void device_wait(const T* object, const T& old) noexcept {
   half_fence<Scope, acquire_half(Order)>();
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -15,7 +15,9 @@
 #pragma clang diagnostic ignored "-Watomic-alignment"  // 16 bytes are a call of libatomic, as documented
 #endif
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The object's bits. No compiler derives from their type what the functions below change.
 template <class T>
@@ -90,7 +92,9 @@ MEMBAR_HOST inline T host_fetch_element(T* element, T value) noexcept {
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar
 
 #if defined(__clang__)
 #pragma clang diagnostic pop

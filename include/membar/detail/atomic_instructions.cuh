@@ -3,15 +3,17 @@
 /// Atomic instructions that membar emits itself. Each function is one instruction; registers hold untyped bits.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/atomic_type.hpp>
-#include <membar/detail/config.hpp>
 #include <membar/detail/ld_st_instructions.cuh>
 #include <membar/detail/ptx_spelling.cuh>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 // clang-format off
 template <atom_op Op> struct ptx_operation;
@@ -257,4 +259,6 @@ __device__ inline void fence_if_sequentially_consistent() noexcept {
 template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

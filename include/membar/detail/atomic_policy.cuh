@@ -6,7 +6,9 @@
 #include <membar/detail/atomic_device.cuh>
 #include <membar/detail/atomic_rules.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// atom.sem.scope.global.op.level::cache_hint.type d, [a], b, cache-policy;  cache_hint (PTX ISA 7.4, sm_80); otherwise as
 /// `ptx_atom` without a policy. Returns the value before.
@@ -209,4 +211,6 @@ __device__ inline void device_reduce_with_policy(T* object, T value, unsigned lo
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -3,10 +3,12 @@
 /// What stands in place of an order that is none, and of the operations of a type that cannot be atomic: one mistake, one error.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/memory_order.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// In place of an order that a call does not give.
 struct missing_order {};
@@ -55,4 +57,6 @@ class refused_atomic {
   MEMBAR_HOST_DEVICE void dec(T, auto...) const noexcept {}
 };
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -3,13 +3,14 @@
 /// The rules of atomic operations: which values, which operations on them, which orders.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/atomic_refused.hpp>
 #include <membar/detail/atomic_type.hpp>
-#include <membar/detail/config.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 class l2_policy;
 
@@ -145,4 +146,5 @@ MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
 }
 
 }  // namespace detail
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -3,7 +3,7 @@
 /// The types that atomics hold: their kinds, their bits, and the instruction type of each operation on them.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/standard.hpp>
 
 // Declared here, not included, so that atomic.cuh compiles fast. Code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
@@ -12,7 +12,8 @@ struct __half2;
 struct __nv_bfloat16;
 struct __nv_bfloat162;
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// `Size` values side by side, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
 ///
@@ -238,4 +239,5 @@ inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != 
 }
 
 }  // namespace detail
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -11,7 +11,9 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The rules of which arguments go together. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
 /// instruction for the type and the arguments, so that the compiler prints one sentence only.
@@ -151,4 +153,6 @@ __device__ inline void store_with(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

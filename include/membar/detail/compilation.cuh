@@ -8,5 +8,5 @@
 #include "the_error_above_ends_the_compilation"
 #endif
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.hpp>
-#include <membar/detail/config.hpp>

@@ -3,7 +3,9 @@
 /// The target of the current compilation: nvcc reads the source once for the host and once for each architecture.
 #pragma once
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 #if defined(__CUDA_ARCH__)
 inline constexpr bool compiling_for_device = true;
@@ -17,4 +19,6 @@ inline constexpr bool compiling_for_device = false;
 inline constexpr bool has_hopper_instructions = true;
 #endif
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

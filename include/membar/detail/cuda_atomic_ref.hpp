@@ -6,7 +6,9 @@
 #include <membar/detail/standard.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// Whether `Value` is libcu++'s name of the scope. Its enumeration is known by its enumerators.
 template <thread_scope Scope, class CudaScope, CudaScope Value>
@@ -44,4 +46,6 @@ struct is_cuda_atomic_ref<Ref<T, Value>, T, Scope> {
 template <class Ref, class T, thread_scope Scope>
 concept cuda_atomic_ref_of = is_cuda_atomic_ref<Ref, T, Scope>::value;
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -7,7 +7,9 @@
 
 #include <cuda.h>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The address of the driver's function `name`. Throws `error` where the driver has none.
 [[nodiscard]] inline void* driver_address(const char* name) {
@@ -30,4 +32,6 @@ template <class Function>
 /// The runtime's code of a driver's code: both have the same values.
 [[nodiscard]] constexpr cudaError_t as_runtime(CUresult code) noexcept { return static_cast<cudaError_t>(code); }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

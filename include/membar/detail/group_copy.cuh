@@ -6,7 +6,9 @@
 #include <membar/detail/standard.hpp>
 #include <membar/load_store.cuh>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 struct alignas(16) copy_unit {
   unsigned words[4];
@@ -126,4 +128,6 @@ __device__ inline void group_copy(Group group, void* to, const void* from, std::
   group_copy(group, to, from, bytes, [](void* itself) { return itself; });
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -5,7 +5,9 @@
 
 #include <membar/memory_order.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 #if defined(__CUDACC_RTC__)  // which has no host, and no names of its orders
 template <memory_order Order>
@@ -27,4 +29,6 @@ MEMBAR_HOST inline void host_fence() noexcept {
 #endif
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -5,7 +5,9 @@
 
 #include <membar/detail/compilation.cuh>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The calling thread's lane, 0 to 31.
 [[nodiscard]] __device__ inline unsigned lane_id() noexcept {
@@ -42,4 +44,6 @@ template <class Bits>
 #endif
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -14,7 +14,9 @@
 #include <utility>
 #endif
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 template <class Text>
 inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
@@ -242,4 +244,6 @@ __device__ inline void store_registers(std::size_t address, const T& object,
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

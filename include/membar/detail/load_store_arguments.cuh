@@ -3,14 +3,15 @@
 /// The arguments of a load or a store after its pointer and value: what each of them says, and the opcode that they make.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/cache_hint.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/detail/ld_st_instructions.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The type of `mmio`, which takes the place of an order.
 struct mmio_t {
@@ -21,9 +22,12 @@ struct mmio_t {
 /// Use: `load<thread_scope::system>(p, mmio)`.
 MEMBAR_CONSTANT mmio_t mmio{};
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 enum class access_kind { load, store, read_only_load };
 
@@ -115,4 +119,6 @@ using opcode =
            hint_text<picked<says::l1, Said...>>, hint_text<picked<says::l2, Said...>>,
            text_if<times_said<says::policy, Said...> != 0, cache_hint_text>, hint_text<picked<says::prefetch, Said...>>>;
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

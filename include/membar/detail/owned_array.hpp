@@ -7,7 +7,9 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The bytes of `size` objects of a `T`. Throws `error` if they are more than an address can count.
 template <class T>
@@ -66,4 +68,6 @@ class owned_array {
   std::size_t size_;
 };
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

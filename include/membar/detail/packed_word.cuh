@@ -6,15 +6,17 @@
 /// libcu++ makes atomic loads and stores of 16 bytes of it. A GPU test looks for torn words, also across a link.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/detail/standard.hpp>
 
 #if !defined(__CUDACC_RTC__)  // which has memcpy without a header
 #include <cstring>
 #endif
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 struct alignas(16) packed_word {
   static constexpr std::size_t capacity = 12;
@@ -78,4 +80,6 @@ MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packe
   }
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

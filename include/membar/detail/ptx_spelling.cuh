@@ -7,7 +7,9 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 // clang-format off
 template <thread_scope Scope> struct ptx_scope;
@@ -34,4 +36,6 @@ __device__ constexpr void require_architecture_of() noexcept {
 #endif
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -6,7 +6,9 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// What a producer knows of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
 /// closed.
@@ -55,4 +57,6 @@ struct ring_producer {
   }
 };
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -12,7 +12,9 @@
 #include <cassert>
 #endif
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// Refuses, at compile time, a ring that holds no tile.
 template <int Stages, unsigned StageBytes>
@@ -49,4 +51,6 @@ struct taken_tile {
   void* memory;  ///< the stage, until it is given back; null if there was no tile in time
 };
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -10,7 +10,9 @@
 
 #include <cstddef>
 
-namespace membar::inline v0_2::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
 
 /// The driver's functions.
 struct virtual_memory_calls {
@@ -50,4 +52,6 @@ struct virtual_memory_calls {
   return property;
 }
 
-}  // namespace membar::inline v0_2::detail
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,8 @@
 
 #include <cuda/annotated_ptr>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The L2 policy with the bits of a `cuda::access_property`: no instruction.
 ///
@@ -56,4 +57,5 @@ template <class T, class Property, class... Said>
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

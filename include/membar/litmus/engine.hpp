@@ -26,7 +26,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// How long a run takes, and what makes it reproducible.
 struct run_options {
@@ -446,4 +448,6 @@ class engine {
   bool hung_ = false;
 };
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

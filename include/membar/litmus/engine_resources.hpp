@@ -20,7 +20,9 @@
 #include <thread>
 #include <utility>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// Whether the run of a test thread on the host has been given up. A loop in that thread must leave then. `abandoned` is its
 /// counterpart on the device.
@@ -235,4 +237,6 @@ class host_participant {
 
 }  // namespace detail
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

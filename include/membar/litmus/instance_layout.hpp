@@ -9,9 +9,11 @@
 /// Freestanding: read by the host compiler, by nvcc and by NVRTC, which has no standard headers.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// The limits of a test: threads, locations, observations, and the outcomes that these can make.
 inline constexpr int max_threads = 16;
@@ -261,4 +263,6 @@ struct seat_map {
   return 1ULL * observation * l.instances() + instance;
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

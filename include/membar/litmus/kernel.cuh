@@ -22,15 +22,17 @@
 /// makes such a type from a test written with membar's operations. The command membar-litmus writes one for a litmus file. A
 /// loop in `run` must check `abandoned(at)` and leave if it is true.
 ///
-/// Freestanding: NVRTC compiles it with instance_layout.hpp, launch_view.hpp, device_clock.cuh and detail/config.hpp only.
+/// Freestanding: NVRTC compiles it with instance_layout.hpp, launch_view.hpp, device_clock.cuh and base/config.hpp only.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/device_clock.cuh>
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// The number of outcomes of `Test`, including those with unexpected values; at most `max_outcomes`.
 template <class Test>
@@ -500,4 +502,6 @@ __global__ void __launch_bounds__(1024, 1) run_instances(const __grid_constant__
   run_launch<Test>(view);
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

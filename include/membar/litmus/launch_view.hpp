@@ -6,10 +6,12 @@
 /// Freestanding: read by the host compiler, by nvcc and by NVRTC, which has no standard headers.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/litmus/instance_layout.hpp>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// What is observed: a register, reported by a test thread, or the final value of a location.
 struct observation {
@@ -154,4 +156,6 @@ class results : public instance_digits {
   }
 };
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

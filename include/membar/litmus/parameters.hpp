@@ -18,7 +18,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// How instances are laid out, and what runs beside them. Every value keeps a run sound: parameters change only how often an
 /// outcome is seen and how fast the test runs.
@@ -206,4 +208,6 @@ inline void validate(const parameters& p) {
   return base;
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// The properties of a machine that decide where a test can run. They are plain values, so that tests can describe any machine.
 struct machine {
@@ -258,4 +260,6 @@ template <class Test>
   return place_threads(std::span<const model::place>(places), on);
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

@@ -22,7 +22,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// @name Statistics of a run
 /// @{
@@ -327,4 +329,6 @@ namespace detail {
   return out + "]}";
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

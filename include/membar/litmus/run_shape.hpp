@@ -13,7 +13,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// The size of a run's launches. All launches of a run have the same size.
 struct run_shape {
@@ -70,4 +72,6 @@ struct run_shape {
   return shape;
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// Host code that runs test thread `thread` of one instance and reports every observed register of that thread.
 using host_thread = std::function<void(int thread, const instance_cells& at, const instance_digits& out)>;
@@ -46,4 +48,6 @@ struct runnable_test {
   }
 };
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

@@ -45,7 +45,9 @@
 #include <string>
 #include <utility>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 namespace detail {
 
@@ -162,4 +164,6 @@ template <class Test>
   return result;
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

@@ -24,7 +24,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::litmus {
+namespace membar {
+inline namespace v0_2 {
+namespace litmus {
 
 /// The outcomes that a search counts.
 enum class objective {
@@ -181,4 +183,6 @@ struct tune_result {
   return text;
 }
 
-}  // namespace membar::inline v0_2::litmus
+}  // namespace litmus
+}  // namespace v0_2
+}  // namespace membar

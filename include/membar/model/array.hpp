@@ -3,7 +3,7 @@
 /// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 is "none".
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/model/error.hpp>
 
 #include <array>
@@ -12,7 +12,9 @@
 #include <span>
 #include <type_traits>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Element `index` of an array, a span or a vector. Precondition: `index` is not negative and below the size.
 template <class Array>
@@ -69,4 +71,6 @@ class bounded {
   int size_ = 0;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -21,7 +21,9 @@
 
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 namespace detail {
 
@@ -121,4 +123,6 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
   }
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -21,7 +21,9 @@
 #include <membar/model/test.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 namespace detail {
 [[nodiscard]] constexpr instruction copy_of(variable to, variable from, proxy via, completion ends) noexcept {
@@ -282,4 +284,6 @@ template <thread_scope Scope = thread_scope::block, class Order = acquire_t>
 }
 /// @}
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -31,7 +31,9 @@
 
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
 /// orders. False if that is no order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
@@ -177,4 +179,6 @@ template <class Rules>
   return graph.acyclic(memory & ~f.initial);
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Chooses the groups of an execution whose values are known, barrier by barrier. Each choice ends in a call of `next()`, which
 /// returns false to end the enumeration.
@@ -532,4 +534,6 @@ class barrier_groups {
   event_set passed_ = 0;  ///< waits by parity that have ended
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

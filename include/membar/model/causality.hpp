@@ -15,7 +15,9 @@
 #include <array>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What follows from one choice of reads-from, barrier groups, Fence-SC order and coherence.
 struct candidate {
@@ -280,4 +282,6 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
   }
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

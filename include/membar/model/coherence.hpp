@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Two events.
 struct event_pair {
@@ -192,4 +194,6 @@ class coherence_orders {
   std::uint64_t& checked_;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

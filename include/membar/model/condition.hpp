@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What is known of a condition while some values are open.
 enum class truth : std::uint8_t { no, yes, open };
@@ -145,4 +147,6 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
   return result;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -18,7 +18,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Visitor that looks for one execution whose final state satisfies the filter, and satisfies the condition (or, for `forall`,
 /// violates it). The test must live as long as the finder.
@@ -225,4 +227,6 @@ template <class Rules = every_rule>
   return result;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -30,7 +30,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
 /// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
@@ -533,4 +535,6 @@ class enumerator final : private memory_apart {
   statistics statistics_{};
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -12,7 +12,9 @@
 #include <string>
 #include <utility>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or the message alone for a test
 /// that has no text.
@@ -42,4 +44,6 @@ class error : public std::exception {
   std::string text_;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -13,7 +13,9 @@
 
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What the instructions of one path through every thread decide, whatever the reads return: the relations that are the same in
 /// every candidate execution of that path.
@@ -268,4 +270,6 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   f.base.close(f.count);
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -8,7 +8,9 @@
 
 #include <cstdint>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What an event does. Source: PTX ISA, "Operation types".
 enum class event_kind : std::uint8_t {
@@ -89,4 +91,6 @@ struct assumption {
   bool expected = true;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Walks through all interleavings of a test, each reachable state once.
 class interleaving {
@@ -161,4 +163,6 @@ class interleaving {
   return interleaving(test).outcomes();
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

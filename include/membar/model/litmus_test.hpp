@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// A register or a location that a test names, as a column of its table of outcomes.
 struct observable {
@@ -100,4 +102,6 @@ inline void require_no_remark(const litmus_test& test) {
   return decide(test.view(), every_rule{}, options);
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

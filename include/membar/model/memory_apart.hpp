@@ -22,7 +22,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Finds the memory of a path that is apart, and interleaves its accesses.
 class memory_apart : public thread_paths {
@@ -160,4 +162,6 @@ class memory_apart : public thread_paths {
   }
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -7,7 +7,9 @@
 #include <membar/model/program.hpp>
 #include <membar/model/rules.hpp>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// incl(X, Y): whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope"; the domain clause is
 /// membar's reading of the CUDA guide, the cluster clause the mechanical extension.
@@ -86,4 +88,6 @@ template <class Rules>
          morally_strong(rules, program.threads[x.thread].where, program.threads[y.thread].where, x, y);
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

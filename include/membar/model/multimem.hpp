@@ -28,7 +28,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// A multimem address of some objects in global memory. It takes the numbers from `first` on, one for each object, which no variable has.
 template <std::size_t Count>
@@ -127,4 +129,6 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
 }
 /// @}
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -16,7 +16,9 @@
 #include <string>
 #include <utility>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 namespace detail {
 
@@ -323,4 +325,6 @@ template <std::size_t... Counts>
   return result;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

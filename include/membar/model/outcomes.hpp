@@ -23,7 +23,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Visitor that collects the final values of what a test observes, over all executions. The test must live as long as the
 /// collector.
@@ -106,4 +108,6 @@ class outcome_collector final : public execution_visitor {
   return lines;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What memory holds, as far as it is known.
 struct memory_content {
@@ -203,4 +205,6 @@ class execution_visitor {
   ~execution_visitor() = default;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

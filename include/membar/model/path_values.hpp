@@ -10,7 +10,9 @@
 
 #include <cstdint>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Appends events, values and assumptions to a path.
 class path_values : public partial_execution {
@@ -80,4 +82,6 @@ class path_values : public partial_execution {
   }
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

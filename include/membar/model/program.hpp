@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// The most threads that a test may have.
 inline constexpr int max_threads = 16;
@@ -334,4 +336,6 @@ struct test_view {
   return 0;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

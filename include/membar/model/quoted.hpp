@@ -5,7 +5,9 @@
 
 #include <string>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// `text` as a JSON string: in quotation marks, with escapes.
 [[nodiscard]] inline std::string quoted(const std::string& text) {
@@ -27,4 +29,6 @@ namespace membar::inline v0_2::model {
   return out + "\"";
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -17,7 +17,9 @@
 #include <array>
 #include <cstdint>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Two accesses that race, each as a thread and the instruction's number in it, and what tells an execution in which they do.
 struct data_race {
@@ -111,4 +113,6 @@ struct race_answer {
   }
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

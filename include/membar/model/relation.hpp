@@ -9,7 +9,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// The most events one execution may have, initial writes included: a set of events is one machine word.
 inline constexpr int max_events = 64;
@@ -103,4 +105,6 @@ class relation {
   std::array<event_set, max_events> rows_{};
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <utility>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// The rules of the model. Each can be switched off, to find out which one forbids an outcome and what a test tests.
 enum class rule : std::uint8_t {
@@ -164,4 +166,6 @@ class every_rule_but {
   std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <string>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// What an enumeration went through.
 struct statistics {
@@ -46,4 +48,6 @@ constexpr void require_whole(const statistics& counts, const search_options& opt
   }
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

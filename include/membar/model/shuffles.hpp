@@ -19,7 +19,9 @@
 #include <span>
 #include <string>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// The lane of a thread: the number of threads of its warp that the test has before it.
 [[nodiscard]] constexpr int lane_of(const program_view& program, int thread) noexcept {
@@ -148,4 +150,6 @@ template <class Rules>
   return true;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

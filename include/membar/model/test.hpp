@@ -36,7 +36,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 namespace detail {
 /// The names of a test's first locations; those after them are v4, v5, ...
@@ -571,4 +573,6 @@ template <std::size_t... Counts>
   return test.race_free();
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

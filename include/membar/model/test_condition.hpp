@@ -8,7 +8,9 @@
 
 #include <cstdint>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// A location of a test; it starts as 0 unless `litmus_program::with_initial` says otherwise.
 struct variable {
@@ -117,4 +119,6 @@ struct final_value {
   return {{term::kind_t::memory_value, number, v.index, 0}};
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// @name Places
 /// @{
@@ -72,4 +74,6 @@ template <class... Instructions>
   return result;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

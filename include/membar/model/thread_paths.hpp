@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). It changes no final state, but it may race.
 enum class waits : std::uint8_t { left_at_once, repeated_once };
@@ -595,4 +597,6 @@ class thread_paths : public path_values {
   int issued_ = -1;  ///< the event of the instruction that starts the asynchronous operation at hand
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

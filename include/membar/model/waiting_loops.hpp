@@ -21,7 +21,9 @@
 #include <optional>
 #include <vector>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// A set of registers of one thread.
 using register_set = std::uint64_t;
@@ -174,4 +176,6 @@ class waiting_loops {
   const program_view& program_;
 };
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -23,7 +23,9 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::inline v0_2::model {
+namespace membar {
+inline namespace v0_2 {
+namespace model {
 
 /// Text that is made at compile time and can be a template argument, which compilers print.
 struct witness_text {
@@ -204,4 +206,6 @@ template <const auto& Test>
   return true;
 }
 
-}  // namespace membar::inline v0_2::model
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// Memory at every PE, as one process reaches it.
 struct adopted_memory {
@@ -413,4 +415,6 @@ class basic_adopted_backend {
 
 static_assert(backend<adopted_backend>);
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

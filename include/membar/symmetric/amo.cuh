@@ -11,7 +11,9 @@
 #include <membar/detail/standard.hpp>
 #include <membar/symmetric/operations.cuh>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -205,4 +207,6 @@ __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_max>(counter, value, other, order);
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

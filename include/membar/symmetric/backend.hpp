@@ -13,7 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// Memory that a backend has at every PE and a heap divides: the same size and alignment at each, not zeroed.
 template <class Region, class Reach>
@@ -148,4 +150,6 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
 }
 
 }  // namespace detail
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

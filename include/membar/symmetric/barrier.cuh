@@ -9,7 +9,9 @@
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -310,4 +312,6 @@ __device__ inline void wait(Group group, const Words& words, const arrival& own,
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

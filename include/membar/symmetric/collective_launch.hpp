@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// What a PE says about its launch before a collective launch. A value, so that tests need no machine.
 struct launch_offer {
@@ -381,4 +383,6 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

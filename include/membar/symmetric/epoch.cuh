@@ -8,7 +8,9 @@
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -103,4 +105,6 @@ __device__ inline void wait(Group group, const Signal& signal, const Epoch& seen
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

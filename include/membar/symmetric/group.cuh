@@ -4,10 +4,12 @@
 /// same arguments.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
-#include <membar/detail/config.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// The calling thread alone.
 struct by_thread_t {
@@ -68,4 +70,6 @@ template <>
 inline constexpr bool is_group<by_block_t> = true;
 
 }  // namespace detail
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -14,7 +14,9 @@
 #include <exception>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -579,4 +581,6 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
 template <class T, class Backend>
 scoped_array(const array<T, Backend>&) -> scoped_array<T, Backend>;
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -17,7 +17,9 @@
 #include <span>
 #include <type_traits>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -171,4 +173,6 @@ class synchronous_copies {
   bool set_;
 };
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

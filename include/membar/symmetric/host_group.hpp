@@ -26,7 +26,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
 /// Where one has forked, its child holds the socket too: on Linux 5.3 or newer the others still notice at once, on older ones when the
@@ -577,4 +579,6 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
   return made;
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

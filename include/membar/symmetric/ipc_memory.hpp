@@ -20,7 +20,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -356,4 +358,6 @@ class ipc_memory {
   std::vector<void*> opened_;     ///< by PE: the allocation, if it is open
 };
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

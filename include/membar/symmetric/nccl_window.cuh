@@ -17,7 +17,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -84,4 +86,6 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   return memory;
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar::inline v0_2::symmetric::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric::detail {
 
 /// NVSHMEM orders by system fences of the calling thread, and has no acquire: an operation that must acquire fences after
 /// itself.
@@ -326,4 +328,6 @@ struct stream_transport<basic_nvshmem_backend<Visible>> {
   }
 };
 
-}  // namespace membar::inline v0_2::symmetric::detail
+}  // namespace symmetric::detail
+}  // namespace v0_2
+}  // namespace membar

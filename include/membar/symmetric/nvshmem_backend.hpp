@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/atomicity.hpp>
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/error.hpp>
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/pe.hpp>
@@ -23,7 +23,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// The reach of a PE by NVSHMEM, which finds the other PEs itself: this PE's number and how many there are.
 class nvshmem_reach {
@@ -309,4 +311,6 @@ using nvshmem_backend = basic_nvshmem_backend<visibility::destination_only>;
 
 static_assert(backend<nvshmem_backend>);
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

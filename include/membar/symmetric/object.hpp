@@ -6,12 +6,14 @@
 /// address of another PE's object, have other types, which do not convert to it.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/symmetric/pe.hpp>
 #include <membar/symmetric/word.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 template <class T, class Backend = peer_backend>
 class object;
@@ -214,4 +216,6 @@ MEMBAR_HOST_DEVICE constexpr object<T, Backend> span<T, Backend>::operator[](std
   return detail::access::make_object<T, Backend>(this->local_ + index, this->reach_);
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -30,7 +30,9 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -234,4 +236,6 @@ void quiet_on_stream(const Reach& reach, cudaStream_t stream) {
   launch(detail::communication_launch(stream), detail::quiet_kernel<Reach>, reach);
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -16,7 +16,9 @@
 #include <membar/symmetric/reach.hpp>
 #include <membar/symmetric/word.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -431,4 +433,6 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

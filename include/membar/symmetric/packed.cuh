@@ -10,7 +10,9 @@
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 namespace detail {
 
@@ -303,4 +305,6 @@ template <class Group, class Box, class To, class Epoch>
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -1,73 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processing elements (PEs): the numbered GPUs that share symmetric memory, and where data that they put is visible.
+/// Where data is visible that was put to a PE, which object of a heap is meant, and the backends by name.
 #pragma once
 
-#include <membar/detail/config.hpp>
-#include <membar/detail/standard.hpp>
+#include <membar/base/config.hpp>
+#include <membar/pe.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
-/// The number of a processing element, from 0 to the backend's count less 1: one GPU, or one process's share of it. It is not a
-/// device index, and no integer converts to it.
-class pe {
- public:
-  MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
-
-  /// No conversion: it is here so that the compiler says in a sentence what to write instead of an `int`.
-  template <class Integer>
-    requires std::is_same_v<Integer, int>
-  MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
-    static_assert(!std::is_same_v<Integer, int>,
-                  "membar: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1");
-  }
-
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int index() const noexcept { return index_; }
-
-  [[nodiscard]] friend MEMBAR_HOST_DEVICE constexpr bool operator==(pe a, pe b) noexcept { return a.index_ == b.index_; }
-  [[nodiscard]] friend MEMBAR_HOST_DEVICE constexpr bool operator<(pe a, pe b) noexcept { return a.index_ < b.index_; }
-
- private:
-  int index_;
-};
-
-/// The PE that is `steps` (also negative) after `from` on a ring of `count`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe ring_neighbour(pe from, int steps, int count) noexcept {
-  return pe(((from.index() + steps) % count + count) % count);
-}
-
-/// PEs with consecutive numbers, for a range-based `for`.
-class pe_range {
- public:
-  class iterator {
-   public:
-    MEMBAR_HOST_DEVICE constexpr explicit iterator(int index) noexcept : index_(index) {}
-    [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator*() const noexcept { return pe(index_); }
-    MEMBAR_HOST_DEVICE constexpr iterator& operator++() noexcept {
-      ++index_;
-      return *this;
-    }
-    friend MEMBAR_HOST_DEVICE constexpr bool operator==(iterator, iterator) noexcept = default;
-
-   private:
-    int index_;
-  };
-
-  /// `size` PEs from `first` on.
-  MEMBAR_HOST_DEVICE constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
-
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe front() const noexcept { return first_; }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool contains(pe which) const noexcept {
-    return which.index() >= first_.index() && which.index() - first_.index() < size_;
-  }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr iterator begin() const noexcept { return iterator(first_.index()); }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr iterator end() const noexcept { return iterator(first_.index() + size_); }
-
- private:
-  pe first_;
-  int size_;
-};
+using membar::pe;
+using membar::pe_range;
+using membar::ring_neighbour;
 
 /// Which object of a symmetric heap: the same at every PE, and never that of another allocation or heap. Heaps and allocations
 /// are numbered from 1; processes that compare identities make their heaps in one order.
@@ -103,4 +48,6 @@ template <visibility Visible>
 class basic_adopted_backend;
 using adopted_backend = basic_adopted_backend<visibility::everywhere>;
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

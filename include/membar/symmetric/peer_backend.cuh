@@ -16,7 +16,9 @@
 #include <membar/symmetric/peer_backend.hpp>
 #endif
 
-namespace membar::inline v0_2::symmetric::detail {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric::detail {
 
 /// All synchronization is at system scope. Addresses are the calling PE's own; `other` says whose object is meant.
 template <>
@@ -180,4 +182,6 @@ struct transport<peer_reach> {
   }
 };
 
-}  // namespace membar::inline v0_2::symmetric::detail
+}  // namespace symmetric::detail
+}  // namespace v0_2
+}  // namespace membar

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/atomicity.hpp>
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/virtual_memory.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// How the peer backend gets memory that devices reach at each other.
 enum class peer_memory {
@@ -347,4 +349,6 @@ class basic_peer_backend {
 
 static_assert(backend<peer_backend>);
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

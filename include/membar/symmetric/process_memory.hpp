@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// How processes hand memory to each other.
 enum class shared_by {
@@ -243,4 +245,6 @@ class process_memory {
   std::vector<char> mapped_;                         ///< by PE
 };
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

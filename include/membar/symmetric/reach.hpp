@@ -3,11 +3,13 @@
 /// How device code reaches the other PEs' objects: what kernels take of a backend, and that of the peer backend.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/symmetric/pe.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
 /// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
@@ -74,4 +76,6 @@ class basic_adopted_backend {
 };
 #endif
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -14,7 +14,9 @@
 
 #include <type_traits>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// How a recoverable operation on a stream ended.
 enum class stream_result : unsigned {
@@ -221,4 +223,6 @@ void abort_on_stream(const object<abort_flag, Backend>& flag, cudaStream_t strea
   launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

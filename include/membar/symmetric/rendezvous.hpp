@@ -15,7 +15,9 @@
 #include <string>
 #include <utility>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// A file descriptor that is closed at the end of its scope.
 class owned_file {
@@ -104,4 +106,6 @@ template <class AllGather>
   return {text.substr(0, end), text.substr(end + 1)};
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

@@ -9,7 +9,9 @@
 #include <mutex>
 #include <thread>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// Guards a team of one PE: one stream at a time, or the host, calls its collectives.
 ///
@@ -192,4 +194,6 @@ class stream_guard {
   char team_[64];
 };
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

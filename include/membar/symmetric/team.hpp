@@ -16,7 +16,9 @@
 #include <span>
 #endif
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// Some of the PEs, numbered anew from 0 in the order of their PE numbers: their ranks. A value: kernels take it.
 ///
@@ -194,4 +196,6 @@ struct team_text {
 #endif
 
 }  // namespace detail
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

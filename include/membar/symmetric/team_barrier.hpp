@@ -13,7 +13,9 @@
 #include <memory>
 #include <vector>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run at once, also
 /// if they have PEs in common, and those of one team are called in one order on every PE of it.
@@ -151,4 +153,6 @@ class team_barrier {
   int first_local_ = 0;
 };
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

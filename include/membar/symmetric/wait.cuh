@@ -12,7 +12,9 @@
 #include <cstdio>
 #endif
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// The condition that a signal has a value. A value that is overwritten too early is missed: use it for a `signal<set>` whose
 /// sender waits for an answer.
@@ -193,4 +195,6 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
   }
 }
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

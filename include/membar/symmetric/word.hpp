@@ -4,10 +4,12 @@
 /// changed and read by its own operations only: on no backend does anything else keep it whole.
 #pragma once
 
-#include <membar/detail/config.hpp>
+#include <membar/base/config.hpp>
 #include <membar/detail/standard.hpp>
 
-namespace membar::inline v0_2::symmetric {
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
 
 /// The kind of signal that a sender sets. Only the newest value counts.
 struct set {};
@@ -179,4 +181,6 @@ template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-}  // namespace membar::inline v0_2::symmetric
+}  // namespace symmetric
+}  // namespace v0_2
+}  // namespace membar

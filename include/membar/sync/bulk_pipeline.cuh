@@ -11,7 +11,8 @@
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills them with tiles of global memory
 /// by bulk copies, ahead of the threads that consume the tiles, in order, each tile taken by every consumer.
@@ -108,4 +109,5 @@ class bulk_pipeline {
   block_mbarrier empty_[room];
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -14,7 +14,8 @@
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
@@ -174,4 +175,5 @@ class cluster_broadcast {
   cluster_mbarrier empty_[room];  ///< used in the block of rank 0
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -7,7 +7,8 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A barrier of `Ranks` threads that uses only flags: loads and stores, no atomics across the link.
 ///
@@ -95,4 +96,5 @@ class cross_barrier {
   unsigned phase_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

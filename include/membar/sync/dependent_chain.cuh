@@ -4,8 +4,8 @@
 /// after a wait.
 #pragma once
 
+#include <membar/base/config.hpp>
 #include <membar/dependent_launch.cuh>
-#include <membar/detail/config.hpp>
 #include <membar/detail/standard.hpp>
 
 #if !defined(__CUDACC_RTC__)  // which compiles no host code
@@ -14,7 +14,8 @@
 #include <membar/launch_attribute.hpp>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// That the calling thread has waited for the kernels before: what `chain_link::wait` returns, and `chained::after` asks for.
 class prerequisites_ended {
@@ -120,4 +121,5 @@ class dependent_chain {
 
 #endif  // !defined(__CUDACC_RTC__)
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -6,7 +6,8 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
@@ -103,4 +104,5 @@ class grid_barrier {
   atomic<unsigned, Scope> arrived_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

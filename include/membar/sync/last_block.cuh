@@ -11,7 +11,8 @@
 #include <cstdio>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// Tells the last of a number of blocks that it is the last.
 ///
@@ -121,4 +122,5 @@ template <thread_scope Scope, class Operation, class T>
   return true;
 }
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

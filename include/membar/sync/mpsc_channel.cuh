@@ -7,7 +7,8 @@
 #include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken once, and those of
 /// one producer in order.
@@ -109,4 +110,5 @@ class mpsc_channel {
   alignas(128) slot slots_[Capacity];
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -10,7 +10,8 @@
 #include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 namespace detail {
 
@@ -216,4 +217,5 @@ class packed_mpsc_channel {
   detail::packed_slots<Message, Capacity, Scope> all_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -10,7 +10,8 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The result of serving: how it ended, and what the publisher did.
 struct publisher_report {
@@ -353,4 +354,5 @@ class publisher {
   entry entries_[Sources][Lag];
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -6,7 +6,8 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// The fair lock of Mellor-Crummey and Scott: for many waiters, because each polls its own node and an unlock touches one.
 ///
@@ -91,4 +92,5 @@ class queue_lock {
   alignas(128) atomic<unsigned, Scope> closed_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

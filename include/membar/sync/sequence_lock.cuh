@@ -12,7 +12,8 @@
 #include <cstring>
 #endif
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A value of any size that readers take whole. They store nothing, never delay the writer, and try again after a conflict.
 ///
@@ -77,4 +78,5 @@ class sequence_lock {
   atomic<unsigned long long, Scope> words_[size];
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -8,7 +8,8 @@
 #include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
 ///
@@ -120,4 +121,5 @@ class spsc_channel {
   alignas(128) Message slots_[Capacity];
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

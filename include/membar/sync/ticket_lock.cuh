@@ -6,7 +6,8 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::inline v0_2 {
+namespace membar {
+inline namespace v0_2 {
 
 /// A fair lock of two counters: small, and good where few threads wait at once, because all of them poll one word.
 ///
@@ -64,4 +65,5 @@ class ticket_lock {
   alignas(128) atomic<unsigned long long, Scope> serving_;
 };
 
-}  // namespace membar::inline v0_2
+}  // namespace v0_2
+}  // namespace membar

@@ -66,7 +66,7 @@ def copy_of(repository, target):
 
 
 def version_of(repository):
-    number = next(int(line.split()[2]) for line in (repository / "include/membar/detail/config.hpp").read_text().splitlines()
+    number = next(int(line.split()[2]) for line in (repository / "include/membar/base/config.hpp").read_text().splitlines()
                   if line.startswith("#define MEMBAR_VERSION "))
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 

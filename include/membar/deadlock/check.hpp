@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Decides, without running it, whether what the PEs enqueue can come to an end.
+///
+/// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; nothing says which. A queue
+/// runs its operations in the order in which they were enqueued. Two streams may share a queue, and then hold each other up
+/// although nothing orders them. A captured graph is enqueued as one piece; its nodes run in any order that its edges allow.
+/// The host thread enqueues an operation after the waits that it called before. An operation runs when it is the first of its
+/// queue, when what its events name has run, and when what it waits for is there: for a wait, its signal's value; for a
+/// collective, every member's call of the same number. The blocks of one kernel run at once.
+///
+/// **The answer.** The program hangs if in some schedule something never runs. With counters, collectives and events that is
+/// decided exactly. An operation that runs only lets others run, so the schedule with one queue for each device is the worst,
+/// and what runs in it does not depend on who comes first.
+///
+/// Two things are reported although they may never hang. A signal that is set may lose the value that is waited for to a later
+/// one. It is decided like a counter if each set of another value is ordered before the awaited one, or after the wait; else
+/// it is reported as `lost_signal`. A captured graph is reported if each order of its nodes holds up something, even if no
+/// order holds up all. No program that hangs in some schedule goes unreported.
+///
+/// `concurrent_collectives`, `grid_too_large` and `early_host_copy` are undefined by CUDA or NVSHMEM, whether or not they hang.
+/// The first and the last are reported unless an order is found. So are `lost_signal` and `stale_wait`: a wait that an earlier
+/// wait's value may end before the notification that it is for. An order follows from streams, events, waits of the host,
+/// collectives, and from what a wait cannot end without.
+///
+/// **Time and size.** A program is run once in its worst schedule, with vector clocks, in time that grows with the number of
+/// operations. That proves most programs right. What it does not is analyzed exactly if it has at most `exact_operations`. Of a
+/// larger program a hang is shown on what has not run, cut to that size; and a report of the other kinds may be due to an order
+/// that only the exact analysis finds.
+///
+/// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
+/// execution".
+#pragma once
+
+#include <membar/deadlock/analysis.hpp>
+#include <membar/deadlock/hazard.hpp>
+#include <membar/deadlock/program.hpp>
+#include <membar/deadlock/text.hpp>
+#include <membar/deadlock/watch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace deadlock {
+
+/// The most operations, counted with the parts of collectives and kernels, that are analyzed exactly.
+inline constexpr std::size_t exact_operations = 1024;
+
+namespace detail {
+
+/// Checks a program again and again while it grows.
+class checker {
+ public:
+  /// `exact` and `rest`: the most operations of the whole, and of what has not run, that are analyzed exactly.
+  explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
+      : program_(program), exact_(exact), rest_(rest), watch_(made()) {}
+
+  /// Everything that is wrong if nothing follows.
+  [[nodiscard]] std::vector<report> reports() {
+    settle();
+    if (watch_->is_clean()) {
+      return {};
+    }
+    if (watch_->size() <= exact_) {
+      return analysis(program_, parts_).reports();
+    }
+    std::vector<report> all = watch_->ended() ? std::vector<report>() : reports_of_rest(false);
+    add_suspicions(all, false);
+    return all;
+  }
+
+  /// What is wrong if the last operation is a wait of the host, and the host enqueues more after it.
+  [[nodiscard]] std::vector<report> reports_of_last_wait() {
+    settle();
+    const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
+    const bool suspicious = watch_->suspicions_for_the_host() > acquitted_ || !watch_->large_grids().empty();
+    if (ends && !suspicious) {
+      return {};
+    }
+    std::vector<report> all;
+    if (watch_->size() <= exact_) {
+      all = analysis(program_, parts_).reports_of_last_wait();
+    } else {
+      all = ends ? std::vector<report>() : reports_of_rest(true);
+      add_suspicions(all, true);
+    }
+    acquitted_ = all.empty() ? watch_->suspicions_for_the_host() : acquitted_;
+    return all;
+  }
+
+  /// Begins again, after the program has changed other than at its end, or begins later.
+  void restart() {
+    acquitted_ = 0;
+    watch_ = made();
+  }
+  /// Begins again after the last operation, a wait of the host, was taken back.
+  void take_back() {
+    parts_->take_back();
+    restart();
+  }
+  /// Begins again with another program.
+  void forget() {
+    parts_ = std::make_shared<program_parts>();
+    restart();
+  }
+  /// How often it has begun.
+  [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
+  /// How many operations were looked at for what is captured and for steps of kernels.
+  [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
+
+  /// Whether nothing so far is wrong or matters to what the host enqueues from now on, except by what signals hold.
+  [[nodiscard]] bool is_behind() const {
+    return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
+  }
+  /// Whether all has run.
+  [[nodiscard]] bool ended() const { return watch_->ended(); }
+  /// Makes what signals hold now their start in `next`.
+  void leave_signals(program& next) const { watch_->leave_signals(next); }
+
+ private:
+  static constexpr std::size_t least_to_leave = 512;
+  static constexpr std::size_t most_reports = 64;  ///< of a kind
+
+  void settle() {
+    while (!watch_->settle()) {
+      restart();
+    }
+  }
+  [[nodiscard]] std::unique_ptr<watch> made() {
+    ++runs_;
+    return std::make_unique<watch>(program_, parts_, without_order_);
+  }
+
+  void add_suspicions(std::vector<report>& all, bool of_a_host_wait) const {
+    const program_text text(program_);
+    if (!of_a_host_wait) {
+      for (const watch::differing& each : watch_->differing_collectives()) {
+        all.push_back(text.collectives_differ(each.first, each.second, each.number));
+      }
+      for (const std::size_t each : watch_->unrecorded_events()) {
+        all.push_back(text.unrecorded_event(each));
+      }
+    }
+    for (const std::size_t each : watch_->large_grids()) {
+      all.push_back(text.grid_too_large(each));
+    }
+    std::map<hazard, std::size_t> told;
+    std::size_t acquitted = of_a_host_wait ? acquitted_ : 0;
+    for (const suspicion& each : watch_->suspicions()) {
+      const bool skipped = of_a_host_wait && is_of_signals(each.kind);
+      if (skipped || (acquitted != 0 && acquitted-- != 0) || ++told[each.kind] > most_reports) {
+        continue;
+      }
+      const std::size_t first = watch_->operation_at(each.first);
+      const std::size_t second = watch_->operation_at(each.second);
+      const std::size_t third = watch_->operation_at(each.third);
+      all.push_back(each.kind == hazard::lost_signal       ? text.lost_signal(first, second, third)
+                    : each.kind == hazard::stale_wait      ? text.stale_wait(first, second, third)
+                    : each.kind == hazard::early_host_copy ? text.early_host_copy(first, third)
+                                                           : text.concurrent_collectives(first, third));
+    }
+  }
+
+  /// Why what has not run never does.
+  [[nodiscard]] std::vector<report> reports_of_rest(bool of_a_host_wait) const {
+    bool whole = true;
+    const program rest = program_of_rest(whole);
+    std::vector<report> all = analysis(rest).reports();
+    // The whole program says better what misses something.
+    std::erase_if(all, [](const report& each) {
+      const bool of_signals = hangs(each.kind) || each.kind == hazard::lost_signal;
+      return !of_signals || each.kind == hazard::never_notified || each.kind == hazard::missing_member;
+    });
+    add_missing(all);
+    const program_text text(program_);
+    if (all.empty() && !whole) {
+      const std::vector<std::size_t> left = watch_->left();
+      all.push_back({hazard::cycle,
+                     "membar: cycle: " + text.whole(watch_->node_at(left.front()).operation) +
+                         " never ends, because what it waits for comes after more than " + std::to_string(rest_) + " of the " +
+                         std::to_string(left.size()) + " operations that never run: check a shorter part of the program",
+                     {}});
+    }
+    if (of_a_host_wait && !all.empty() && all.front().cycle.empty()) {
+      text.blame_host(all.front(), program_.operations.size() - 1);
+    }
+    return all;
+  }
+
+  /// The waits and collectives that miss something in the whole program.
+  void add_missing(std::vector<report>& all) const {
+    const program_text text(program_);
+    for (const std::size_t n : watch_->left()) {
+      const node& each = watch_->node_at(n);
+      if (each.kind == node::kind_t::departs) {
+        std::string missing;
+        for (const int member : watch_->missing_of(n)) {
+          missing += (missing.empty() ? "PE " : ", PE ") + std::to_string(member);
+        }
+        if (!missing.empty()) {
+          all.push_back(text.missing_member(each.operation, missing));
+        }
+      } else if (each.kind == node::kind_t::waits) {
+        const auto most = watch_->most_of(n);
+        if (most ? !watch_->condition_of(n).holds(*most) : !watch_->may_be_set(n)) {
+          all.push_back(text.never_notified(each.operation, most ? &*most : nullptr));
+        }
+      }
+      if (all.size() == most_reports) {
+        return;
+      }
+    }
+  }
+
+  /// What has not run, as a program that starts from what has; cut to what is analyzed exactly if it is longer. `whole`:
+  /// whether it was not.
+  [[nodiscard]] program program_of_rest(bool& whole) const {
+    program rest;
+    rest.pes = program_.pes;
+    rest.hosts = program_.hosts;
+    rest.teams = program_.teams;
+    rest.own_queues = program_.own_queues;
+    rest.names = program_text(program_).numbered_streams();
+    rest.signals = program_.signals;
+    watch_->leave_signals(rest);
+    std::vector<std::size_t> nodes = watch_->left();
+    whole = nodes.size() <= rest_;
+    if (!whole) {
+      nodes = nearest(nodes);
+    }
+    std::erase_if(nodes, [&](std::size_t n) {  // the delivery of what is there already, or the host's wait for it
+      const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
+      return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
+    });
+    for (const std::size_t index :
+         watch_->open_arrivals()) {  // a wait of a complete barrier stands alone, and waits for nothing
+      rest.operations.push_back(program_.operations[index]);
+      rest.operations.back().graph = rest.operations.back().kernel = 0;
+    }
+    std::map<unsigned, unsigned> kernels;
+    unsigned graphs = 0;
+    for (auto begin = nodes.begin(); begin != nodes.end();) {
+      const auto same_call = [&](std::size_t n) { return watch_->call_of(n) == watch_->call_of(*begin); };
+      const auto end = std::find_if_not(begin, nodes.end(), same_call);
+      const std::size_t by = watch_->enqueued_by(*begin);
+      const bool launches = program_.operations[by].kind == operation_kind::launch_graph;
+      graphs += launches ? 1 : 0;
+      std::size_t last = static_cast<std::size_t>(-1);
+      for (auto each = begin; each != end; ++each) {
+        const std::size_t index = watch_->node_at(*each).operation;
+        if (index != last && (index != by || !launches)) {
+          add_to(rest, *each, launches ? graphs : 0, kernels);
+        }
+        last = index;
+      }
+      if (launches) {
+        rest.operations.push_back(program_.operations[by]);
+        rest.operations.back().object = static_cast<std::uint64_t>(graphs);
+      }
+      begin = end;
+    }
+    return rest;
+  }
+
+  void add_to(program& rest, std::size_t n, unsigned graph, std::map<unsigned, unsigned>& kernels) const {
+    const node& each = watch_->node_at(n);
+    stream_operation operation = program_.operations[each.operation];
+    operation.graph = graph;
+    operation.effect = watch_->effect_of(n);
+    operation.condition = watch_->condition_of(n);
+    if (each.kernel != 0) {
+      const auto [kernel, is_new] = kernels.try_emplace(each.kernel, static_cast<unsigned>(kernels.size()) + 1);
+      if (is_new) {
+        std::size_t index = each.operation;
+        while (program_.operations[index].kind != operation_kind::kernel) {
+          --index;
+        }
+        rest.operations.push_back(program_.operations[index]);
+        rest.operations.back().kernel = kernel->second;
+        rest.operations.back().graph = graph;
+      }
+      operation.kernel = kernel->second;
+      if (operation.kind == operation_kind::kernel) {
+        return;
+      }
+    }
+    if (operation.kind == operation_kind::wait_event && !watch_->waits_for_record(n)) {
+      operation.kind = operation_kind::work;
+    }
+    rest.operations.push_back(operation);
+  }
+
+  /// Of what has not run: what comes first in each queue, and the first notifications after that for which it waits.
+  [[nodiscard]] std::vector<std::size_t> nearest(const std::vector<std::size_t>& left) const {
+    const std::size_t most = rest_ / (4 * watch_->queues()) + 1;
+    std::map<std::pair<std::uint32_t, bool>, std::size_t> taken;
+    std::set<std::size_t> awaited;
+    std::map<std::size_t, std::size_t> notified;
+    std::vector<std::size_t> result;
+    for (const std::size_t n : left) {
+      const node& each = watch_->node_at(n);
+      if (++taken[{each.queue, each.unit < 0}] <= most && each.kind == node::kind_t::waits) {
+        awaited.insert(each.link);
+      }
+    }
+    taken.clear();
+    for (const std::size_t n : left) {
+      const node& each = watch_->node_at(n);
+      const bool early = ++taken[{each.queue, each.unit < 0}] <= most;
+      if (early || n == left.back() ||
+          (each.kind == node::kind_t::notifies && awaited.contains(each.link) && ++notified[each.link] <= 4)) {
+        result.push_back(n);
+      }
+    }
+    return result;
+  }
+
+  const program& program_;
+  std::size_t exact_;
+  std::size_t rest_;
+  std::set<of_pe> without_order_;
+  std::shared_ptr<program_parts> parts_ = std::make_shared<program_parts>();
+  std::size_t runs_ = 0;
+  std::unique_ptr<watch> watch_;
+  std::size_t acquitted_ = 0;  ///< suspicions that the exact analysis has ruled out at a wait of the host
+};
+
+}  // namespace detail
+
+/// What is wrong with `program`; empty if every schedule of it ends. The time grows with the number of operations.
+[[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
+
+}  // namespace deadlock
+}  // namespace v0_2
+}  // namespace membar

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What can be wrong with what PEs enqueue, and a report of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace deadlock {
+
+/// What is wrong with a program.
+enum class hazard : unsigned char {
+  barrier_before_put,      ///< a collective is enqueued before the notification that another PE waits for before it joins
+  wait_before_notify,      ///< on another stream of the PE, or in a graph without an edge: a false dependency through a queue
+  host_before_enqueue,     ///< the host waits before it has enqueued what it waits for
+  cycle,                   ///< any other cycle
+  never_notified,          ///< a wait for a value that the signal never has
+  missing_member,          ///< a collective that a member of its team does not call
+  collectives_differ,      ///< members call different collectives of one team as the same one
+  concurrent_collectives,  ///< of one team and PE, on two streams, or on a stream and the host
+  grid_too_large,          ///< for waits inside the kernel
+  early_host_copy,         ///< an operation on the heap after a host copy that may not have run
+  lost_signal,             ///< a value that another may replace before the wait has seen it
+  stale_wait,              ///< a wait that may end by what an earlier wait has seen, before the notification that it is for
+  unrecorded_event         ///< a wait for an event that was not recorded orders nothing
+};
+
+/// The hazard's name: "barrier before put", "wait before notify", and so on.
+[[nodiscard]] constexpr const char* name(hazard kind) noexcept {
+  switch (kind) {
+    case hazard::barrier_before_put:
+      return "barrier before put";
+    case hazard::wait_before_notify:
+      return "wait before notify";
+    case hazard::host_before_enqueue:
+      return "host waits before it enqueues";
+    case hazard::cycle:
+      return "cycle";
+    case hazard::never_notified:
+      return "never notified";
+    case hazard::missing_member:
+      return "missing member";
+    case hazard::collectives_differ:
+      return "collectives differ";
+    case hazard::concurrent_collectives:
+      return "concurrent collectives";
+    case hazard::grid_too_large:
+      return "grid too large";
+    case hazard::early_host_copy:
+      return "early host copy";
+    case hazard::lost_signal:
+      return "lost signal";
+    case hazard::stale_wait:
+      return "stale wait";
+    case hazard::unrecorded_event:
+      return "unrecorded event";
+  }
+  return "unknown hazard";
+}
+
+/// Whether a report of this kind means that some schedule hangs. The other kinds are about undefined behaviour, or a possible
+/// hang.
+[[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
+
+/// A step of a cycle: an operation, and how it depends on the next one.
+struct cycle_step {
+  int pe = 0;
+  std::string where;  ///< "stream 1", "the host"
+  std::string what;   ///< "wait for signal ready = 1"
+  std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then comes after,"
+};
+
+/// One thing that is wrong, in one sentence that names the operations and the remedy.
+struct report {
+  hazard kind = hazard::cycle;
+  std::string sentence;
+  /// The steps of the shortest cycle, if the hazard is one; the last step depends on the first.
+  std::vector<cycle_step> cycle;
+};
+
+}  // namespace deadlock
+}  // namespace v0_2
+}  // namespace membar

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and waits of the host, in the order in
+/// which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
+#pragma once
+
+#include <membar/pe.hpp>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace deadlock {
+
+/// Which host threads call: one for all PEs (a process with all GPUs), or one for each PE (a process per GPU). A single thread
+/// that waits for a PE enqueues nothing for the others meanwhile.
+enum class callers : unsigned char { one, one_per_pe };
+
+/// Identifies a stream, an event, a signal, an epoch, a team or a graph.
+///
+/// A signal is identified by what a heap allocated it as (`array::identity`), or by any number or address that is the same in all
+/// calls. Every PE has a signal of that handle. An offset in a heap is no identity: another allocation, or another heap, has
+/// the same one later.
+class handle {
+ public:
+  constexpr handle() noexcept = default;
+  constexpr handle(const object_identity& object) noexcept
+      : number_(object.index), place_(object.heap << allocation_bits | object.allocation) {}
+  constexpr handle(std::uint64_t number) noexcept : number_(number) {}
+  constexpr handle(int number) noexcept : number_(static_cast<std::uint64_t>(number)) {}
+  handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
+
+  [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
+  /// The allocation of a symmetric heap that the object is in, and the heap; 0 for what no heap allocated.
+  [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
+    return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
+  }
+  [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
+  friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
+  friend constexpr bool operator==(const handle&, const handle&) noexcept = default;  // nvcc makes none of operator<=>
+
+ private:
+  static constexpr int allocation_bits = 40;
+
+  std::uint64_t number_ = 0;
+  std::uint64_t place_ = 0;  ///< heap and allocation
+};
+
+/// What a handle identifies.
+enum class handle_kind : unsigned char { stream, event, signal, team, graph, epoch };
+
+/// The team of all PEs, of number 0. It is not declared.
+inline constexpr handle world{};
+
+/// What a notification does to a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either set or added
+/// to, never both.
+struct signal_effect {
+  bool adds = false;
+  std::uint64_t value = 0;
+  bool numbered = false;  ///< the value is the next number of `epoch`, each time that it runs
+  handle epoch{};
+};
+[[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
+[[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
+/// Sets the signal to the next number of an epoch of the notifying PE (epoch.cuh). Operations take the numbers in the order in
+/// which they are recorded, and those of a graph at each of its launches.
+[[nodiscard]] constexpr signal_effect signal_next(handle epoch) noexcept { return {false, 1, true, epoch}; }
+
+/// What a wait requires of a signal: `signal_equals(v)`, for signals that are set, `signal_at_least(v)` or
+/// `signal_at_least_next(epoch)`, where numbers may wrap as in the device's waits (wait.cuh).
+struct signal_condition {
+  bool at_least = false;
+  std::uint64_t value = 0;  ///< of a numbered one, until its number is known: the step
+  bool numbered = false;    ///< the value is the next number of `epoch`, each time that it runs
+  handle epoch{};
+
+  [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
+    return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
+  }
+  /// Whether what meets this condition meets the other one too.
+  [[nodiscard]] constexpr bool implies(const signal_condition& other) const noexcept {
+    return other.holds(value) && (other.at_least || !at_least);
+  }
+};
+[[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
+[[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
+/// At least the next number of an epoch of the waiting PE, which is `step` more than the one before.
+[[nodiscard]] constexpr signal_condition signal_at_least_next(handle epoch, std::uint64_t step = 1) noexcept {
+  return {true, step, true, epoch};
+}
+
+/// What an operation is.
+enum class operation_kind : unsigned char {
+  work,             ///< waits for nothing outside its stream and does not use the heap
+  access,           ///< work that reads or writes the heap: put, get, a kernel
+  notify,           ///< sets or adds to a signal of a PE: a put with signal, a signal operation
+  wait,             ///< waits for a signal of its own PE
+  quiet,            ///< delivers the notifications that the stream has issued without blocking
+  collective,       ///< barrier, synchronization, reduction of a team, on a stream
+  arrive,           ///< the first half of a barrier of a team
+  depart,           ///< the second half: waits for the arrival of every member
+  record_event,     ///< of the stream
+  wait_event,       ///< the stream waits for the event's last record
+  kernel,           ///< a launch whose threads wait or notify: its steps follow
+  launch_graph,     ///< everything that was captured
+  host_collective,  ///< a collective that the host calls
+  host_stream,      ///< the host waits for a stream
+  host_event,       ///< the host waits for an event
+  host_pe,          ///< the host waits for all streams of a PE
+  host_copy         ///< a copy that the host calls, which may return before it has run
+};
+
+/// A launch whose threads wait: how many blocks it has, and how many the device holds at once (0: unknown).
+struct kernel_shape {
+  unsigned long long blocks = 1;
+  unsigned long long room = 0;
+  bool cooperative = false;
+};
+
+/// One operation. Trivially copyable, so that processes can exchange their records.
+struct stream_operation {
+  operation_kind kind = operation_kind::work;
+  int pe = 0;
+  handle stream;    ///< where it is enqueued, or what `host_stream` waits for
+  handle object;    ///< the signal, event, team or graph
+  int target = -1;  ///< of `notify` and `access`: the PE whose signal or heap it is
+  signal_effect effect;
+  signal_condition condition;
+  kernel_shape shape;
+  bool blocking = true;  ///< of `notify`: delivered when it ends; if not, at the latest when a quiet or a collective has ended
+  bool early = false;    ///< of `host_copy`: it may return before it has run
+  unsigned graph = 0;    ///< captured in this graph; 0: enqueued
+  unsigned kernel = 0;   ///< a step of this kernel; 0: not in a kernel
+  unsigned role = 0;     ///< steps of one role are in order; roles are different blocks of the grid, which run at once
+  char name[24] = {};    ///< its name in a report; if empty, the report says what it does
+};
+
+/// A step of some of a kernel's blocks.
+struct kernel_step {
+  operation_kind kind = operation_kind::wait;
+  handle object;
+  int target = 0;
+  signal_effect effect;
+  signal_condition condition;
+};
+[[nodiscard]] inline kernel_step step_wait(handle signal, signal_condition until) {
+  return {operation_kind::wait, signal, 0, {}, until};
+}
+[[nodiscard]] inline kernel_step step_notify(pe target, handle signal, signal_effect effect) {
+  return {operation_kind::notify, signal, target.index(), effect, {}};
+}
+[[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
+/// The halves of a barrier, in this kernel or in two kernels of one stream.
+[[nodiscard]] inline kernel_step step_arrive(handle team = world) { return {operation_kind::arrive, team, 0, {}, {}}; }
+[[nodiscard]] inline kernel_step step_wait_for_team(handle team = world) { return {operation_kind::depart, team, 0, {}, {}}; }
+/// The steps of one group of a kernel's blocks, in order.
+using kernel_role = std::vector<kernel_step>;
+
+/// What all PEs enqueue.
+struct program {
+  int pes = 0;
+  callers hosts = callers::one;
+  std::vector<stream_operation>
+      operations;  ///< in the order of the host thread; with one for each PE, each PE's in the order of its thread
+  /// The members of each team but `world`.
+  std::map<handle, std::vector<int>> teams;
+  /// Names of streams, signals and so on, for reports.
+  std::map<std::pair<handle_kind, handle>, std::string> names;
+  /// What signals hold at the start, if not 0, by PE and signal.
+  std::map<std::pair<int, handle>, std::uint64_t> signals;
+  /// What the PE has waited for at the start, of signals that have not been set to another value since.
+  std::map<std::pair<int, handle>, signal_condition> waited;
+  /// The last number of epochs at the start, if not 0, by PE and epoch.
+  std::map<std::pair<int, handle>, std::uint64_t> epochs;
+  /// Streams that have a hardware queue of their own, by PE. All others of a device may share one.
+  std::set<std::pair<int, handle>> own_queues;
+  /// The operations before this one have ended, and those from it on come after them. They count only as what the members
+  /// above and below say; the graphs that they captured can be launched.
+  std::size_t begin = 0;
+  /// The events that those operations recorded, by host thread (0 if there is one).
+  std::set<std::pair<int, handle>> recorded;
+};
+
+}  // namespace deadlock
+}  // namespace v0_2
+}  // namespace membar

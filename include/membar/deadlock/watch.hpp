@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Runs a program in its worst schedule while it grows, and keeps the order of what has run by vector clocks. Its time grows with
+/// the number of operations. It proves that a program is right, or says what it could not rule out.
+#pragma once
+
+#include <membar/deadlock/graph.hpp>
+#include <membar/deadlock/ready.hpp>
+#include <membar/deadlock/signal_history.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace deadlock::detail {
+
+class watch : public graph {
+ public:
+  /// Waits for the signals in `without_order` give no order: a later notification has taken it away.
+  watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
+      : graph(program, std::move(parts)), without_order_(without_order) {}
+
+  /// Takes what was recorded since and runs as far as that goes. Returns false if orders were taken away: then begin anew. It
+  /// runs on all the same, to find all of them at once: what has too much order takes away nothing wrongly.
+  [[nodiscard]] bool settle() {
+    take();
+    admit();
+    for (bool changed = true; changed;) {
+      changed = false;
+      cursors_.resize(queues_.size());
+      for (std::size_t queue = 0; queue != queues_.size(); ++queue) {
+        changed = run_queue(queue) || changed;
+      }
+      for (std::size_t host = 0; host != host_nodes_.size(); ++host) {
+        changed = run_host(host) || changed;
+      }
+    }
+    return valid_;
+  }
+
+  /// Whether everything has run.
+  [[nodiscard]] bool ended() const noexcept { return ran_ == nodes_.size(); }
+  /// Whether a node of the operation has not run. For the last operation of the program.
+  [[nodiscard]] bool last_has_ended(std::size_t operation) const {
+    for (std::size_t n = nodes_.size(); n-- != 0 && nodes_[n].operation == operation;) {
+      if (!done_[n]) {
+        return false;
+      }
+    }
+    return true;
+  }
+  /// Whether whatever the host enqueues from now on comes after everything so far.
+  [[nodiscard]] bool host_is_after_all() const {
+    return ended() && host_last_.size() == 1 && host_last_[0] != none && clocks_.all_before(stamps_[host_last_[0]]);
+  }
+
+  [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
+  /// How many of them a wait of the host is refused for: what signals lose may yet be ordered.
+  [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
+  [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
+  struct differing {
+    std::size_t first, second, number;
+  };
+  [[nodiscard]] std::vector<differing> differing_collectives() const {
+    std::vector<differing> all;
+    for (const difference& each : different_) {
+      all.push_back({each.first, each.second, each.number});
+    }
+    return all;
+  }
+  [[nodiscard]] const std::set<std::size_t>& large_grids() const noexcept { return large_grids_; }
+  [[nodiscard]] std::size_t operation_at(std::size_t n) const noexcept { return n == none ? none : nodes_[n].operation; }
+  [[nodiscard]] bool is_clean() const noexcept {
+    return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
+  }
+
+  /// Makes what signals and epochs hold now, and what was waited for, the start of `next`.
+  void leave_signals(program& next) const {
+    for (std::size_t i = 0; i != histories_.size(); ++i) {
+      const of_pe key{signals_[i].pe, signals_[i].signal};
+      next.signals[key] = histories_[i].value();
+      if (const std::optional<signal_condition> kept = histories_[i].kept()) {
+        next.waited[key] = *kept;
+      } else {
+        next.waited.erase(key);
+      }
+    }
+    for (const auto& [epoch, number] : epochs_) {
+      next.epochs[epoch] = number;
+    }
+  }
+
+  using graph::condition_of, graph::effect_of;
+  /// The nodes that have not run, of all queues and hosts, in the order in which they were recorded.
+  [[nodiscard]] std::vector<std::size_t> left() const {
+    std::vector<std::size_t> all;
+    for (std::size_t n = 0; n != nodes_.size(); ++n) {
+      if (!done_[n]) {
+        all.push_back(n);
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] const node& node_at(std::size_t n) const noexcept { return nodes_[n]; }
+  /// The operation that enqueued the node: the launch of its graph, its kernel, or itself.
+  [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
+    return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
+  }
+  /// Tells the calls that enqueued nodes apart: of nodes in order, equal for those of one call.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
+    const node& each = nodes_[n];
+    return each.unit < 0 ? std::pair(none, each.operation)
+                         : std::pair(std::size_t{each.queue}, static_cast<std::size_t>(each.unit));
+  }
+  [[nodiscard]] std::size_t queues() const noexcept { return queues_.size() + host_nodes_.size(); }
+  /// Whether a wait for an event waits for a record that has not run.
+  [[nodiscard]] bool waits_for_record(std::size_t n) const {
+    const auto before = after(n);
+    return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
+      return !done_[other] && operation_of(other).kind == operation_kind::record_event;
+    });
+  }
+  /// What all that is recorded brings the signal of a wait to; nothing if it is set.
+  [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
+    const signal_nodes& signal = signals_[nodes_[wait].link];
+    if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
+      return std::nullopt;
+    }
+    std::uint64_t sum = at_start(signal.pe, signal.signal);
+    for (const std::size_t each : signal.notifications) {
+      sum += effect_of(each).value;
+    }
+    return sum;
+  }
+  /// Whether some notification that has not run meets the condition of a wait for a value that is set.
+  [[nodiscard]] bool may_be_set(std::size_t wait) const {
+    const auto& all = notifications_of(wait);
+    return std::any_of(all.begin(), all.end(),
+                       [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
+  }
+  /// The first halves of barriers that have run, and for which other members have not arrived yet: their operations.
+  [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
+    std::vector<std::size_t> result;
+    for (const call& each : calls_) {
+      if (done_[each.arrival] != 0 && operation_of(each.arrival).kind == operation_kind::arrive && !is_complete(each)) {
+        result.push_back(nodes_[each.arrival].operation);
+      }
+    }
+    return result;
+  }
+  /// The members that do not call the collective of a departure.
+  [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
+    const call& own = calls_[nodes_[departure].link];
+    std::vector<int> result;
+    for (const int member : members(own.team)) {
+      const auto* const theirs = calls_of(own.team, member);
+      if (theirs == nullptr || theirs->size() <= own.number) {
+        result.push_back(member);
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// A graph in which a branch may hold up another: what the edges order, as rows of bits, and what runs in every order.
+  struct branches {
+    std::vector<std::size_t> nodes;
+    std::size_t first = 0;
+    std::size_t words = 0;
+    std::vector<std::uint64_t> before;
+    std::vector<char> ready;
+
+    [[nodiscard]] bool puts(std::size_t a, std::size_t b) const noexcept {
+      return (before[(b - first) * words + (a - first) / 64] >> ((a - first) % 64) & 1U) != 0;
+    }
+  };
+  struct round {
+    std::size_t arrived = 0;
+    std::vector<std::size_t> arrivals;
+  };
+  struct team_state {
+    std::vector<int> members;
+    std::vector<round> rounds;
+  };
+  struct cursor {
+    std::size_t unit = 0;
+    std::size_t node = 0;
+    bool begun = false;
+    bool in_order = true;
+    branches inner;
+  };
+
+  /// Prepares for the nodes that are new.
+  void admit() {
+    for (std::size_t n = done_.size(); n != nodes_.size(); ++n) {
+      const stream_operation& operation = operation_of(n);
+      if (operation.kind == operation_kind::host_copy && operation.early) {
+        copies_[{operation.pe, nodes_[n].chain}].push_back(n);
+      }
+      if (operation.kind == operation_kind::kernel && too_large(nodes_[n].operation)) {
+        large_grids_.insert(nodes_[n].operation);
+      }
+    }
+    done_.resize(nodes_.size());
+    stamps_.resize(nodes_.size());
+    for (std::size_t i = histories_.size(); i != signals_.size(); ++i) {
+      const of_pe key{signals_[i].pe, signals_[i].signal};
+      const auto waited = program_.waited.find(key);
+      histories_.emplace_back(at_start(key.first, key.second), !without_order_.contains(key),
+                              waited == program_.waited.end() ? std::nullopt : std::optional(waited->second));
+    }
+    for (; counted_ != signals_.size(); ++counted_) {
+      const auto& all = signals_[counted_].notifications;
+      if (all.empty()) {
+        uncounted_.insert(counted_);
+      } else if (operation_of(all.front()).effect.adds) {
+        histories_[counted_].counts();
+      }
+    }
+    std::erase_if(uncounted_, [&](std::size_t i) {
+      const auto& all = signals_[i].notifications;
+      if (!all.empty() && operation_of(all.front()).effect.adds) {
+        histories_[i].counts();
+      }
+      return !all.empty();
+    });
+  }
+
+  [[nodiscard]] bool is_complete(const call& of) const {
+    const auto found = teams_.find({0, of.team});
+    return found != teams_.end() && found->second.rounds.size() > of.number &&
+           found->second.rounds[of.number].arrived == found->second.members.size();
+  }
+  [[nodiscard]] team_state& team_of(handle team) {
+    const auto [found, is_new] = teams_.try_emplace({0, team});
+    if (is_new) {
+      found->second.members = members(team);
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] bool reached(std::size_t n) const {
+    const auto before = after(n);
+    return std::all_of(before.begin(), before.end(), [&](std::size_t other) { return done_[other] != 0; });
+  }
+  /// Whether what the node waits for has happened.
+  [[nodiscard]] bool may_run(std::size_t n) {
+    if (nodes_[n].kind == kind_t::waits) {
+      return histories_[nodes_[n].link].meets(condition_of(n), [&](const clocks::stamp& stamp) {
+        const auto before = after(n);
+        return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
+          return clocks_.before(stamp, stamps_[other]) ||
+                 (stamp.chain == stamps_[other].chain && stamp.position == stamps_[other].position);
+        });
+      });
+    }
+    if (nodes_[n].kind == kind_t::departs) {
+      return is_complete(calls_[nodes_[n].link]);
+    }
+    return true;
+  }
+
+  /// Whether it may run in every order of its graph, once those of the graph's nodes have that `ran` says.
+  template <class Ran>
+  [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
+    bool result = may_run(n);
+    const bool waits = nodes_[n].kind == kind_t::waits;
+    std::uint64_t sum = waits ? histories_[nodes_[n].link].value() : 0;
+    for (std::size_t other = within.first; other != within.first + within.ready.size(); ++other) {
+      if (done_[other] || nodes_[other].link != nodes_[n].link) {
+        continue;
+      }
+      if (waits && nodes_[other].kind == kind_t::notifies) {
+        const signal_effect effect = effect_of(other);
+        sum += effect.adds && ran(other) ? effect.value : 0;
+        const bool kept = effect.adds || !within.puts(other, n);  // else it replaces what is there
+        result = (result && kept) || (ran(other) && condition_of(n).holds(effect.adds ? sum : effect.value));
+      } else if (nodes_[n].kind == kind_t::departs && nodes_[other].kind == kind_t::arrives && ran(other)) {
+        const call& own = calls_[nodes_[n].link];
+        const team_state& team = team_of(own.team);
+        const std::size_t arrived = team.rounds.size() > own.number ? team.rounds[own.number].arrived : 0;
+        result = arrived + 1 == team.members.size();
+      }
+    }
+    return result;
+  }
+
+  void run(std::size_t n) {
+    const node& each = nodes_[n];
+    clocks_.begin(each.chain);
+    for (const std::size_t before : after(n)) {
+      clocks_.join(stamps_[before]);
+    }
+    if (each.kind == kind_t::waits) {
+      histories_[each.link].order(condition_of(n), clocks_);
+    } else if (each.kind == kind_t::departs) {
+      const call& own = calls_[each.link];
+      for (const std::size_t arrival : team_of(own.team).rounds[own.number].arrivals) {
+        clocks_.join(stamps_[arrival]);
+      }
+    }
+    stamps_[n] = clocks_.end();
+    done_[n] = 1;
+    ++ran_;
+    const auto suspect = [&](const suspicion& found) {
+      if (suspected_.insert({found.kind, found.first}).second) {
+        suspicions_.push_back(found);
+        of_others_ += is_of_signals(found.kind) ? 0 : 1;
+      }
+    };
+    const signal_event now{n, stamps_[n]};
+    if (each.kind == kind_t::waits) {
+      histories_[each.link].waited(now, condition_of(n), clocks_, suspect);
+    } else if (each.kind == kind_t::notifies) {
+      const bool delivered = each.unit < 0;
+      if (!histories_[each.link].notified(now, effect_of(n).value, delivered, clocks_, suspect)) {
+        without_order_.insert({signals_[each.link].pe, signals_[each.link].signal});
+        valid_ = false;
+      }
+    } else if (each.kind == kind_t::arrives) {
+      arrive(n, suspect);
+    }
+    if (!copies_.empty()) {
+      look_for_early_copies(n, suspect);
+    }
+    // A notification that does not block may be delivered at once.
+    if (n + 1 != nodes_.size() && nodes_[n + 1].kind == kind_t::notifies && nodes_[n + 1].unit < 0 &&
+        nodes_[n + 1].operation == each.operation && !done_[n + 1] && each.kind == kind_t::passes) {
+      run(n + 1);
+    }
+  }
+
+  template <class Suspect>
+  void arrive(std::size_t n, Suspect suspect) {
+    const call& own = calls_[nodes_[n].link];
+    team_state& team = team_of(own.team);
+    if (team.rounds.size() <= own.number) {
+      team.rounds.resize(own.number + 1);
+    }
+    round& now = team.rounds[own.number];
+    if (std::find(team.members.begin(), team.members.end(), nodes_[n].pe) != team.members.end()) {
+      ++now.arrived;
+      now.arrivals.push_back(n);
+    }
+    if (own.previous != none && !clocks_.before(stamps_[own.previous], stamps_[n])) {
+      suspect({hazard::concurrent_collectives, own.previous, none, n});
+    }
+  }
+
+  template <class Suspect>
+  void look_for_early_copies(std::size_t n, Suspect suspect) {
+    for (const auto& [of, all] : copies_) {
+      if (!uses_heap_of(operation_of(n), of.first)) {
+        continue;
+      }
+      const auto past = std::lower_bound(all.begin(), all.end(), n);
+      if (past != all.begin() && !clocks_.before(stamps_[*(past - 1)], stamps_[n])) {
+        suspect({hazard::early_host_copy, *(past - 1), none, n});
+      }
+    }
+  }
+
+  bool run_host(std::size_t host) {
+    bool any = false;
+    host_cursors_.resize(host_nodes_.size());
+    std::size_t& next = host_cursors_[host];
+    for (; next != host_nodes_[host].size(); ++next) {
+      const std::size_t n = host_nodes_[host][next];
+      if (!reached(n) || !may_run(n)) {
+        break;
+      }
+      run(n);
+      any = true;
+    }
+    return any;
+  }
+
+  /// Runs a queue as far as it goes. Returns whether anything ran.
+  bool run_queue(std::size_t queue) {
+    bool any = false;
+    for (; cursors_[queue].unit != queues_[queue].size(); ++cursors_[queue].unit, cursors_[queue].begun = false) {
+      const queue_unit& unit = queues_[queue][cursors_[queue].unit];
+      cursor& at = cursors_[queue];
+      if (!at.begun) {
+        begin(at, unit);
+      }
+      any = (at.in_order ? run_in_order(at, unit) : run_branches(at)) || any;
+      while (at.node != unit.end && (done_[at.node] || nodes_[at.node].unit < 0)) {
+        ++at.node;
+      }
+      if (at.node != unit.end) {
+        break;
+      }
+    }
+    return any;
+  }
+
+  bool run_in_order(const cursor& at, const queue_unit& unit) {
+    bool any = false;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t n = at.node; n != unit.end; ++n) {
+        if (!done_[n] && nodes_[n].unit >= 0 && reached(n) && may_run(n)) {
+          run(n);
+          changed = any = true;
+        }
+      }
+      changed = changed && unit.end - at.node > 1;
+    }
+    return any;
+  }
+
+  /// Looks at a unit that comes first: whether its nodes are in one order.
+  void begin(cursor& at, const queue_unit& unit) {
+    at.begun = true;
+    at.node = unit.first;
+    at.in_order = true;
+    if (!unit.any_order) {
+      return;
+    }
+    at.inner = {};
+    bool blocks = false;
+    bool in_a_row = true;
+    for (std::size_t n = unit.first; n != unit.end; ++n) {
+      if (nodes_[n].unit < 0) {
+        continue;
+      }
+      const auto before = after(n);
+      in_a_row = in_a_row &&
+                 (at.inner.nodes.empty() || std::find(before.begin(), before.end(), at.inner.nodes.back()) != before.end());
+      blocks = blocks || nodes_[n].blocks;
+      at.inner.nodes.push_back(n);
+    }
+    if (in_a_row || !blocks) {
+      return;
+    }
+    at.in_order = false;
+    branches& inner = at.inner;
+    const std::size_t count = unit.end - unit.first;
+    inner.first = unit.first;
+    inner.words = (count + 63) / 64;
+    inner.before.assign(count * inner.words, 0);
+    inner.ready.assign(count, 0);
+    for (std::size_t n = unit.first; n != unit.end; ++n) {
+      std::uint64_t* const row = inner.before.data() + (n - unit.first) * inner.words;
+      for (const std::size_t other : after(n)) {
+        if (other >= unit.first) {
+          const std::uint64_t* const theirs = inner.before.data() + (other - unit.first) * inner.words;
+          for (std::size_t i = 0; i != inner.words; ++i) {
+            row[i] |= theirs[i];
+          }
+          row[(other - unit.first) / 64] |= std::uint64_t{1} << ((other - unit.first) % 64);
+        }
+      }
+    }
+  }
+
+  bool run_branches(cursor& at) {
+    branches& inner = at.inner;
+    const auto ready = [&](std::size_t n) -> char& { return inner.ready[n - inner.first]; };
+    bool any = make_ready(
+        inner.nodes, ready, [&](std::size_t n) { return done_[n] != 0; },
+        [&](std::size_t a, std::size_t b) { return inner.puts(a, b) || same_kernel(a, b); },
+        [&](std::size_t n, auto ran) { return may_run_in(inner, n, ran); }, [&](std::size_t n) { return after(n); });
+    for (const std::size_t n : inner.nodes) {
+      const bool held_up = std::any_of(inner.nodes.begin(), inner.nodes.end(), [&](std::size_t other) {
+        return nodes_[other].blocks && !ready(other) && !inner.puts(n, other) && !(other != n && same_kernel(other, n));
+      });
+      if (!done_[n] && !held_up && reached(n) && may_run(n)) {
+        run(n);
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  std::set<of_pe>& without_order_;
+  std::vector<char> done_;
+  std::vector<clocks::stamp> stamps_;
+  std::vector<signal_history> histories_;
+  std::size_t counted_ = 0;
+  std::set<std::size_t> uncounted_;
+  std::map<of_pe, team_state> teams_;
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early ones, by PE and chain
+  std::set<std::size_t> large_grids_;
+  std::vector<suspicion> suspicions_;  ///< one of a kind for each wait, copy or collective
+  std::set<std::pair<hazard, std::size_t>> suspected_;
+  std::size_t of_others_ = 0;
+  std::vector<cursor> cursors_;
+  std::vector<std::size_t> host_cursors_;
+  std::size_t ran_ = 0;
+  bool valid_ = true;
+};
+
+}  // namespace deadlock::detail
+}  // namespace v0_2
+}  // namespace membar

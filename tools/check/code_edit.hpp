@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Changes of orders, scopes and fences in the kernels of a program.
+///
+/// What is changed is a site: the instructions of one opcode that come from one source line. Copies that the compiler made, by
+/// inlining or unrolling, are changed alike, as a change of the source would. A line of a header that is inlined into another file
+/// is a site for each line there. Where PTX has no lines each instruction is a site.
+#pragma once
+
+#include <check/liveness.hpp>
+#include <check/program.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/named_test.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// An order with its scope, or none: what an access or a fence has, or shall have.
+struct strength {
+  bool strong = false;  ///< false: a weak access, or no fence
+  memory_order order = memory_order::relaxed;
+  thread_scope scope = thread_scope::block;
+  [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
+};
+
+/// Whether all that `weak` orders `than` orders as well.
+[[nodiscard]] constexpr bool no_stronger(const strength& weak, const strength& than) noexcept {
+  if (!weak.strong || !than.strong) {
+    return !weak.strong;
+  }
+  const bool order = weak.order == than.order || weak.order == memory_order::relaxed || than.order == memory_order::seq_cst ||
+                     (than.order == memory_order::acq_rel && weak.order != memory_order::seq_cst);
+  return order && weak.scope <= than.scope;
+}
+
+/// Instructions that a change of the source would change together.
+struct code_site {
+  std::vector<std::pair<int, int>> places{};  ///< kernel of the program, and index in its code
+  int thread = 0;                             ///< one that executes the first of them
+  const instruction* first = nullptr;
+  bool one_caller = true;  ///< all come from one line of a caller
+  [[nodiscard]] strength now() const noexcept {
+    return {first->strong || first->code == op::fence, first->order, first->scope};
+  }
+};
+
+/// One change: of a site's own strength, or a fence of that strength before or after it, or a proxy fence before it.
+struct code_edit {
+  enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before };
+  int site = 0;
+  kind_t kind = kind_t::own;
+  strength to{};
+  std::uint8_t proxy_spaces = 0;  ///< of a proxy fence: as `instruction::proxy_spaces`
+  [[nodiscard]] friend constexpr auto operator<=>(const code_edit&, const code_edit&) noexcept = default;
+};
+
+/// The opcode of an instruction's text, without its predicate: "st.volatile.u32".
+[[nodiscard]] inline std::string opcode_of(const instruction& i) {
+  std::string_view text = i.text;
+  if (!text.empty() && text[0] == '@') {
+    text.remove_prefix(std::min(text.find(' '), text.size() - 1) + 1);
+  }
+  return std::string(text.substr(0, text.find_first_of(" ;\t")));
+}
+
+/// An order and a scope as PTX has them after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
+[[nodiscard]] inline std::string strength_text(const instruction& i, const strength& s) {
+  const char* const base = i.mbarrier == mbarrier_op::test          ? "mbarrier.try_wait"
+                           : i.mbarrier == mbarrier_op::arrive_drop ? "mbarrier.arrive_drop"
+                           : i.mbarrier == mbarrier_op::arrive      ? "mbarrier.arrive"
+                           : i.code == op::load                     ? "ld"
+                           : i.code == op::store                    ? "st"
+                           : i.code == op::atomic                   ? "atom"
+                           : i.code == op::reduction                ? "red"
+                                                                    : "fence";
+  if (!s.strong) {
+    return i.code == op::fence ? "no fence" : std::string(base) + ".weak";
+  }
+  return std::string(base) + "." + model::detail::ptx_name(s.order) + "." + model::detail::ptx_name(s.scope);
+}
+
+/// A proxy fence as PTX has it.
+[[nodiscard]] inline std::string proxy_fence_text(unsigned spaces) {
+  return std::string("fence.proxy.async") + (spaces == bit_of(proxy_space::global)       ? ".global"
+                                             : spaces == bit_of(proxy_space::own_shared) ? ".shared::cta"
+                                                                                         : "");
+}
+
+/// The sites of a program: those of its kernels' accesses, fences and barriers.
+[[nodiscard]] inline std::vector<code_site> sites_of(const program& p) {
+  std::vector<code_site> result;
+  std::map<std::tuple<int, int, int, int, int, int, std::string>, std::size_t> known;
+  for (int k = 0; k < model::count_of(p.kernels); ++k) {
+    const kernel_code& kernel = *model::at(p.kernels, k);
+    const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
+    if (runs == p.threads.end()) {
+      continue;
+    }
+    for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
+      const instruction& i = model::at(kernel.code, pc);
+      if ((i.code < op::load || i.code > op::warp_barrier) && i.code != op::async_copy) {
+        continue;
+      }
+      const bool lines = i.source_line > 0;
+      const std::string& file = lines ? model::at(kernel.files, i.file) : std::string();
+      const bool by_caller = i.file != i.caller_file && (file.size() < 3 || file.substr(file.size() - 3) != ".cu");
+      const auto [it, fresh] =
+          known.try_emplace(std::tuple(lines ? -1 : k, lines ? -1 : pc, i.file, i.source_line, by_caller ? i.caller_file : 0,
+                                       by_caller ? i.caller_line : 0, opcode_of(i)),
+                            result.size());
+      if (fresh) {
+        result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &i});
+      }
+      code_site& site = result[it->second];
+      site.places.emplace_back(k, pc);
+      site.one_caller = site.one_caller && i.caller_file == site.first->caller_file && i.caller_line == site.first->caller_line;
+    }
+  }
+  return result;
+}
+
+/// A program with changes, and where its instructions stood before them.
+class edited_program {
+ public:
+  explicit edited_program(const program& before) : before_(before), now_(before), origins_(before.kernels.size()) {}
+
+  /// Makes the program the one before all changes, with these.
+  void apply(const std::vector<code_site>& sites, const std::vector<code_edit>& edits) {
+    for (int k = 0; k < model::count_of(before_.kernels); ++k) {
+      apply_to(k, sites, edits);
+    }
+    for (std::size_t t = 0; t < now_.threads.size(); ++t) {
+      thread_context& c = now_.threads[t];
+      const int k = kernel_of(before_.threads[t].kernel);
+      c.kernel = model::at(now_.kernels, k).get();
+      c.live_at_heads = c.kernel == before_.threads[t].kernel ? before_.threads[t].live_at_heads : live_at_heads(c);
+    }
+  }
+
+  [[nodiscard]] const program& get() const noexcept { return now_; }
+
+  /// Where an instruction of a thread stood: kernel and index. A fence that was put in stands where its neighbour stood.
+  [[nodiscard]] std::pair<int, int> origin(int thread, int pc) const {
+    const int k = kernel_of(model::at(before_.threads, thread).kernel);
+    const std::vector<int>& origins = model::at(origins_, k);
+    return {k, origins.empty() ? pc : model::at(origins, pc)};
+  }
+
+ private:
+  struct change {
+    const strength* own = nullptr;
+    const strength* before = nullptr;
+    const strength* after = nullptr;
+    std::uint8_t proxy_spaces = 0;  ///< of a proxy fence before it
+  };
+
+  [[nodiscard]] int kernel_of(const kernel_code* code) const {
+    int k = 0;
+    while (model::at(before_.kernels, k).get() != code) {
+      ++k;
+    }
+    return k;
+  }
+
+  [[nodiscard]] static instruction fence_beside(const instruction& i, const strength& s) {
+    instruction f;
+    f.code = op::fence;
+    f.order = s.order;
+    f.scope = s.scope;
+    f.guard = i.guard;  // so that only who executes the instruction comes to the fence
+    f.guard_negated = i.guard_negated;
+    f.line = i.line;
+    f.file = i.file;
+    f.source_line = i.source_line;
+    f.caller_file = i.caller_file;
+    f.caller_line = i.caller_line;
+    f.text = strength_text(f, s) + ";";
+    return f;
+  }
+
+  [[nodiscard]] static instruction proxy_fence_beside(const instruction& i, std::uint8_t spaces) {
+    instruction f = fence_beside(i, {});
+    f.code = op::proxy_fence;
+    f.proxy_spaces = spaces;
+    f.text = proxy_fence_text(spaces) + ";";
+    return f;
+  }
+
+  void apply_to(int k, const std::vector<code_site>& sites, const std::vector<code_edit>& edits) {
+    std::map<int, change> changes;
+    for (const code_edit& e : edits) {
+      for (const auto& [kernel, pc] : model::at(sites, e.site).places) {
+        if (kernel == k) {
+          change& c = changes[pc];
+          if (e.kind == code_edit::kind_t::proxy_fence_before) {
+            c.proxy_spaces = e.proxy_spaces;
+            continue;
+          }
+          (e.kind == code_edit::kind_t::own ? c.own : e.kind == code_edit::kind_t::fence_before ? c.before : c.after) = &e.to;
+        }
+      }
+    }
+    model::at(origins_, k).clear();
+    if (changes.empty()) {
+      model::at(now_.kernels, k) = model::at(before_.kernels, k);
+      return;
+    }
+    auto kernel = std::make_shared<kernel_code>(*model::at(before_.kernels, k));
+    const std::vector<instruction> old = std::move(kernel->code);
+    kernel->code.clear();
+    std::vector<int>& origins = model::at(origins_, k);
+    std::vector<std::int32_t> place;  // of each old instruction, with the fence before it
+    for (int pc = 0; pc < model::count_of(old); ++pc) {
+      const instruction& i = model::at(old, pc);
+      place.push_back(model::count_of(kernel->code));
+      const auto it = changes.find(pc);
+      const change c = it != changes.end() ? it->second : change{};
+      if (c.before != nullptr) {
+        kernel->code.push_back(fence_beside(i, *c.before));
+      }
+      if (c.proxy_spaces != 0) {
+        kernel->code.push_back(proxy_fence_beside(i, c.proxy_spaces));
+      }
+      kernel->code.push_back(i);
+      if (c.own != nullptr) {
+        instruction& changed = kernel->code.back();
+        changed.order = c.own->order;
+        changed.scope = c.own->scope;
+        changed.strong = c.own->strong;
+        changed.code = changed.code == op::fence && !c.own->strong ? op::nothing : changed.code;
+        changed.text = strength_text(i, *c.own) + ": " + i.text;
+      }
+      if (c.after != nullptr) {
+        kernel->code.push_back(fence_beside(i, *c.after));
+      }
+      origins.resize(kernel->code.size(), pc);
+    }
+    for (int pc = 0; pc < model::count_of(kernel->code); ++pc) {
+      instruction& i = model::at(kernel->code, pc);
+      i.head = false;
+      if (i.target >= 0) {
+        i.target = model::at(place, i.target);
+      }
+      for (std::int32_t& target : i.targets) {
+        target = model::at(place, target);
+      }
+    }
+    mark_heads(kernel->code);
+    model::at(now_.kernels, k) = std::move(kernel);
+  }
+
+  const program& before_;
+  program now_;
+  std::vector<std::vector<int>> origins_;  ///< per kernel; empty: nothing was changed
+};
+
+}  // namespace membar::check

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the registers of a thread were computed from, followed while the thread runs: dependencies through data, addresses,
+/// branches and predicates, as the model has them (docs/model.md, "Readings").
+#pragma once
+
+#include <check/machine.hpp>
+#include <ptx/instruction.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// Follows one run of a thread. Where a value comes from is a set of `bits` origins, which the caller numbers.
+class data_flow {
+ public:
+  /// Origins, a bit each. Few of them take no memory from the heap.
+  class set {
+   public:
+    explicit set(std::size_t width) : width_(width) {
+      if (width > few) {
+        many_.resize(width);
+      }
+    }
+    [[nodiscard]] std::uint64_t& operator[](std::size_t k) noexcept { return begin()[k]; }
+    [[nodiscard]] const std::uint64_t& operator[](std::size_t k) const noexcept { return begin()[k]; }
+    [[nodiscard]] std::uint64_t* begin() noexcept { return width_ > few ? many_.data() : few_.data(); }
+    [[nodiscard]] const std::uint64_t* begin() const noexcept { return width_ > few ? many_.data() : few_.data(); }
+    [[nodiscard]] const std::uint64_t* end() const noexcept { return begin() + width_; }
+
+   private:
+    static constexpr std::size_t few = 2;
+    std::size_t width_;
+    std::array<std::uint64_t, few> few_{};
+    std::vector<std::uint64_t> many_{};
+  };
+
+  data_flow(const machine& m, int bits)
+      : machine_(&m),
+        width_(static_cast<std::size_t>(bits) / 64 + 1),
+        registers_(static_cast<std::size_t>(m.kernel().words) * width_),
+        local_((m.kernel().local_bytes / granule + 2) * width_),
+        control_(width_) {}
+
+  [[nodiscard]] set none() const { return set(width_); }
+  [[nodiscard]] static bool has(const set& s, int origin) noexcept {
+    return ((s[static_cast<std::size_t>(origin) / 64] >> (static_cast<unsigned>(origin) % 64)) & 1U) != 0;
+  }
+  static void put(set& s, int origin) noexcept {
+    s[static_cast<std::size_t>(origin) / 64] |= std::uint64_t{1} << (static_cast<unsigned>(origin) % 64);
+  }
+
+  /// Joins the origins of a source into `s`.
+  void join(set& s, const source_operand& o, bool two_words) const {
+    if (o.kind == source_operand::kind_t::reg) {
+      join_word(s, o.word);
+      if (two_words) {
+        join_word(s, o.word + 1);
+      }
+    }
+  }
+
+  /// Joins what decides that an instruction runs, and runs as it does: branches before it, and its predicate.
+  void join_path(set& s, const instruction& i) const {
+    for (std::size_t k = 0; k < width_; ++k) {
+      s[k] |= control_[k];
+    }
+    join_predicate(s, i);
+  }
+  void join_predicate(set& s, const instruction& i) const {
+    if (i.guard >= 0) {
+      join_word(s, i.guard);
+    }
+  }
+
+  /// The next events depend on `s`.
+  void add_control(const set& s) noexcept {
+    for (std::size_t k = 0; k < width_; ++k) {
+      control_[k] |= s[k];
+    }
+  }
+
+  /// A destination becomes a value of origin `s`, or of the predicate.
+  void put_result(const instruction& i, const destination_operand& d, set s) {
+    join_predicate(s, i);
+    write(d, s);
+  }
+
+  /// The instruction, which is no event or does not run, is executed. False if it accesses local memory at an address that has
+  /// an origin: what was there is not followed.
+  bool follow(const thread_state& s, const instruction& i, bool runs) {
+    set from = none();
+    const bool jumps = i.code == op::branch || i.code == op::branch_index || i.code == op::exit || i.code == op::trap;
+    if (jumps) {
+      join_predicate(from, i);
+      if (i.code == op::branch_index) {
+        join(from, i.by[0], false);
+      }
+      add_control(from);
+      return true;
+    }
+    if (!runs) {
+      if (i.guard >= 0) {
+        for (unsigned k = 0; k < i.destinations; ++k) {
+          set old = none();
+          join_destination(old, i.to[k]);
+          put_result(i, i.to[k], std::move(old));
+        }
+      }
+      return true;
+    }
+    if (i.code == op::load || i.code == op::store) {
+      return machine::is_local(machine_->base_address(s, i)) ? follow_local(s, i) : true;
+    }
+    if (is_event(i.code)) {
+      return true;
+    }
+    for (const source_operand& o : i.by) {
+      join(from, o, i.type == ptx_type::b128);
+    }
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      put_result(i, i.to[k], from);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::uint64_t granule = 4;  ///< bytes of local memory whose origins are one
+
+  void join_word(set& s, int word) const {
+    for (std::size_t k = 0; k < width_; ++k) {
+      s[k] |= registers_[static_cast<std::size_t>(word) * width_ + k];
+    }
+  }
+  void join_destination(set& s, const destination_operand& d) const {
+    if (d.word >= 0) {
+      join_word(s, d.word);
+      if (d.bits > 64) {
+        join_word(s, d.word + 1);
+      }
+    }
+  }
+  void write(const destination_operand& d, const set& s) {
+    for (int w = d.word; d.word >= 0 && w < d.word + (d.bits > 64 ? 2 : 1); ++w) {
+      for (std::size_t k = 0; k < width_; ++k) {
+        registers_[static_cast<std::size_t>(w) * width_ + k] = s[k];
+      }
+    }
+  }
+
+  bool follow_local(const thread_state& s, const instruction& i) {
+    set address = none();
+    join(address, i.by[0], false);
+    for (const std::uint64_t part : address) {
+      if (part != 0) {
+        return false;
+      }
+    }
+    const std::uint64_t begin = machine_->base_address(s, i) - local_window;
+    if (begin + std::uint64_t{i.bytes} * i.elements > machine_->kernel().local_bytes) {
+      return true;  // the machine finds that
+    }
+    for (unsigned e = 0; e < i.elements; ++e) {
+      const std::uint64_t first = begin + std::uint64_t{e} * i.bytes;
+      set from = none();
+      if (i.code == op::store) {
+        join(from, i.by[1U + e], i.type == ptx_type::b128);
+        join_predicate(from, i);
+      }
+      for (std::uint64_t g = first / granule; g <= (first + i.bytes - 1) / granule; ++g) {
+        for (std::size_t k = 0; k < width_; ++k) {
+          std::uint64_t& there = local_[static_cast<std::size_t>(g) * width_ + k];
+          if (i.code == op::load) {
+            from[k] |= there;
+          } else {
+            there = i.bytes < granule ? there | from[k] : from[k];
+          }
+        }
+      }
+      if (i.code == op::load) {
+        put_result(i, i.to[e], std::move(from));
+      }
+    }
+    return true;
+  }
+
+  const machine* machine_;
+  std::size_t width_;
+  std::vector<std::uint64_t> registers_;
+  std::vector<std::uint64_t> local_;
+  set control_;
+};
+
+}  // namespace membar::check

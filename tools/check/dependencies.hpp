@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// On which reads an event of an execution depends. Threads are run again for that, with the values that they have read.
+#pragma once
+
+#include <check/data_flow.hpp>
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// The dependencies of one execution. Those that lanes of a warp pass on in a shuffle, a vote, a match or a reduction are not followed: what is asked
+/// for here is never less than what the model has without them.
+class dependencies {
+ public:
+  /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
+  using of_thread = std::vector<data_flow::set>;
+  /// What is known of threads that read the same values, which they do in many executions.
+  class memory {
+   public:
+    /// Forgets what is known if it is much.
+    void tidy(std::size_t threads) {
+      if (known_.size() != threads || entries_ > most_entries) {
+        known_.assign(threads, {});
+        entries_ = 0;
+      }
+      threads_.assign(threads, nullptr);
+      seen_.resize(threads);
+    }
+
+   private:
+    friend class dependencies;
+    static constexpr std::size_t most_entries = 20'000;
+    std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
+    std::size_t entries_ = 0;
+    // of one execution; here, so that it takes no memory anew
+    std::vector<const of_thread*> threads_{};
+    std::vector<std::uint64_t> key_{};
+    std::vector<std::pair<int, int>> open_{};
+    std::vector<std::vector<bool>> seen_{};
+  };
+
+  /// What `known` has is used, and what is found is added to it.
+  dependencies(const graph& g, std::span<const thread_context> contexts, memory& known)
+      : graph_(g), contexts_(contexts), memory_(known) {
+    memory_.tidy(contexts.size());
+  }
+
+  /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
+  /// reads-from. Of an update that is next, both halves are meant.
+  [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
+    std::vector<std::pair<int, int>>& open = memory_.open_;
+    std::vector<std::vector<bool>>& seen = memory_.seen_;
+    open.assign(1, {t, number});
+    std::for_each(seen.begin(), seen.end(), [](auto& of_one) { of_one.clear(); });
+    while (!open.empty()) {
+      const auto [thread, event] = open.back();
+      open.pop_back();
+      if (model::at(contexts_, thread).copies_of >= 0) {
+        if (depends_on_issue(thread, event, on)) {
+          return true;
+        }
+        continue;
+      }
+      const of_thread& here = of(thread);
+      for (int n = 0; n < event; ++n) {
+        if (!data_flow::has(model::at(here, event), n)) {
+          continue;
+        }
+        if (thread == on.thread && n == on.number) {
+          return true;
+        }
+        auto& mine = model::at(seen, thread);
+        mine.resize(here.size());
+        if (mine[static_cast<std::size_t>(n)]) {
+          continue;
+        }
+        mine[static_cast<std::size_t>(n)] = true;
+        open.emplace_back(thread, n);
+        const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
+        if (read.source != nullptr) {
+          open.emplace_back(read.source->thread, read.source->number);
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// An asynchronous operation depends on the instruction that starts it, and the value that an update writes on the one it read.
+  /// Returns whether that is `on`. Which piece of a copy depends on which is not followed.
+  [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
+    const thread_line& line = model::at(graph_.threads, thread);
+    std::vector<bool>& mine = model::at(memory_.seen_, thread);
+    mine.resize(line.events.size() + 1);
+    if (mine[static_cast<std::size_t>(event)] || line.issue == nullptr) {
+      return false;
+    }
+    mine[static_cast<std::size_t>(event)] = true;
+    memory_.open_.emplace_back(line.issue->thread, line.issue->number);
+    const graph_event* const read = event < model::count_of(line.events) ? model::at(line.events, event)->partner : nullptr;
+    if (read != nullptr && read->source != nullptr) {
+      memory_.open_.emplace_back(read->source->thread, read->source->number);
+    }
+    return read != nullptr && read->thread == on.thread && read->number == on.number;
+  }
+
+  [[nodiscard]] const of_thread& of(int t) {
+    const of_thread*& result = model::at(memory_.threads_, t);
+    if (result == nullptr) {
+      memory_.key_.clear();
+      for (const graph_event* e : model::at(graph_.threads, t).events) {
+        memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high});
+        if (e->kind == model::event_kind::barrier) {  // lanes exchange values in some: those are in the registers
+          const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
+          memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high});
+        }
+      }
+      const auto [at, is_new] = model::at(memory_.known_, t).try_emplace(memory_.key_);
+      if (is_new) {
+        follow(t, at->second);
+        ++memory_.entries_;
+      }
+      result = &at->second;
+    }
+    return *result;
+  }
+
+  void follow(int t, of_thread& result) const {
+    stack_arena arena;
+    const machine m(model::at(contexts_, t), arena);
+    const auto& events = model::at(graph_.threads, t).events;
+    data_flow flow(m, model::count_of(events) + 1);
+    const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
+      static_cast<void>(flow.follow(s, i, runs));
+      return watched::goes_on;
+    };
+    const thread_state* s = m.begin(watch);
+    for (int n = 0;; ++n) {
+      const instruction& i = m.at(*s);
+      data_flow::set on = flow.none();
+      if (s->status == thread_status::at_event) {
+        flow.join_path(on, i);
+        const bool accesses = i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
+        const bool last = n == model::count_of(events);
+        const bool writes = i.code == op::store || (accesses && i.code != op::load && (s->part == 1 || last));
+        if (accesses) {
+          flow.join(on, i.by[0], false);
+        }
+        for (unsigned k = 0; i.code == op::async_copy && k < i.sources; ++k) {
+          flow.join(on, i.by[k], false);
+        }
+        if (writes && i.code == op::store) {
+          flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);
+        } else if (writes) {
+          flow.join(on, i.by[1], i.type == ptx_type::b128);
+          flow.join(on, i.by[2], i.type == ptx_type::b128);
+          if (s->part == 1) {
+            data_flow::put(on, n - 1);
+          }
+        }
+      }
+      result.push_back(on);
+      if (n == model::count_of(events)) {
+        return;
+      }
+      const graph_event& e = *model::at(events, n);
+      data_flow::set value = flow.none();
+      if (i.code == op::load) {
+        data_flow::put(value, n);
+        flow.put_result(i, i.to[s->part], value);
+      } else if (i.code == op::atomic) {
+        if (s->part == 1 || !m.writes(*s, e.value)) {
+          data_flow::put(value, n - s->part);
+          flow.put_result(i, i.to[0], value);
+        }
+      } else if (i.code > op::fence) {
+        for (unsigned k = 0; k < i.destinations; ++k) {
+          flow.put_result(i, i.to[k], value);
+        }
+      }
+      s = m.step(*s, seen_by(t, e, i, s->part), watch);
+    }
+  }
+
+  /// What the thread was given at an event. The results of meetings are in the registers of the state after it.
+  [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
+    if (i.code <= op::fence || part == 0 || i.destinations == 0) {
+      return e.value;
+    }
+    const thread_state& after = *model::at(model::at(graph_.threads, t).states, e.number + 1);
+    const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
+    return {word(0), i.destinations > 1 ? word(1) : 0};
+  }
+
+  const graph& graph_;
+  std::span<const thread_context> contexts_;
+  memory& memory_;
+};
+
+}  // namespace membar::check

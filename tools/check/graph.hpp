@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// An execution while it grows: events, reads-from, coherence, and causality as clocks.
+///
+/// Base causality is the closure of program order and synchronizes-with. Both lead from events that are there to the one that is
+/// added, so that a clock per event says all of it: per thread, how many events precede. Fence-SC is added in fence_order.hpp.
+/// The relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
+#pragma once
+
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/rules.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
+/// the model gives them.
+struct graph_event {
+  model::event_kind kind = model::event_kind::read;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool sequential = false;
+  bool reduction = false;
+  bool update = false;      ///< half of a read-modify-write
+  bool mixed = false;       ///< a read that takes its bytes from writes of other sizes
+  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
+  bool completes = false;   ///< an update of an mbarrier: its phase
+  bool arrives = false;     ///< at an mbarrier
+  bool passes = false;      ///< a test of an mbarrier: the phase is complete
+  mbarrier_op mbarrier = mbarrier_op::none;
+  thread_scope scope = thread_scope::system;
+  model::proxy via = model::proxy::generic;
+  std::int32_t thread = 0;
+  std::int32_t number = 0;  ///< in its thread
+  std::int32_t vector = -1;
+  std::int32_t location = -1;
+  std::int32_t pc = 0;
+  std::int32_t bytes = 0;
+  std::uint32_t stamp = 0;  ///< the order in which events were added
+  std::uint64_t address = 0;
+  std::uint64_t physical = 0;
+  wide_value value{};                    ///< read or written; a meeting's arrival: what the thread brings
+  const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
+  const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
+  std::uint64_t meeting = 0;             ///< barriers: which one
+  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
+  /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
+  const std::uint16_t* begun = nullptr;
+  const std::uint16_t* prefix = nullptr;  ///< per thread: how many precede it by program order, reads-from and meetings
+  const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
+  /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
+  std::span<const graph_event* const> heads{};
+  /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
+  const std::uint16_t* crossed = nullptr;
+  const std::uint16_t* released =
+      nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
+  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
+  std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
+  const thread_state* started = nullptr;
+};
+
+/// Memory that is accessed as one: an address and a size.
+struct location_info {
+  std::uint64_t address = 0;
+  int bytes = 0;
+  wide_value initial{};
+  bool initialised = true;
+  std::vector<int> overlapping{};  ///< others that share some of the bytes
+};
+
+/// An object of memory.
+struct memory_object {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  bool initialised = true;
+  bool constant = false;
+  std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
+};
+
+/// A thread's events and the states between them.
+struct thread_line {
+  std::vector<const graph_event*> events;
+  std::vector<const thread_state*> states;  ///< one more than events
+  const thread_state* idle = nullptr;       ///< of what performs asynchronous operations: the state before it has one
+  const graph_event* issue = nullptr;       ///< what started its operation
+
+  void start(const graph_event* by) {
+    issue = by;
+    states.front() = by != nullptr ? by->started : idle;
+  }
+};
+
+/// An execution while it grows.
+struct graph {
+  std::vector<thread_line> threads;
+  std::vector<std::vector<const graph_event*>>
+      order;  ///< per location: its writes in coherence order, first the initial one (null)
+  std::vector<std::vector<const graph_event*>> reads;  ///< per location
+  std::uint32_t next_stamp = 0;
+  int sequential_fences = 0;
+
+  void reserve(std::size_t locations) {
+    while (order.size() < locations) {
+      order.push_back({nullptr});
+      reads.emplace_back();
+    }
+  }
+};
+
+/// Copies to `to` the first `keep[t]` events of each thread t of `from`. `never` is left out of its location's order in any case.
+inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep, const graph_event* never) {
+  const auto kept = [&](const graph_event* e) { return e != never && e->number < keep[static_cast<std::size_t>(e->thread)]; };
+  to.threads.resize(from.threads.size());
+  to.next_stamp = from.next_stamp;
+  to.sequential_fences = 0;
+  for (std::size_t t = 0; t < from.threads.size(); ++t) {
+    const thread_line& line = from.threads[t];
+    to.threads[t].events.assign(line.events.begin(), line.events.begin() + keep[t]);
+    to.threads[t].states.assign(line.states.begin(), line.states.begin() + keep[t] + 1);
+    to.threads[t].idle = line.idle;
+    if (line.idle != nullptr) {
+      to.threads[t].start(line.issue != nullptr && kept(line.issue) ? line.issue : nullptr);
+    }
+    for (const graph_event* e : to.threads[t].events) {
+      to.sequential_fences += e->sequential ? 1 : 0;
+    }
+  }
+  to.order.resize(from.order.size());
+  to.reads.resize(from.reads.size());
+  for (std::size_t l = 0; l < from.order.size(); ++l) {
+    to.order[l].clear();
+    to.reads[l].clear();
+    std::copy_if(from.order[l].begin(), from.order[l].end(), std::back_inserter(to.order[l]),
+                 [&](const graph_event* e) { return e == nullptr || kept(e); });
+    std::copy_if(from.reads[l].begin(), from.reads[l].end(), std::back_inserter(to.reads[l]), kept);
+  }
+}
+
+/// Whether `x` precedes what `clock` is the clock of.
+[[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {
+  return x.number < clock[x.thread];
+}
+
+/// What the events of a graph mean to each other.
+class event_rules {
+ public:
+  explicit event_rules(std::span<const thread_context> threads) : threads_(threads) {}
+
+  [[nodiscard]] bool morally_strong(const graph_event& x, const graph_event& y) const noexcept {
+    return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
+  }
+
+  /// Whether write `w` causally precedes an event of base clock `base`: by base causality, or observed by a read that precedes.
+  /// Source: PTX ISA, "Causality order".
+  [[nodiscard]] bool causes(const graph& g, const graph_event& w, const std::uint16_t* base) const noexcept {
+    if (precedes(w, base)) {
+      return true;
+    }
+    if (w.kind == model::event_kind::write) {
+      for (const graph_event* r : model::at(g.reads, w.location)) {
+        if (precedes(*r, base) && observes(*r, w)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// obs(w, r). Source: PTX ISA, "Observation order".
+  [[nodiscard]] bool observes(const graph_event& reader, const graph_event& w) const noexcept {
+    for (const graph_event* r = &reader; r != nullptr;) {
+      const graph_event* s = r->source;
+      if (s == nullptr || !morally_strong(*s, *r)) {
+        return false;
+      }
+      if (s == &w) {
+        return true;
+      }
+      r = s->partner;
+    }
+    return false;
+  }
+
+  /// The place in the location's order of the last write that an event of base clock `base` may not miss.
+  [[nodiscard]] int oldest_source(const graph& g, int location, const std::uint16_t* base) const noexcept {
+    const auto& order = model::at(g.order, location);
+    int oldest = 0;
+    for (int i = model::count_of(order) - 1; i > 0; --i) {
+      if (precedes(*model::at(order, i), base)) {
+        oldest = i;
+        break;
+      }
+    }
+    for (const graph_event* r : model::at(g.reads, location)) {
+      if (r->source != nullptr && precedes(*r, base)) {
+        const int i = place_in(order, r->source);
+        oldest = i > oldest ? i : oldest;
+      }
+    }
+    return oldest;
+  }
+
+  [[nodiscard]] static int place_in(const std::vector<const graph_event*>& order, const graph_event* w) noexcept {
+    int i = model::count_of(order) - 1;
+    while (i > 0 && model::at(order, i) != w) {
+      --i;
+    }
+    return i;
+  }
+
+  /// Lets `e`, a read that acquires or a fence that does, synchronize with what its thread has observed: joins clocks into
+  /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
+  void acquire(const graph& g, graph_event& e) const noexcept {
+    const auto from = [&](const graph_event& r) {
+      const graph_event* const s = r.mbarrier != mbarrier_op::none ? phase_seen(r) : r.source;
+      if (s == nullptr || (r.mbarrier == mbarrier_op::none && !morally_strong(*s, r))) {
+        return;
+      }
+      for (const graph_event* head : s->heads) {
+        if (include_each_other(*head, e)) {
+          synchronize(*head, e);
+        }
+      }
+    };
+    const bool fence = e.kind == model::event_kind::fence;
+    if (!fence) {
+      from(e);
+      if (e.mbarrier != mbarrier_op::none) {
+        return;
+      }
+    }
+    for (const graph_event* r : model::at(g.threads, e.thread).events) {
+      if (r->number < e.number && r->kind == model::event_kind::read && r->strong &&
+          (fence ? !r->reduction : r->location == e.location)) {
+        from(*r);
+      }
+    }
+  }
+
+  /// The write that completed the last phase that a wait at an mbarrier has seen complete; null if it did not pass, or saw none.
+  /// Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": what was done before the arrivals of that phase is visible.
+  [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
+    const graph_event* w = wait.passes ? wait.source : nullptr;
+    while (w != nullptr && !w->completes) {
+      w = w->partner != nullptr ? w->partner->source : nullptr;
+    }
+    return w;
+  }
+
+  /// Lets `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
+  void synchronize(const graph_event& head, graph_event& e) const noexcept {
+    if (head.kind == model::event_kind::proxy_fence) {  // of one direction: for what such a fence acquires
+      if (e.released != nullptr) {
+        join(const_cast<std::uint16_t*>(e.released), head.released);
+      }
+    } else if (head.restricted) {
+      join(const_cast<std::uint16_t*>(e.begun), head.begun);
+    } else {
+      come_after(head, e);
+    }
+  }
+
+  /// Orders `e` after `before` and all that comes before that; after an asynchronous operation alone, if `before` is of one.
+  void come_after(const graph_event& before, graph_event& e) const noexcept {
+    const bool copy = before.given != nullptr;
+    const auto passed = [&](const std::uint16_t* clock) { return copy ? before.given : clock; };
+    join(const_cast<std::uint16_t*>(e.base), passed(before.base));
+    if (e.begun != e.base) {
+      join(const_cast<std::uint16_t*>(e.begun), passed(before.begun));
+    }
+    if (e.given != nullptr && copy) {
+      join(const_cast<std::uint16_t*>(e.given), before.given);
+    }
+    if (e.released != nullptr && !copy) {
+      join(const_cast<std::uint16_t*>(e.released), before.released);
+    }
+    // a proxy fence is for the accesses that its block starts
+    if (e.crossed != nullptr && model::same_block(place_of(before), place_of(e))) {
+      for (std::size_t s = 0; s < proxy_spaces; ++s) {
+        join(crossed(e, s), passed(before.crossed + s * threads_.size()));
+      }
+    }
+  }
+
+  /// The clock of what comes before a proxy fence of a space and `e`.
+  [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
+    return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
+  }
+
+  /// `e` is a proxy fence that releases what the threads of its block did in its shared memory, or acquires what others have released.
+  /// Source: PTX ISA, "membar/fence", `.sync_restrict`.
+  void cross_one_way(const graph_event& e, bool releases) const noexcept {
+    for (std::size_t t = 0; t < threads_.size() && e.crossed != nullptr; ++t) {
+      const bool own = model::same_block(threads_[t].where, place_of(e));
+      const auto space = static_cast<std::size_t>(own ? proxy_space::own_shared : proxy_space::other_shared);
+      std::uint16_t& to = releases ? const_cast<std::uint16_t*>(e.released)[t] : crossed(e, space)[t];
+      const std::uint16_t from = releases ? e.base[t] : e.released[t];
+      to = (!releases || own) && from > to ? from : to;
+    }
+  }
+
+  /// `e` is a proxy fence for these spaces, a bit for each.
+  void cross(const graph_event& e, unsigned spaces) const noexcept {
+    for (std::size_t s = 0; s < proxy_spaces && e.crossed != nullptr; ++s) {
+      if (((spaces >> s) & 1U) != 0) {
+        join(crossed(e, s), e.base);
+      }
+    }
+  }
+
+  /// The clock of `e` that says whether access `o` is ordered before it by causality: through the async proxy what comes before a proxy
+  /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
+  [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
+    if (e.via != model::proxy::async || e.crossed == nullptr ||
+        (o.via == model::proxy::async && model::same_block(place_of(o), place_of(e)))) {
+      return e.base;
+    }
+    const bool own =
+        (e.address - shared_window) >> 32U == static_cast<std::uint64_t>(model::at(threads_, e.thread).block_number);
+    return crossed(e, static_cast<std::size_t>(e.address < shared_window ? proxy_space::global
+                                               : own                     ? proxy_space::own_shared
+                                                                         : proxy_space::other_shared));
+  }
+
+  /// Whether `e` is of an asynchronous operation.
+  [[nodiscard]] bool is_copy(const graph_event& e) const noexcept { return model::at(threads_, e.thread).copies_of >= 0; }
+
+  /// Whether the scopes of the ends of a synchronization include each other's thread.
+  [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
+    if (is_copy(x)) {
+      return true;  // its completion is performed where the mbarrier is
+    }
+    const auto at_barrier = [](const graph_event& e) {
+      return e.kind == model::event_kind::proxy_fence || e.mbarrier != mbarrier_op::none ||
+             e.kind == model::event_kind::barrier;
+    };
+    if (!at_barrier(x) && !at_barrier(y)) {
+      return morally_strong(x, y);
+    }
+    return model::includes(model::every_rule{}, x.scope, place_of(x), place_of(y)) &&
+           model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
+  }
+
+  /// Of the fences that a thread releases by, from the last one on: those that say more than the ones after them.
+  class known_fences {
+   public:
+    [[nodiscard]] bool is_new(const graph_event& f) {
+      const bool proxy = f.kind == model::event_kind::proxy_fence;
+      if (!f.releases || (f.kind != model::event_kind::fence && !proxy)) {
+        return false;
+      }
+      bool& one = known_[proxy ? 2 : f.restricted ? 1 : 0][static_cast<std::size_t>(f.scope)];
+      return !std::exchange(one, true);
+    }
+
+   private:
+    bool known_[3][4] = {};
+  };
+
+  /// The starts of the release patterns that end in arrival `e` at a barrier: itself, and the fences before it.
+  void release_by_arrival(const graph& g, const graph_event& e, std::vector<const graph_event*>& heads) const {
+    if (e.releases) {
+      heads.push_back(&e);
+    }
+    known_fences known;
+    for (int i = e.number - 1; i >= 0; --i) {
+      const graph_event& f = *model::at(model::at(g.threads, e.thread).events, i);
+      if (known.is_new(f)) {
+        heads.push_back(&f);
+      }
+    }
+  }
+
+  /// The starts of the release patterns that end in write `w`, appended to `heads`. Source: PTX ISA, "Release pattern".
+  void release(const graph& g, const graph_event& w, std::vector<const graph_event*>& heads) const {
+    if (!w.strong) {
+      return;
+    }
+    if (w.mbarrier != mbarrier_op::none) {  // arrivals of one phase release together
+      if (is_copy(w)) {
+        heads.push_back(&w);
+      } else if (w.arrives) {
+        release_by_arrival(g, w, heads);
+      }
+      const graph_event* const before = w.partner->source;
+      if (before != nullptr && !before->completes) {
+        heads.insert(heads.end(), before->heads.begin(), before->heads.end());
+      }
+      return;
+    }
+    const auto add = [&](const graph_event* head) {
+      for (const graph_event* other : heads) {
+        if (other == head) {
+          return;
+        }
+      }
+      heads.push_back(head);
+    };
+    if (w.releases) {
+      add(&w);
+    }
+    // of several heads of one kind and scope the last says all: its clock is the latest
+    known_fences fences;
+    bool writes[4] = {};
+    const auto& events = model::at(g.threads, w.thread).events;
+    for (int i = w.number - 1; i >= 0; --i) {
+      const graph_event& e = *model::at(events, i);
+      const auto scope = static_cast<std::size_t>(e.scope);
+      if (!e.releases) {
+        continue;
+      }
+      if (fences.is_new(e)) {
+        add(&e);
+      } else if (e.kind == model::event_kind::write && e.location == w.location && !writes[scope]) {
+        writes[scope] = true;
+        add(&e);
+      }
+    }
+    if (w.partner != nullptr && w.partner->source != nullptr && morally_strong(*w.partner->source, *w.partner)) {
+      for (const graph_event* head : w.partner->source->heads) {
+        add(head);
+      }
+    }
+  }
+
+  void join(std::uint16_t* clock, const std::uint16_t* other) const noexcept {
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      clock[t] = other[t] > clock[t] ? other[t] : clock[t];
+    }
+  }
+
+  [[nodiscard]] const model::place& place_of(const graph_event& e) const noexcept {
+    return model::at(threads_, e.thread).where;
+  }
+
+ private:
+  std::span<const thread_context> threads_;
+};
+
+/// The locations that a program has accessed so far. Their numbers stay.
+class location_table {
+ public:
+  explicit location_table(std::span<const memory_object> objects) : objects_(objects) {}
+
+  /// The object in which an access of `bytes` bytes lies as a whole; null if there is none.
+  [[nodiscard]] const memory_object* object_of(std::uint64_t address, int bytes) const noexcept {
+    for (const memory_object& o : objects_) {
+      if (address >= o.address && address - o.address < o.bytes &&
+          o.bytes - (address - o.address) >= static_cast<std::uint64_t>(bytes)) {
+        return &o;
+      }
+    }
+    return nullptr;
+  }
+
+  /// The number of a location within one object.
+  [[nodiscard]] int number_of(std::uint64_t address, int bytes) {
+    const std::uint64_t key = address * 32 + static_cast<std::uint64_t>(bytes);
+    const auto it = numbers_.find(key);
+    if (it != numbers_.end()) {
+      return it->second;
+    }
+    const memory_object& o = *object_of(address, bytes);
+    location_info l{address, bytes, {}, o.initialised, {}};
+    for (int b = 0; b < bytes; ++b) {
+      const std::uint64_t at = address - o.address + static_cast<std::uint64_t>(b);
+      const std::uint64_t byte = at < o.initial.size() ? o.initial[static_cast<std::size_t>(at)] : 0;
+      (b < 8 ? l.initial.low : l.initial.high) |= byte << (8 * static_cast<unsigned>(b % 8));
+    }
+    const int mine = model::count_of(locations_);
+    for (int other = 0; other < mine; ++other) {
+      location_info& x = model::at(locations_, other);
+      if (x.address < address + static_cast<std::uint64_t>(bytes) &&
+          address < x.address + static_cast<std::uint64_t>(x.bytes)) {
+        x.overlapping.push_back(mine);
+        l.overlapping.push_back(other);
+      }
+    }
+    locations_.push_back(std::move(l));
+    numbers_.emplace(key, mine);
+    return mine;
+  }
+
+  [[nodiscard]] const location_info& operator[](int number) const noexcept { return model::at(locations_, number); }
+  [[nodiscard]] int size() const noexcept { return model::count_of(locations_); }
+  [[nodiscard]] std::span<const memory_object> objects() const noexcept { return objects_; }
+
+ private:
+  std::span<const memory_object> objects_;
+  std::vector<location_info> locations_{};
+  std::unordered_map<std::uint64_t, int> numbers_{};
+};
+
+}  // namespace membar::check

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The state of an mbarrier as the checker keeps it in its 64 bits, and what operations make of it. PTX leaves the bits opaque.
+#pragma once
+
+#include <ptx/instruction.hpp>
+
+#include <cstdint>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// An mbarrier. Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Contents of the mbarrier object".
+struct mbarrier_state {
+  static constexpr int count_bits = ptx::mbarrier_count_bits;
+  static constexpr int transaction_bits = 21;
+  static constexpr std::int64_t most_arrivals = (1 << count_bits) - 1;
+  static constexpr std::int64_t most_bytes = (1 << (transaction_bits - 1)) - 1;
+
+  std::int64_t expected = 0;  ///< arrivals of a phase; 0: it is not initialized
+  std::int64_t pending = 0;   ///< arrivals of this one
+  std::int64_t bytes = 0;     ///< of transactions that are pending
+  std::uint64_t phase = 0;    ///< modulo 8
+
+  [[nodiscard]] static constexpr mbarrier_state of(std::uint64_t word) noexcept {
+    const auto field = [&](int at, int bits) { return truncated(word >> static_cast<unsigned>(at), bits); };
+    const std::uint64_t sign = std::uint64_t{1} << (transaction_bits - 1);
+    return {static_cast<std::int64_t>(field(0, count_bits)), static_cast<std::int64_t>(field(count_bits, count_bits)),
+            static_cast<std::int64_t>((field(2 * count_bits, transaction_bits) ^ sign) - sign),
+            field(2 * count_bits + transaction_bits, 3)};
+  }
+  [[nodiscard]] constexpr std::uint64_t word() const noexcept {
+    return static_cast<std::uint64_t>(expected) | static_cast<std::uint64_t>(pending) << count_bits |
+           truncated(static_cast<std::uint64_t>(bytes), transaction_bits) << (2 * count_bits) |
+           phase << (2 * count_bits + transaction_bits);
+  }
+};
+
+/// An mbarrier after an operation, or why the operation is undefined.
+struct mbarrier_outcome {
+  std::uint64_t word = 0;
+  const char* wrong = nullptr;
+  bool completes = false;  ///< the phase
+};
+
+/// What `i`, an update of an mbarrier, makes of it; `operand` is its count or its bytes.
+[[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
+                                                          std::uint64_t operand) noexcept {
+  mbarrier_state s = mbarrier_state::of(before);
+  const auto amount = static_cast<std::int64_t>(truncated(operand, 32));
+  const std::int64_t arrivals = !arrives(i.mbarrier) ? 0 : i.transaction ? 1 : amount;
+  if (s.expected == 0) {
+    return {before, "uses an mbarrier that is not initialized"};
+  }
+  if (arrivals > s.pending || (arrives(i.mbarrier) && arrivals == 0)) {
+    return {before, "arrives at an mbarrier more often in a phase than it expects, or not at all"};
+  }
+  if (i.mbarrier == mbarrier_op::expect_arrival) {
+    s.pending += amount;
+    return s.pending > mbarrier_state::most_arrivals
+               ? mbarrier_outcome{before, "brings the arrivals that an mbarrier expects out of their range, 1048575"}
+               : mbarrier_outcome{s.word()};
+  }
+  if (i.mbarrier == mbarrier_op::expect || i.transaction) {
+    s.bytes += amount;
+  } else if (i.mbarrier == mbarrier_op::complete) {
+    s.bytes -= amount;
+  }
+  if (s.bytes > mbarrier_state::most_bytes || s.bytes < -mbarrier_state::most_bytes) {
+    return {before, "brings the bytes that an mbarrier expects out of their range, 1048575"};
+  }
+  s.pending -= arrivals;
+  s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;
+  const bool completes = s.pending == 0 && s.bytes == 0;
+  if (completes && i.keeps_phase) {
+    return {before, "completes the phase of an mbarrier by an arrival with .noComplete"};
+  }
+  if (completes) {
+    s.phase = (s.phase + 1) % 8;
+    s.pending = s.expected;
+  }
+  return {s.word(), nullptr, completes};
+}
+
+/// An mbarrier that was just initialized.
+[[nodiscard]] constexpr std::uint64_t initial_mbarrier(std::uint64_t expected) noexcept {
+  const auto count = static_cast<std::int64_t>(truncated(expected, mbarrier_state::count_bits));
+  return mbarrier_state{count, count}.word();
+}
+
+/// Whether the phase that `i`, a test, asks for is complete in state `word`; `operand` is a parity, or what an arrival returned.
+/// Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait".
+[[nodiscard]] constexpr bool phase_is_complete(const instruction& i, std::uint64_t word, std::uint64_t operand) noexcept {
+  const std::uint64_t phase = mbarrier_state::of(word).phase;
+  return i.parity ? (phase & 1U) != (operand & 1U) : phase != mbarrier_state::of(operand).phase;
+}
+
+}  // namespace membar::check

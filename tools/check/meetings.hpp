@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions, elections.
+///
+/// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
+/// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
+///
+/// Whoever arrives at a barrier of some warps takes part in it. That the n-th arrivals belong together is right where no more warps come to
+/// it than it is of, and where nobody arrives at its next turn before this one is over. Anything else is reported: which arrivals complete the
+/// barrier would be a matter of time.
+///
+/// Which lanes are at an `activemask` together is not said: any of those that come to it may be. A thread that arrives there chooses, if no
+/// lane that arrived before has chosen it: one choice after the other is explored. Where a lane that was chosen does not come, there is no such
+/// execution. Each lane alone is always one.
+#pragma once
+
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <ptx/instruction.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// Whether a barrier of a block says how many threads it is of. Source: PTX ISA, "bar, barrier".
+[[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
+
+/// Who meets whom in a graph.
+class meetings {
+ public:
+  meetings(std::span<const thread_context> threads, std::span<const machine> machines)
+      : threads_(threads), machines_(machines) {}
+
+  /// The number of the meeting at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
+  [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    const thread_context& c = model::at(threads_, thread);
+    if (i.code == op::cluster_arrive || i.code == op::cluster_wait) {
+      return cluster_meeting;
+    }
+    if (i.code == op::block_barrier || i.code == op::block_arrive) {
+      const std::uint64_t barrier = i.sources > 0 ? truncated(m.operand(s, 0), 8) : 0;
+      const std::uint64_t size = c.block_size();
+      const std::uint64_t threads = names_threads(i) ? truncated(m.operand(s, 1), 32) : size;
+      const std::uint64_t warps = (size + 31) / 32;
+      if (threads == size || threads == 32 * warps) {
+        return barrier | (names_threads(i) ? warps << some_warps_shift : 0);
+      }
+      if (threads % 32 != 0 || threads == 0 || threads > size) {
+        wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads: in a block of " +
+                std::to_string(size) + " a multiple of 32 up to that is supported";
+      }
+      return barrier | threads / 32 << some_warps_shift;
+    }
+    const std::uint64_t mask = truncated(m.operand(s, i.sources - 1), 32);
+    if (((mask >> (c.number_in_block() % 32)) & 1U) == 0) {
+      wrong = "a lane that the mask does not name executes '" + i.text + "'";
+    }
+    return warp_meeting | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
+  }
+
+  /// The meetings at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
+  /// and, if no lane that came before has chosen it, that with all lanes that have come. Empty: too many may come, which `wrong` says.
+  [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
+    constexpr int most_others = 5;
+    const thread_line& line = model::at(g.threads, thread);
+    const std::int32_t pc = line.states.back()->pc;
+    std::vector<std::uint64_t> result =
+        chosen_at_active_mask(g, thread, pc, model::count_of(line.events), [](const graph_event&) { return true; });
+    const machine& mine = model::at(machines_, thread);
+    if (!result.empty() && (now || !leads_to(mine, pc + 1, pc))) {
+      return result;
+    }
+    std::vector<std::uint64_t> others;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      const thread_state& s = *model::at(g.threads, t).states.back();
+      const bool comes = now ? s.pc == pc && s.part == 0 && s.status == thread_status::at_event
+                             : s.status != thread_status::ended && leads_to(mine, s.part == 0 ? s.pc : s.pc + 1, pc);
+      if (t != thread && takes_part(t, thread, warp_meeting | 0xffffffffU) && comes) {
+        others.push_back(lane_bit(t));
+      }
+    }
+    std::vector<std::uint64_t> sets = {active_lanes(pc, lane_bit(thread))};
+    if (now) {
+      sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
+    } else if (others.size() > most_others) {
+      wrong = std::to_string(others.size()) + " other lanes of the warp may be at 'activemask' together with it: up to " +
+              std::to_string(most_others) + " are supported; launch fewer threads, or explore at random";
+      return {};
+    }
+    for (const std::uint64_t lane : others) {
+      for (std::size_t k = now ? 0 : sets.size(); k-- > 0;) {
+        sets.push_back(sets[k] | lane);
+      }
+    }
+    std::copy_if(sets.begin(), sets.end(), std::back_inserter(result),
+                 [&](std::uint64_t s) { return std::find(result.begin(), result.end(), s) == result.end(); });
+    return result;
+  }
+
+  /// Whether an arrival is that of a thread which chose lanes that nothing made it choose, among what `counts` says is there.
+  template <class Counts>
+  [[nodiscard]] bool has_chosen_lanes(const graph& g, const graph_event& e, const Counts& counts) const {
+    if (!e.arrives || instruction_at(e).code != op::active_mask) {
+      return false;
+    }
+    const std::vector<std::uint64_t> chosen = chosen_at_active_mask(g, e.thread, e.pc, e.number, counts);
+    return e.meeting != (chosen.empty() ? active_lanes(e.pc, lane_bit(e.thread)) : chosen.front());
+  }
+
+  /// Whether `thread` waits at an `activemask` for lanes that it chose.
+  [[nodiscard]] bool waits_for_chosen_lanes(int thread, const thread_state& s) const {
+    return s.status == thread_status::at_event && s.part == 1 && model::at(machines_, thread).at(s).code == op::active_mask;
+  }
+
+  /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
+  [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
+    const bool has_arrived = arrivals(g, thread, cluster_meeting, nullptr, -1) != waits(g, thread);
+    return i.code == op::cluster_arrive && has_arrived  ? "arrives at the cluster's barrier twice without a wait"
+           : i.code == op::cluster_wait && !has_arrived ? "waits at the cluster's barrier without an arrival"
+                                                        : nullptr;
+  }
+
+  /// Why it would be a matter of time what the arrival `e`, which is not in the graph yet, completes; empty if it is not.
+  [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
+    if (!counts_) {
+      return {};
+    }
+    const std::uint64_t id = number_of(e.meeting);
+    const int turn = arrivals(g, e.thread, e.meeting, nullptr, -1) + 1;
+    const std::string barrier = "barrier " + std::to_string(id);
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      for (const graph_event* a : model::at(g.threads, t).events) {
+        if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives && a->meeting != e.meeting &&
+            a->meeting < warp_meeting && number_of(a->meeting) == id) {
+          return barrier + " is of other numbers of threads at other places of the block: that is not supported";
+        }
+      }
+    }
+    if (const int warps = warps_of(e.meeting); warps != 0 && warps_at(g, e.thread, e.meeting, turn, true) > warps) {
+      return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
+             " that it is of: which of them it lets go on is a matter of time, and not supported";
+    }
+    const graph_event* mine = nullptr;
+    static_cast<void>(arrivals(g, e.thread, e.meeting, &mine, turn - 1));
+    if (mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
+      return {};
+    }
+    std::vector<const graph_event*> left;
+    const std::vector<const graph_event*> all = together(g, e.thread, e.meeting, turn - 1, left);
+    const bool over =
+        !all.empty() && std::all_of(all.begin(), all.end(), [&](const graph_event* a) { return precedes(*a, e.base); });
+    return over ? std::string()
+                : "arrives at " + barrier +
+                      " again, and nothing orders that after the others' arrivals at its turn before: for which "
+                      "of the two it counts is a matter of time, and not supported";
+  }
+
+  /// What the arriving thread brings.
+  [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    switch (i.code) {
+      case op::block_barrier:
+        return {i.destinations > 0 ? m.operand(s, i.sources - 1) & 1U : 0, 0};
+      case op::shuffle:
+      case op::warp_reduce:
+        return {truncated(m.operand(s, 0), 32), 0};
+      case op::match:
+        return {truncated(m.operand(s, 0), 8 * bytes_of(i.type)), 0};
+      case op::vote:
+        return {m.operand(s, 0) & 1U, 0};
+      default:
+        return {};
+    }
+  }
+
+  /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
+  /// waited for: `left` becomes their last events.
+  [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
+    const thread_line& line = model::at(g.threads, thread);
+    const bool cluster = model::at(machines_, thread).at(*line.states.back()).code == op::cluster_wait;
+    const std::uint64_t meeting = cluster ? cluster_meeting : line.events.back()->meeting;
+    return together(g, thread, meeting, arrivals(g, thread, meeting, nullptr, -1), left);
+  }
+
+  /// The n-th arrivals at a meeting of `thread`, likewise.
+  [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t meeting, int turn,
+                                                         std::vector<const graph_event*>& left) const {
+    left.clear();
+    if (const int warps = warps_of(meeting); warps != 0 && warps_at(g, thread, meeting, turn, false) != warps) {
+      return {};
+    }
+    std::vector<const graph_event*> result;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      if (!takes_part(t, thread, meeting) || (warps_of(meeting) != 0 && !has_come(g, t, meeting, turn))) {
+        continue;
+      }
+      const graph_event* theirs = nullptr;
+      static_cast<void>(arrivals(g, t, meeting, &theirs, turn));
+      if (theirs != nullptr) {
+        result.push_back(theirs);
+      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended && meeting >> pc_shift == 0) {
+        if (!model::at(g.threads, t).events.empty()) {
+          left.push_back(model::at(g.threads, t).events.back());
+        }
+      } else {
+        return {};
+      }
+    }
+    return result;
+  }
+
+  /// Whether `other` takes part in a meeting of `thread`.
+  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
+    if (model::at(threads_, other).copies_of >= 0) {
+      return false;
+    }
+    if (meeting == cluster_meeting) {
+      return model::same_cluster(model::at(threads_, other).where, model::at(threads_, thread).where) ||
+             model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
+    }
+    if ((meeting & warp_meeting) == 0) {
+      return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
+    }
+    return same_warp(other, thread) && (meeting & 0xffffffffU & lane_bit(other)) != 0;
+  }
+
+  /// Whether the meeting orders memory.
+  [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
+
+  /// The number of a barrier of a block.
+  [[nodiscard]] static std::uint64_t number_of(std::uint64_t meeting) noexcept { return truncated(meeting, some_warps_shift); }
+
+  /// How many warps a barrier is of; 0: all of the block, or no barrier of a block.
+  [[nodiscard]] static int warps_of(std::uint64_t meeting) noexcept {
+    return meeting < warp_meeting ? static_cast<int>(meeting >> some_warps_shift & warps_mask) : 0;
+  }
+
+  /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
+  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
+                                  std::string& wrong) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    std::uint64_t ballot = 0;
+    for (const graph_event* a : arrivals) {
+      ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
+    }
+    const auto count = static_cast<std::size_t>(arrivals.size());
+    std::size_t yes = 0;
+    for (const graph_event* a : arrivals) {
+      yes += a->value.low != 0 ? 1U : 0U;
+    }
+    switch (i.code) {
+      case op::block_barrier:
+        return {i.mode == 1 ? yes : i.mode == 2 ? (yes == count ? 1U : 0U) : (yes != 0 ? 1U : 0U), 0};
+      case op::vote:
+        return {i.mode == 1   ? (yes == count ? 1U : 0U)
+                : i.mode == 2 ? (yes != 0 ? 1U : 0U)
+                : i.mode == 3 ? (yes == count || yes == 0 ? 1U : 0U)
+                              : ballot,
+                0};
+      case op::active_mask:
+        return {truncated(arrivals.front()->meeting, 32), 0};
+      case op::match:
+        return matched(i.mode == 2, lane_bit(thread), arrivals);
+      case op::warp_reduce:
+        return {reduced(i, arrivals), 0};
+      case op::elect: {  // the same leader for the same mask: here the lowest lane
+        std::uint64_t lowest = lane_bit(thread);
+        for (const graph_event* a : arrivals) {
+          lowest = std::min(lowest, lane_bit(a->thread));
+        }
+        return {static_cast<std::uint64_t>(std::countr_zero(lowest)), lowest == lane_bit(thread) ? 1U : 0U};
+      }
+      case op::shuffle: {
+        const int lane = std::countr_zero(lane_bit(thread));
+        const int by = static_cast<int>(m.operand(s, 1) & 31U);
+        const int clamp = static_cast<int>(m.operand(s, 2) & 31U);
+        const int segment = static_cast<int>((m.operand(s, 2) >> 8U) & 31U);
+        const int highest = (lane & segment) | (clamp & ~segment);
+        int from = lane;
+        switch (i.mode) {
+          case 1:
+            from = lane - by;
+            break;
+          case 2:
+            from = lane + by;
+            break;
+          case 3:
+            from = lane ^ by;
+            break;
+          default:
+            from = (lane & segment) | (by & ~segment);
+            break;
+        }
+        const bool inside = i.mode == 1 ? from >= highest : from <= highest;
+        from = inside ? from : lane;
+        for (const graph_event* a : arrivals) {
+          if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
+            return {a->value.low, inside ? 1U : 0U};
+          }
+        }
+        // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
+        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
+                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
+        return {};
+      }
+      default:
+        return {};
+    }
+  }
+
+ private:
+  /// The meeting of these lanes at the `activemask` `pc`.
+  [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
+    return warp_meeting | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
+  }
+
+  /// Of the lanes that have arrived at an `activemask` and are not gone on from it: the meetings for which they chose `thread`, if that comes there
+  /// as its event `number`. Of what others did, what `counts` names is there.
+  template <class Counts>
+  [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
+                                                                 const Counts& counts) const {
+    std::vector<std::uint64_t> result;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      for (const graph_event* a : model::at(g.threads, t).events) {
+        if (t != thread && same_warp(t, thread) && a->arrives && a->meeting >> pc_shift == static_cast<std::uint64_t>(pc + 1) &&
+            takes_part(thread, t, a->meeting) && counts(*a) &&
+            arrivals(g, t, a->meeting, nullptr, -1, a->number + 1) > arrivals(g, thread, a->meeting, nullptr, -1, number) &&
+            std::find(result.begin(), result.end(), a->meeting) == result.end()) {
+          result.push_back(a->meeting);
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Whether some way through the kernel leads from instruction `from` to `to`, whatever its branches do.
+  [[nodiscard]] static bool leads_to(const machine& m, std::int32_t from, std::int32_t to) {
+    const auto& code = m.kernel().code;
+    std::vector<bool> reached(code.size(), false);
+    std::vector<std::int32_t> waiting = {from};
+    while (!waiting.empty()) {
+      const std::int32_t n = waiting.back();
+      waiting.pop_back();
+      if (n == to) {
+        return true;
+      }
+      if (n >= model::count_of(code) || reached[static_cast<std::size_t>(n)]) {
+        continue;
+      }
+      reached[static_cast<std::size_t>(n)] = true;
+      const instruction& i = model::at(code, n);
+      if (i.code == op::branch) {
+        waiting.push_back(i.target);
+      }
+      waiting.insert(waiting.end(), i.targets.begin(), i.targets.end());
+      const bool goes_on = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap;
+      if (goes_on || i.guard >= 0) {
+        waiting.push_back(n + 1);
+      }
+    }
+    return false;
+  }
+
+  /// The lanes whose value is that of lane `mine`; for `all`, every lane or none, and whether it is every one.
+  [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
+    std::uint64_t value = 0;
+    for (const graph_event* a : arrivals) {
+      value = lane_bit(a->thread) == mine ? a->value.low : value;
+    }
+    std::uint64_t same = 0;
+    std::uint64_t lanes = 0;
+    for (const graph_event* a : arrivals) {
+      lanes |= lane_bit(a->thread);
+      same |= a->value.low == value ? lane_bit(a->thread) : 0;
+    }
+    return all ? wide_value{same == lanes ? lanes : 0, same == lanes ? 1U : 0U} : wide_value{same, 0};
+  }
+
+  /// What `redux` makes of the values. Source: PTX ISA, "redux.sync".
+  [[nodiscard]] static std::uint64_t reduced(const instruction& i, const std::vector<const graph_event*>& arrivals) {
+    const auto less = [&](std::uint64_t a, std::uint64_t b) {
+      return i.type == ptx_type::s32 ? static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) : a < b;
+    };
+    std::uint64_t result = arrivals.front()->value.low;
+    for (const graph_event* a : std::span(arrivals).subspan(1)) {
+      const std::uint64_t next = a->value.low;
+      switch (i.mode) {
+        case 1:
+          result += next;
+          break;
+        case 2:
+          result = less(next, result) ? next : result;
+          break;
+        case 3:
+          result = less(result, next) ? next : result;
+          break;
+        case 4:
+          result &= next;
+          break;
+        case 5:
+          result |= next;
+          break;
+        default:
+          result ^= next;
+          break;
+      }
+    }
+    return truncated(result, 32);
+  }
+
+  [[nodiscard]] const instruction& instruction_at(const graph_event& e) const {
+    return model::at(model::at(threads_, e.thread).kernel->code, e.pc);
+  }
+
+  /// Whether a thread of the warp of `thread` has arrived at a meeting for the n-th time.
+  [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t meeting, int turn) const {
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, meeting, nullptr, -1) >= turn) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// How many warps of the block of `thread` have come to a meeting for the n-th time; with that of `thread` itself, if it comes now.
+  [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t meeting, int turn, bool comes) const {
+    int count = 0;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      const bool first = t == 0 || !same_warp(t - 1, t);
+      if (first && takes_part(t, thread, 0)) {
+        count += (comes && same_warp(t, thread)) || has_come(g, t, meeting, turn) ? 1 : 0;
+      }
+    }
+    return count;
+  }
+
+  // A barrier of a block: its number, and above it of how many warps it is, if not of all.
+  static constexpr unsigned some_warps_shift = 8;
+  static constexpr std::uint64_t warps_mask = 0xff;
+  static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
+  static constexpr std::uint64_t cluster_meeting = std::uint64_t{1} << 41U;
+  static constexpr unsigned pc_shift = 42;  ///< of an `activemask`: its instruction, from 1
+
+  /// How often a thread has waited at the barrier of its cluster.
+  [[nodiscard]] static int waits(const graph& g, int thread) {
+    int count = 0;
+    for (const graph_event* e : model::at(g.threads, thread).events) {
+      count += e->meeting == cluster_meeting && !e->arrives ? 1 : 0;
+    }
+    return count;
+  }
+
+  [[nodiscard]] std::uint64_t lane_bit(int thread) const noexcept {
+    return std::uint64_t{1} << (model::at(threads_, thread).number_in_block() % 32);
+  }
+
+  [[nodiscard]] bool same_warp(int x, int y) const noexcept {
+    const thread_context& a = model::at(threads_, x);
+    const thread_context& b = model::at(threads_, y);
+    return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
+  }
+
+  /// How often a thread has arrived at a meeting by its first `events` events; `found` becomes arrival number `turn`.
+  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn,
+                                    int events = std::numeric_limits<int>::max()) {
+    int count = 0;
+    for (const graph_event* e : model::at(g.threads, thread).events) {
+      if (e->number < events && e->kind == model::event_kind::barrier && e->arrives && e->meeting == meeting) {
+        ++count;
+        if (count == turn && found != nullptr) {
+          *found = e;
+        }
+      }
+    }
+    return count;
+  }
+
+  std::span<const thread_context> threads_;
+  std::span<const machine> machines_;
+  /// Whether some barrier of a block says how many threads it is of.
+  bool counts_ = std::any_of(threads_.begin(), threads_.end(), [](const thread_context& c) {
+    return std::any_of(c.kernel->code.begin(), c.kernel->code.end(), [](const instruction& i) {
+      return i.code == op::block_arrive || (i.code == op::block_barrier && names_threads(i));
+    });
+  });
+};
+
+}  // namespace membar::check

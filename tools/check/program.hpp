@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What is explored, and what an exploration finds.
+#pragma once
+
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// Threads with their code and arguments, and the memory they share.
+struct program {
+  std::vector<std::shared_ptr<const kernel_code>> kernels;
+  std::vector<thread_context> threads;
+  std::vector<memory_object> memory;
+  std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
+  std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
+  int copies_of_each = 0;         ///< at the end of `threads`: what performs as many copies of each thread that starts some
+};
+
+/// How an exploration ended.
+enum class check_status : std::uint8_t {
+  verified,       ///< every execution was explored, and none breaks a rule
+  race,           ///< two conflicting accesses that are neither morally strong nor ordered
+  violated,       ///< the final condition does not hold, or a thread has trapped
+  hang,           ///< threads wait and nothing can end that
+  uninitialised,  ///< a read of memory that nothing was written to
+  out_of_bounds,  ///< an access outside of every object, or one that is not aligned
+  gave_up         ///< something was cut or is not supported: nothing is said of what was not explored
+};
+
+/// The status in words.
+[[nodiscard]] constexpr const char* name(check_status status) noexcept {
+  constexpr const char* names[] = {"verified", "race", "violated", "hang", "uninitialised", "out of bounds", "gave up"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+/// One event of an execution that breaks a rule, in words.
+struct trace_event {
+  int thread = 0;
+  int number = 0;
+  const instruction* at = nullptr;
+  std::string what;  ///< "reads 1 from thread 0"
+  bool blamed = false;
+  graph_event event{};     ///< without its pointers
+  int source_thread = -1;  ///< a read's source; -1: the initial value, or several writes
+  int source_number = -1;
+};
+
+/// What was found.
+struct finding {
+  check_status status = check_status::verified;
+  std::string message;
+  std::vector<trace_event> events;          ///< in an order in which they may have been executed
+  std::vector<const instruction*> waiting;  ///< per thread: where it waits; null if it does not
+  int thread = -1;  ///< to which it happened where it waits; -1: it is of several, or of an event to blame
+  std::shared_ptr<const program> whole{};  ///< the program with what performs its asynchronous copies; null if it has none
+};
+
+/// The program that a finding's threads are of: `p`, or with what performs its asynchronous copies.
+[[nodiscard]] inline const program& whole_program(const program& p, const finding& f) noexcept {
+  return f.whole != nullptr ? *f.whole : p;
+}
+
+/// What an exploration went through.
+struct check_statistics {
+  std::uint64_t executions = 0;  ///< complete ones, each once
+  std::uint64_t blocked = 0;     ///< ended with a thread that waits for what other executions show
+  std::uint64_t events = 0;      ///< added, over all executions
+  std::uint64_t buffered = 0;    ///< of the complete ones: those with load buffering
+  int longest = 0;               ///< the most events of one execution
+};
+
+/// Two threads of a block that met at barriers which are different ones in the source. PTX counts those that arrive at a barrier's
+/// number, whichever instruction they come by, so that the exploration goes on. But CUDA defines `__syncthreads()` in a branch only where all threads
+/// of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
+/// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
+struct mixed_barriers {
+  int thread = 0;
+  int other = 0;
+  const instruction* at = nullptr;  ///< null: none was seen
+  const instruction* other_at = nullptr;
+  bool one_warp = false;
+};
+
+/// The result of `explore`.
+struct check_result {
+  check_status status = check_status::verified;
+  finding found{};
+  check_statistics counts{};
+  bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
+  bool symmetric = false;               ///< executions that equal threads in other places show were left out
+  mixed_barriers mixed{};               ///< the first that were seen
+  std::uint64_t seed = 0;               ///< of the random execution that showed what was found
+};
+
+/// The final memory of a complete execution.
+class final_memory {
+ public:
+  virtual ~final_memory() = default;
+  /// The value of `bytes` bytes, at most 8.
+  [[nodiscard]] virtual std::uint64_t value(std::uint64_t address, int bytes) const = 0;
+  [[nodiscard]] virtual const graph& execution() const noexcept = 0;
+};
+
+/// What must hold at the end of every complete execution: empty, or a function that returns a sentence on what does not hold.
+using check_property = std::function<std::string(const final_memory&)>;
+
+/// How far an exploration goes.
+struct check_options {
+  std::uint64_t most_events = 200'000'000;        ///< added over all executions, before it gives up
+  int most_events_of_one = 2'000;                 ///< in one execution
+  bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
+  std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
+  /// Of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be. Only for a property that asks for memory
+  /// alone, as the final conditions of a scenario do: one that looks at the execution may tell equal threads apart.
+  bool symmetry = false;
+  std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
+  std::uint64_t seed = 1;
+  std::uint64_t most_memory = std::uint64_t{900} << 20U;
+  std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
+};
+
+}  // namespace membar::check

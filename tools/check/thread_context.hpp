@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a thread is given at its launch, and what its special registers show.
+#pragma once
+
+#include <membar/model/program.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace membar::check {
+
+using namespace ptx;
+
+/// What a thread is given at its launch, and where it runs.
+struct thread_context {
+  const kernel_code* kernel = nullptr;
+  std::array<std::uint32_t, 3> thread{};
+  std::array<std::uint32_t, 3> threads{1, 1, 1};
+  std::array<std::uint32_t, 3> block{};
+  std::array<std::uint32_t, 3> blocks{1, 1, 1};
+  int launch = 0;
+  int block_number = 0;            ///< among all blocks of the program
+  std::uint32_t cluster_rank = 0;  ///< of the block in its cluster
+  std::uint32_t cluster_blocks = 1;
+  bool explicit_cluster = false;
+  int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
+  model::place where{};
+  std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
+  std::vector<std::uint8_t> parameters{};
+  std::vector<std::vector<std::uint64_t>> live_at_heads{};  ///< per instruction; empty where no jump backward leads to
+
+  [[nodiscard]] std::uint64_t shared_base() const noexcept {
+    return shared_window + (static_cast<std::uint64_t>(block_number) << 32U);
+  }
+  /// The generic address of an address in shared memory: of its own block, or of another one of its cluster, as `mapa` gives.
+  [[nodiscard]] std::uint64_t from_shared(std::uint64_t address) const noexcept {
+    const std::uint64_t rank = truncated(address, 32) >> block_shift;
+    const std::uint64_t number = static_cast<std::uint64_t>(block_number) - cluster_rank + rank - 1;
+    return rank == 0                ? shared_base() + truncated(address, 32)
+           : rank <= cluster_blocks ? shared_window + (number << 32U) + truncated(address, block_shift)
+                                    : shared_window - 1;  // in no object
+  }
+  /// The address in shared memory of a generic one.
+  [[nodiscard]] std::uint64_t to_shared(std::uint64_t address) const noexcept {
+    const std::uint64_t number = (address - shared_window) >> 32U;
+    const std::uint64_t rank = number - (static_cast<std::uint64_t>(block_number) - cluster_rank);
+    return number == static_cast<std::uint64_t>(block_number) || rank >= cluster_blocks
+               ? address - shared_base()
+               : in_block(static_cast<std::uint32_t>(rank), address);
+  }
+  /// `mapa`: the same place in the shared memory of another block of the cluster.
+  [[nodiscard]] static std::uint64_t in_block(std::uint32_t rank, std::uint64_t address) noexcept {
+    return (std::uint64_t{rank} + 1) << block_shift | truncated(address, block_shift);
+  }
+  /// `getctarank`, of an address in shared memory.
+  [[nodiscard]] std::uint32_t rank_of(std::uint64_t address) const noexcept {
+    const auto rank = static_cast<std::uint32_t>(truncated(address, 32) >> block_shift);
+    return rank == 0 ? cluster_rank : rank - 1;
+  }
+  [[nodiscard]] std::uint32_t number_in_block() const noexcept {
+    return thread[0] + threads[0] * (thread[1] + threads[1] * thread[2]);
+  }
+  [[nodiscard]] std::uint32_t block_size() const noexcept { return threads[0] * threads[1] * threads[2]; }
+};
+
+/// What every clock shows: time stands still, so that no wait runs out of its budget.
+inline constexpr std::uint64_t frozen_time = 1;
+
+/// The value of a special register.
+[[nodiscard]] inline std::uint64_t special_value(special which, const thread_context& c) noexcept {
+  const std::uint32_t lane = c.number_in_block() % 32;
+  const std::uint64_t bit = std::uint64_t{1} << lane;
+  switch (which) {
+    case special::thread_x:
+    case special::thread_y:
+    case special::thread_z:
+      return c.thread[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::thread_x)];
+    case special::threads_x:
+    case special::threads_y:
+    case special::threads_z:
+      return c.threads[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::threads_x)];
+    case special::block_x:
+    case special::block_y:
+    case special::block_z:
+      return c.block[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::block_x)];
+    case special::blocks_x:
+    case special::blocks_y:
+    case special::blocks_z:
+      return c.blocks[static_cast<std::size_t>(which) - static_cast<std::size_t>(special::blocks_x)];
+    case special::lane:
+      return lane;
+    case special::warp:
+      return c.number_in_block() / 32;
+    case special::warps:
+      return (c.block_size() + 31) / 32;
+    case special::workspace_high:
+      return c.workspace >> 32U;
+    case special::workspace_low:
+      return truncated(c.workspace, 32);
+    case special::lanes_equal:
+      return bit;
+    case special::lanes_less:
+      return bit - 1;
+    case special::lanes_less_equal:
+      return 2 * bit - 1;
+    case special::lanes_greater:
+      return 0xffffffffU & ~(2 * bit - 1);
+    case special::lanes_greater_equal:
+      return 0xffffffffU & ~(bit - 1);
+    case special::cluster_rank:
+      return c.cluster_rank;
+    case special::cluster_blocks:
+      return c.cluster_blocks;
+    case special::cluster:
+      return c.block[0] / c.cluster_blocks;
+    case special::clusters:
+      return c.blocks[0] / c.cluster_blocks;
+    case special::explicit_cluster:
+      return c.explicit_cluster ? 1 : 0;
+    case special::zero:
+      return 0;
+    case special::one:
+      return 1;
+    case special::clock:
+    case special::nanoseconds:
+      return frozen_time;
+  }
+  return 0;
+}
+
+}  // namespace membar::check

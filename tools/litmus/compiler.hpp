@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Compiles CUDA C++ at run time, with NVRTC and a cache of earlier results.
+#pragma once
+
+#include <litmus/code_cache.hpp>
+#include <litmus/nvrtc.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::litmus_files {
+
+/// Compiles a request, or finds the result of an equal request to the same version of the compiler.
+class compiler {
+ public:
+  explicit compiler(code_cache cache = {}, std::vector<std::string> folders = {})
+      : cache_(std::move(cache)), folders_(std::move(folders)) {}
+
+  /// The code for `what`. Throws `std::runtime_error` if there is no NVRTC, or if it does not compile the source.
+  [[nodiscard]] std::string operator()(const compilation& what);
+
+  /// NVRTC. The first call opens it.
+  [[nodiscard]] const nvrtc& library();
+
+  [[nodiscard]] int compiled() const noexcept { return compiled_; }
+  [[nodiscard]] int found() const noexcept { return found_; }
+  /// Why results were not kept; empty if they were, or if there is no cache.
+  [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
+
+  /// Everything that a result depends on, as one string.
+  [[nodiscard]] static std::string key_of(const compilation& what, int version);
+
+ private:
+  code_cache cache_;
+  std::vector<std::string> folders_;
+  std::unique_ptr<nvrtc> library_;
+  int compiled_ = 0;
+  int found_ = 0;
+  std::string warning_;
+};
+
+}  // namespace membar::litmus_files

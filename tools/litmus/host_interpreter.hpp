@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Runs the threads of a litmus file whose place is `host`, by interpreting them: each access is one atomic operation of the
+/// processor.
+///
+/// A weak access becomes a relaxed one, a scope becomes system scope, and a fence becomes the C++ fence of its order. The host
+/// has nothing weaker. So it shows only what the file allows, and perhaps less than a weaker processor would show.
+#pragma once
+
+#include <litmus/run_plan.hpp>
+
+#include <membar/litmus/launch_view.hpp>
+#include <membar/model/program.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace membar::litmus_files {
+
+/// Interprets the host threads of a test. Several threads may call it at once.
+class host_interpreter {
+ public:
+  /// Throws `model::error`, with the line, for what a host thread cannot do. The plan must outlive this object.
+  explicit host_interpreter(const run_plan& plan);
+
+  /// Whether the test has a host thread.
+  [[nodiscard]] bool any() const noexcept;
+
+  /// Runs thread `thread` of the instance whose memory is `at`, and reports what is observed of it.
+  void operator()(int thread, const litmus::instance_cells& at, const litmus::instance_digits& out) const;
+
+ private:
+  struct state {
+    const litmus::instance_cells* at;
+    std::array<std::int64_t, model::max_registers> registers;
+    int turns;
+
+    [[nodiscard]] std::int64_t value(const model::operand& o, const run_plan& plan) const noexcept;
+    void set(int reg, std::int64_t value) noexcept;
+  };
+
+  [[nodiscard]] unsigned digit(std::size_t which, std::int64_t value) const noexcept;
+  [[nodiscard]] thread_end run(const model::litmus_test::thread& thread, state& now) const;
+  /// A null pointer if the register holds the address of no location.
+  [[nodiscard]] char* address_of(const model::instruction& i, const state& now) const;
+  void access(const model::instruction& i, char* address, state& now) const;
+  template <class T>
+  void access_as(const model::instruction& i, T* address, state& now) const;
+  template <class T>
+  [[nodiscard]] T update(const model::instruction& i, T* address, const state& now) const;
+  template <int Order, int FailureOrder, class T>
+  [[nodiscard]] T update_as(const model::instruction& i, T* address, const state& now) const;
+
+  const run_plan* plan_;
+  std::vector<std::array<std::int64_t, model::max_registers>> initial_;
+  std::vector<std::vector<std::int64_t>> values_;
+};
+
+}  // namespace membar::litmus_files

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Texts that CMake puts into the command, so that it can compile tests far from its sources; see embed_headers.cmake.
+#pragma once
+
+#include <litmus/nvrtc.hpp>
+
+#include <span>
+
+namespace membar::litmus_files {
+
+/// The headers that the engine's kernel consists of.
+[[nodiscard]] std::span<const header_text> kernel_headers() noexcept;
+
+/// The folder of the libraries of the CUDA toolkit that CMake found; empty without one.
+[[nodiscard]] const char* toolkit_libraries() noexcept;
+
+}  // namespace membar::litmus_files

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// PTX instructions in a form that can be executed.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/module.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace membar::ptx {
+
+/// What an instruction does.
+enum class op : std::uint8_t {
+  // registers alone
+  move,
+  pack,    ///< mov.b64 %rd, {%r1, %r2}
+  unpack,  ///< mov.b64 {%r1, %r2}, %rd
+  convert,
+  to_generic,    ///< cvta.space
+  from_generic,  ///< cvta.to.space
+  is_space,
+  add,
+  subtract,
+  multiply_low,
+  multiply_high,
+  multiply_wide,
+  multiply_add_low,
+  multiply_add_high,
+  multiply_add_wide,
+  fused_multiply_add,
+  divide,
+  remainder,
+  negate,
+  absolute,
+  minimum,
+  maximum,
+  copy_sign,
+  reciprocal,
+  inverse_root,
+  power_of_two,  ///< ex2
+  logarithm,     ///< lg2
+  sine,
+  cosine,
+  hyperbolic,  ///< tanh
+  square_root,
+  bit_and,
+  bit_or,
+  bit_xor,
+  bit_not,
+  logical_not,  ///< cnot
+  shift_left,
+  shift_right,
+  funnel_left,
+  funnel_right,
+  field_extract,
+  field_insert,
+  bit_mask,  ///< bmsk
+  permute,
+  count_ones,
+  count_leading_zeros,
+  reverse_bits,
+  find_leading_one,
+  three_inputs,  ///< lop3
+  set_predicate,
+  select,
+  map_to_block,  ///< mapa: an address in another block's shared memory
+  block_rank,    ///< getctarank
+  load_param,    ///< a parameter of the kernel
+  nothing,       ///< nanosleep, prefetch, discard of hints
+  // the thread's path
+  branch,
+  branch_index,
+  exit,
+  trap,
+  // other threads see these
+  load,
+  store,
+  atomic,
+  reduction,
+  fence,
+  block_barrier,  ///< bar.sync, bar.red: an arrival, then a wait
+  block_arrive,   ///< bar.arrive: an arrival alone
+  warp_barrier,
+  shuffle,
+  vote,
+  match,
+  warp_reduce,
+  elect,
+  active_mask,
+  cluster_arrive,  ///< barrier.cluster.arrive
+  cluster_wait,    ///< barrier.cluster.wait
+  proxy_fence,     ///< fence.proxy.async
+  async_copy,      ///< starts copies, stores or reductions that are performed later
+  async_commit,    ///< the end of a group of them
+  async_wait,      ///< for groups
+  grid_launch,     ///< griddepcontrol.launch_dependents
+  grid_wait        ///< griddepcontrol.wait
+};
+
+/// What an instruction does to an mbarrier, which is a location of 64 bits: a store, a read-modify-write or a load.
+enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, expect_arrival, complete, test };
+
+/// Whether the operation is an arrival.
+[[nodiscard]] constexpr bool arrives(mbarrier_op operation) noexcept {
+  return operation == mbarrier_op::arrive || operation == mbarrier_op::arrive_drop;
+}
+
+/// What a proxy fence is for. Shared memory is that of the thread's own block, or of another one of its cluster.
+enum class proxy_space : std::uint8_t { global, own_shared, other_shared };
+inline constexpr int proxy_spaces = 3;
+
+/// The bit of a space in `instruction::proxy_spaces`.
+[[nodiscard]] constexpr std::uint8_t bit_of(proxy_space space) noexcept {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
+}
+inline constexpr std::uint8_t every_proxy_space = (1U << proxy_spaces) - 1;
+
+/// Whether the instruction is an event of the memory model, or a meeting with other threads.
+[[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
+
+/// A register whose value the machine gives.
+enum class special : std::uint8_t {
+  thread_x,
+  thread_y,
+  thread_z,
+  threads_x,
+  threads_y,
+  threads_z,
+  block_x,
+  block_y,
+  block_z,
+  blocks_x,
+  blocks_y,
+  blocks_z,
+  lane,
+  warp,
+  warps,
+  workspace_high,  ///< of the address of what cooperative groups keep of a grid
+  workspace_low,
+  lanes_equal,
+  lanes_less,
+  lanes_less_equal,
+  lanes_greater,
+  lanes_greater_equal,
+  cluster_rank,
+  cluster_blocks,
+  cluster,
+  clusters,
+  explicit_cluster,
+  zero,
+  one,
+  clock,
+  nanoseconds
+};
+
+/// A source: nothing, a register, a constant or a special register.
+struct source_operand {
+  enum class kind_t : std::uint8_t { none, reg, constant, special };
+  kind_t kind = kind_t::none;
+  bool negated = false;  ///< `!%p`
+  special machine = special::lane;
+  std::int32_t word = -1;  ///< the register's first word
+  std::uint64_t low = 0;   ///< of a constant; added to a register
+};
+
+/// A destination register.
+struct destination_operand {
+  std::int32_t word = -1;  ///< -1: thrown away
+  std::uint8_t bits = 32;
+};
+
+/// A comparison of `setp`. The ordered ones of floats are false for NaN, those with `or_nan` true.
+enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
+
+/// What a conversion rounds to, and that a result is clamped to its range, which is 0 to 1 for floats: bits of `instruction::mode`.
+inline constexpr std::uint8_t rounds_down = 1;
+inline constexpr std::uint8_t rounds_up = 2;
+inline constexpr std::uint8_t rounds_to_zero = 3;
+inline constexpr std::uint8_t saturates = 4;
+
+/// The bits of an mbarrier's arrival count. Source: PTX ISA, "Contents of the mbarrier object".
+inline constexpr int mbarrier_count_bits = 20;
+
+/// The text of a `trap` that stands for an `assert` which does not hold.
+inline constexpr const char* assertion_text = "assertion that fails";
+
+/// One executable instruction. Members that its operation does not use keep their defaults.
+struct instruction {
+  op code = op::nothing;
+  ptx_type type = ptx_type::b32;
+  ptx_type from = ptx_type::none;  ///< convert: the source's type
+  ptx_comparison test = ptx_comparison::eq;
+  model::operation what = model::operation::move;  ///< atomics; set_predicate and bar.red: how the results are combined
+  bool combines = false;                           ///< set_predicate: there is a third operand
+  std::uint8_t mode = 0;                           ///< shuffle and vote kinds, shf.clamp, conversions that saturate or round
+  bool guard_negated = false;
+  bool strong = false;
+  bool non_coherent = false;  ///< a load through the proxy of read-only data
+  bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
+  bool head = false;          ///< a jump backward leads here
+  mbarrier_op mbarrier = mbarrier_op::none;
+  bool transaction = false;                       ///< an arrival on an mbarrier: expects bytes
+  bool parity = false;                            ///< a test of an mbarrier: names the phase by its parity
+  bool keeps_phase = false;                       ///< an arrival that may not complete the phase
+  bool is_expected = false;                       ///< the arrival of copies: the phase expects it in addition
+  bool restricted = false;                        ///< a fence for the initialization of mbarriers alone
+  bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
+  bool multicast = false;                         ///< a copy to several blocks
+  std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
+  state_space from_space = state_space::generic;  ///< a copy's source
+  model::completion completes = model::completion::group;
+  memory_order order = memory_order::relaxed;
+  thread_scope scope = thread_scope::system;
+  state_space space = state_space::generic;
+  std::uint8_t bytes = 0;     ///< memory: the size of one element
+  std::uint8_t elements = 1;  ///< memory: of a vector
+  std::uint8_t sources = 0;
+  std::uint8_t destinations = 0;
+  std::int32_t guard = -1;  ///< word of the predicate
+  std::int32_t target = -1;
+  std::int64_t offset = 0;  ///< memory: added to source 0
+  std::array<destination_operand, 8> to{};
+  std::array<source_operand, 9> by{};
+  std::vector<std::int32_t> targets{};  ///< branch_index
+  int line = 0;                         ///< in the PTX text
+  int file = 0;
+  int source_line = 0;
+  int caller_file = 0;
+  int caller_line = 0;
+  std::string text{};
+};
+
+/// Whether an access of a vector acquires or releases. Elements are in no order, and so one that orders would order the others too much; for
+/// relaxed ones program order says nothing that no fence or barrier says. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
+[[nodiscard]] constexpr bool acquires_or_releases_a_vector(const instruction& i) noexcept {
+  return i.elements > 1 && i.order != memory_order::relaxed;
+}
+
+/// The bytes of which an access of memory at `address` has to start at a multiple: those of the whole vector where it is the first
+/// element's. Source: PTX ISA, "Addresses as Operands".
+[[nodiscard]] constexpr std::uint64_t alignment_of(const instruction& i, int part) noexcept {
+  return std::uint64_t{i.bytes} * (part == 0 ? i.elements : 1U);
+}
+
+/// A number of `bits` bits, the rest 0.
+[[nodiscard]] constexpr std::uint64_t truncated(std::uint64_t value, int bits) noexcept {
+  return bits >= 64 ? value : value & ((std::uint64_t{1} << static_cast<unsigned>(bits)) - 1);
+}
+
+/// The value as 64 bits: by its sign if the type is signed.
+[[nodiscard]] constexpr std::uint64_t extended(std::uint64_t value, ptx_type type) noexcept {
+  const int bits = bytes_of(type) * 8;
+  if (bits >= 64) {
+    return value;
+  }
+  const std::uint64_t low = truncated(value, bits);
+  const std::uint64_t sign = std::uint64_t{1} << static_cast<unsigned>(bits - 1);
+  return is_signed(type) ? (low ^ sign) - sign : low;
+}
+
+}  // namespace membar::ptx
