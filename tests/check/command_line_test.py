@@ -219,14 +219,14 @@ def main():
         expect(["mp.litmus\tverified", "clocks stand still\n"], 0, "mp.litmus", cwd=folder)
         # repairs, and orders that are stronger than needed
         (folder / "costs").write_text(COSTS, encoding="utf-8")
-        (folder / "slack.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
+        (folder / "excess.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
         expect(["no repair: no 1 orders, scopes and fences verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
-               "slack.litmus", cwd=folder)
+               "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)

@@ -4,10 +4,12 @@
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 
+#include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
 #include <check/repair.hpp>
 #include <check/scenario.hpp>
+#include <check/trace.hpp>
 #include <litmus/litmus_file.hpp>
 
 #include <algorithm>
@@ -261,23 +263,23 @@ void show_repairs(const check::prepared_scenario& s, const check::repair_options
   }
 }
 
-void show_slacks(const check::prepared_scenario& s, const check::repair_options& options, const check::order_costs& costs,
+void show_excess_orders(const check::prepared_scenario& s, const check::repair_options& options, const check::order_costs& costs,
                  const request& how) {
   const check::check_property property = s.property();
-  const check::slack_result r = check::slacks_of(s.checked, property, costs, options);
+  const check::excess_result r = check::excess_orders_of(s.checked, property, costs, options);
   const std::vector<check::code_site> sites = check::sites_of(s.checked);
   source_lines lines;
   std::cout << "  " << r.alone.size() << " of " << r.orders << " orders are stronger than this scenario needs"
             << (r.left_out ? "; some explorations were cut" : "") << "\n";
-  for (const check::slack& one : r.alone) {
+  for (const check::excess_order& one : r.alone) {
     show_edit(s.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved, how, lines);
   }
   if (!r.alone.empty()) {
     const bool all = std::equal(r.alone.begin(), r.alone.end(), r.together.begin(), r.together.end(),
-                                [](const check::slack& x, const check::slack& y) { return x.edit == y.edit; });
+                                [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
     std::cout << "  each verifies with the others as they are" << (all ? ", and all together do" : "; together:") << "\n";
     for (std::size_t k = 0; k < r.together.size() && !all; ++k) {
-      const check::slack& one = r.together[k];
+      const check::excess_order& one = r.together[k];
       show_edit(s.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved, how, lines);
     }
     std::cout << "  another launch may need what this one does without\n";
@@ -360,7 +362,7 @@ int run(const std::string& path, const request& how) {
     };
     if (r.status == check::check_status::verified) {
       if (how.repair != 0) {
-        show_slacks(prepared, repair, costs(), how);
+        show_excess_orders(prepared, repair, costs(), how);
       }
       return verified;
     }
@@ -407,7 +409,10 @@ int main(int count, char** arguments) {
     }
     const auto number = [&word](std::uint64_t& to) {
       const std::string digits = word.substr(word.find('=') + 1);
-      return check::detail::scenario_reader::number_of(digits, to) && to != 0 && digits[0] != '-';
+      char* end = nullptr;
+      errno = 0;
+      to = std::strtoull(digits.c_str(), &end, digits.rfind("0x", 0) == 0 ? 16 : 10);
+      return !digits.empty() && digits[0] >= '0' && digits[0] <= '9' && *end == '\0' && errno == 0 && to != 0;
     };
     if (word.rfind("--limit=", 0) == 0) {
       if (!number(how.options.most_events)) {
