@@ -180,7 +180,7 @@ def bugs(results):
     for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
         seen = [f"{case[key]:,} {words}" for key, words in (("wrong", "wrong values"), ("hangs", "hangs")) if case[key]]
         lines.append([f"`{name}`", ", ".join(seen) or "never", f"{case['runs']:,}", f"{case['mended_runs']:,}"])
-    return table(["wrong kernel", "seen", "in runs", "mended, nothing in runs"], lines)
+    return table(["wrong kernel", "seen", "in runs", "fixed, nothing in runs"], lines)
 
 
 def older_results(results):
