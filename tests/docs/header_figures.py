@@ -131,7 +131,7 @@ def round_trips(results):
             ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
 
 
-def fences_of_mends(results):
+def fences_of_fixes(results):
     return table(["fence", "block", "device", "system"], [
         [words, *(fixed(fence(results, scope, order, "after_store")) for scope in ("block", "device", "system"))]
         for words, order in (("acquire", "acquire"), ("release", "release"), ("seq_cst: `__threadfence` and its kin", "seq_cst"))])
@@ -335,7 +335,7 @@ TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": conte
           "docs/headers/aggregated.md": {"aggregation": aggregation},
           "docs/measurements/README.md": {"round trips": round_trips},
           "docs/symmetric_memory.md": {"all-reduces": all_reduces},
-          "docs/bugs.md": {"cost of a mend": fences_of_mends},
+          "docs/bugs.md": {"cost of a fix": fences_of_fixes},
           "docs/membar_domains.md": {"stores to the host": stores_to_the_host, "prediction": prediction}}
 SAYS = {
     "docs/headers/atomic.md": {
