@@ -270,6 +270,7 @@ def context(options):
         'gpus': options.gpus,
         'torch': said(sys.executable, '-c', 'import importlib.metadata as m; print(m.version("torch"))'),
         'include': options.include_hash or said('git', 'rev-parse', 'HEAD:include'),
+        'tools': said('git', 'rev-parse', 'HEAD:tools'),
         'command': 'run_domains.py ' + ' '.join(w for w in sys.argv[1:] if '/' not in w and w not in ('--command', '--chain', '--output'))
     }
 

@@ -4,6 +4,8 @@
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,6 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
 
+import include_hash  # noqa: E402
 import keep  # noqa: E402
 import results  # noqa: E402
 
@@ -111,6 +114,20 @@ class ResultFiles(unittest.TestCase):
     def test_a_file_of_another_version_is_refused(self):
         with self.assertRaisesRegex(results.ResultError, "format_version is 2, and only 1 is known"):
             results.load(self.write({"format_version": 2, "benchmarks": []}), "question")
+
+    @unittest.skipUnless(shutil.which("git"), "git names the hashes")
+    def test_the_hash_of_a_folder_is_the_one_that_git_names(self):
+        folder = self.path.parent / "include"
+        for name, text in (("b/c.hpp", "1\n"), ("b.hpp", "2\n"), ("b-c.hpp", ""), ("run.py", "3\n")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "run.py").chmod(0o755)
+        for command in (("init", "-q"), ("-c", "core.fileMode=true", "add", ".")):
+            subprocess.run(["git", *command], cwd=folder, check=True)
+        tree = subprocess.run(["git", "write-tree"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+        shutil.rmtree(folder / ".git")
+        (folder / "__pycache__").mkdir()
+        self.assertEqual(tree, include_hash.tree_hash(folder).hexdigest())
 
     def test_what_is_recorded_is_plain(self):
         """A line for each case, with its full name, and of a bench its median, unit and, where it was repeated, spread."""
