@@ -296,9 +296,8 @@ def largest_at_first(results, kind):
 
 def by_turns(results):
     """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
-    text = (results.folder / "h200/loops_by_turns.txt").read_text(encoding="utf-8")
-    found = re.findall(r"/per_block +([\d.]+) \(.*?\) +([\d.]+) \(", text)
-    return [fixed(max(float(at_once) / turns for at_once, turns in ((one, float(two)) for one, two in found)), 2)]
+    cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
+    return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 
 
 def from_plain(file, pattern):
