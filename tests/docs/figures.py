@@ -179,7 +179,7 @@ def bugs(results):
     lines = []
     for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
         seen = [f"{case[key]:,} {words}" for key, words in (("wrong", "wrong values"), ("hangs", "hangs")) if case[key]]
-        lines.append([f"`{name}`", ", ".join(seen) or "never", f"{case['runs']:,}", f"{case['mended_runs']:,}"])
+        lines.append([f"`{name}`", ", ".join(seen) or "never", f"{case['runs']:,}", f"{case['fixed_runs']:,}"])
     return table(["wrong kernel", "seen", "in runs", "fixed, nothing in runs"], lines)
 
 
