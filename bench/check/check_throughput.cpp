@@ -112,6 +112,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   benchmark::AddCustomContext("include", support::include_hash());
+  benchmark::AddCustomContext("tools", support::tools_hash());
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

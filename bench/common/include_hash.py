@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints the hash of a folder of headers as git names it: that of `git rev-parse HEAD:include`, if nothing there was changed.
+"""Prints the hash of a folder as git names it: for `include` that of `git rev-parse HEAD:include`, if nothing there was changed.
 
     include_hash.py <folder> [<file.cpp>]
 
-With a second name it writes a C++ function that returns the hash, which the benches and the conformance suite record.
+With a second name it writes a C++ function that returns the hash, `include_hash` for the folder `include`. The benches and the conformance
+suite record it.
 """
 import hashlib
+import os
 import pathlib
 import sys
 
 SOURCE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 namespace support {{
-const char* include_hash() noexcept {{ return "{}"; }}
+const char* {}_hash() noexcept {{ return "{}"; }}
 }}  // namespace support
 """
 
@@ -24,10 +26,12 @@ def object_hash(kind, content):
 def tree_hash(folder):
     entries = []
     for path in folder.iterdir():
+        if path.name == "__pycache__":
+            continue
         if path.is_dir():
             entries.append((path.name + "/", b"40000", tree_hash(path)))
         else:
-            entries.append((path.name, b"100644", object_hash("blob", path.read_bytes())))
+            entries.append((path.name, b"100755" if os.access(path, os.X_OK) else b"100644", object_hash("blob", path.read_bytes())))
     content = b"".join(mode + b" " + name.rstrip("/").encode() + b"\0" + each.digest() for name, mode, each in sorted(entries, key=lambda e: e[0]))
     return object_hash("tree", content)
 
@@ -35,11 +39,12 @@ def tree_hash(folder):
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    found = tree_hash(pathlib.Path(sys.argv[1])).hexdigest()
+    folder = pathlib.Path(sys.argv[1])
+    found = tree_hash(folder).hexdigest()
     if len(sys.argv) == 2:
         print(found)
     else:
-        pathlib.Path(sys.argv[2]).write_text(SOURCE.format(found), encoding="utf-8")
+        pathlib.Path(sys.argv[2]).write_text(SOURCE.format(folder.name, found), encoding="utf-8")
 
 
 if __name__ == "__main__":

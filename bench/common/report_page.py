@@ -60,13 +60,6 @@ class Picture:
         self.path = os.path.join(prefix if prefix.endswith(os.sep) else os.path.dirname(prefix), os.path.basename(prefix) + name)
         self.link = os.path.relpath(self.path, folder).replace(os.sep, "/")
 
-    def shrink(self, series):
-        """Few colours make a small file: of four series or fewer 16 are enough."""
-        from PIL import Image
-
-        with Image.open(self.path) as drawn:
-            drawn.convert("RGB").quantize(16 if series <= 4 else 32, kmeans=4, dither=Image.Dither.NONE).save(self.path, optimize=True)
-
 
 class Page:
     """A folder that gets report.md, and the pictures of it, which are drawn to `prefix` + name."""
@@ -80,10 +73,8 @@ class Page:
     def _save(self, figure, name, title):
         picture = Picture(self.folder, self._prefix, name)
         figure.tight_layout()
-        series = max(len(axis.get_legend_handles_labels()[1]) for axis in figure.axes)
         figure.savefig(picture.path)
         pyplot.close(figure)
-        picture.shrink(series)
         return f"![{title}]({picture.link})\n\n"
 
     def _finish(self, figure, axis, name, title, **labels):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads what the benches write: Google Benchmark's JSON, as it comes from --benchmark_out or as compact.py has rewritten it.
+"""Reads what the benches write: Google Benchmark's JSON, as it comes from --benchmark_out or as keep.py has shortened it.
 
 A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
 """
 import json
 import math
-import os
 import re
 import statistics
 
+FORMAT_VERSION = 1  # of the files in docs/measurements
+WIDTH = 140  # of a line that has an object in it other than a case
 _SCALE = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # What Google Benchmark appends to a name: how the case was run.
 _SETTING = re.compile(r"/(iterations|repeats|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
@@ -102,109 +103,6 @@ def name_of(entry):
     return name
 
 
-def table_of(objects):
-    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value,
-    and so is what a row lacks at its end. The fewer have a key, the later is its column.
-
-    "ends" has what all names of a column begin and end with, up to a slash and from one on; the rows have what is between. "words" has
-    the texts of a column with few of them; the rows have the number of theirs. "equal" has columns of which every row has the value of another. A
-    text among the rows is what the names in the rows after it begin with, up to the next text, or what stands around them: `{}` is their place.
-    Names are in the first column that differs."""
-    keys = list(dict.fromkeys(key for one in objects for key in one))
-    same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
-    equal = {}
-    for key in keys:
-        other = next((other for other in keys[:keys.index(key)] if other not in equal and all(one.get(other) == one.get(key) for one in objects)), None)
-        if key not in same and other is not None:
-            equal[key] = other
-    keys = [key for key in keys if key not in equal]
-    columns = sorted((key for key in keys if key not in same), key=lambda key: sum(one.get(key) is None for one in objects))
-    ends = {}
-    for key in columns:
-        texts = [one.get(key) for one in objects]
-        if all(isinstance(text, str) for text in texts):
-            begin = re.match(r"(.*/)?", os.path.commonprefix(texts)).group()
-            end = re.search(r"(/.*)?$", os.path.commonprefix([text[:len(begin) - 1:-1] if begin else text[::-1] for text in texts])[::-1]).group()
-            if begin or end:
-                ends[key] = [begin, end]
-    words = {}
-    for key in columns:
-        texts = [one.get(key) for one in objects]
-        if key not in ends and all(isinstance(text, str) for text in texts) and 8 * len(set(texts)) <= len(texts):
-            words[key] = sorted(set(texts))
-
-    def shown(one, key):
-        if key in ends:
-            return one[key][len(ends[key][0]):len(one[key]) - len(ends[key][1])]
-        return words[key].index(one[key]) if key in words else one.get(key)
-
-    some = {"ends": ends, "words": words, "equal": equal}
-    return {"same": same, **{key: value for key, value in some.items() if value}, "columns": columns,
-            "rows": _with_headings([_without_end([shown(one, key) for key in columns]) for one in objects])}
-
-
-def _without_end(row):
-    """A row without the nulls that it ends with."""
-    return row[:max((i + 1 for i, value in enumerate(row) if value is not None), default=0)]
-
-
-def _cuts(name):
-    """What a name and its neighbours may begin and end with: whole parts between slashes, at signs, pluses and dots."""
-    at = [i for i, c in enumerate(name) if c in "/@+."]
-    return [(name[:begin], name[end:]) for begin in (0, *(i + 1 for i in at)) for end in (*at, len(name))
-            if begin <= end and (begin or end < len(name))]
-
-
-def _with_headings(rows):
-    """The rows with what several names in a row begin or end with in a text before them, chosen so that all are shortest."""
-    names = [row[0] if row and isinstance(row[0], str) else "" for row in rows]
-    best = [None] * len(rows) + [(0, None)]  # from a row on: the length, and the cut of its run and where that ends
-    for i in reversed(range(len(rows))):
-        best[i] = (len(names[i]) + best[i + 1][0], ("", "", i + 1))
-        for begin, end in _cuts(names[i]):
-            j = i
-            while j < len(rows) and len(names[j]) >= len(begin + end) and names[j].startswith(begin) and names[j].endswith(end):
-                j += 1
-            length = 10 + len(begin + end) + sum(len(name) - len(begin + end) for name in names[i:j]) + best[j][0]
-            if length < best[i][0]:
-                best[i] = (length, (begin, end, j))
-    result, current, i = [], ("", ""), 0
-    while i < len(rows):
-        begin, end, j = best[i][1]
-        if (begin, end) != current:
-            result.append(begin + ("{}" + end if end else ""))
-            current = (begin, end)
-        result += [[row[0][len(begin):len(row[0]) - len(end)], *row[1:]] if begin or end else row for row in rows[i:j]]
-        i = j
-    return result
-
-
-def _without_headings(rows):
-    begin, end, result = "", "", []
-    for row in rows:
-        if isinstance(row, str):
-            begin, _, end = row.partition("{}")
-        else:
-            result.append([begin + row[0] + end, *row[1:]] if begin or end else row)
-    return result
-
-
-def _objects_of(table):
-    rows = _without_headings(table["rows"])
-    if any(len(row) > len(table["columns"]) for row in rows):
-        raise ValueError("a row has more values than \"columns\" has names")
-    ends, words = table.get("ends", {}), table.get("words", {})
-
-    def whole_of(key, value):
-        return ends[key][0] + value + ends[key][1] if key in ends else words[key][value] if key in words else value
-
-    whole = [[whole_of(key, value) for key, value in zip(table["columns"], row)] for row in rows]
-    objects = [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in whole]
-    for one in objects:
-        one.update({key: one[other] for key, other in table.get("equal", {}).items() if other in one})
-    return objects
-
-
 def slope(points):
     """Of the straight line through the points, by least squares; not a number if it has none."""
     n = len(points)
@@ -213,13 +111,29 @@ def slope(points):
     return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else float("nan")
 
 
-def document_of(text):
-    """The JSON of a result, in which the tables of compact.py are lists of objects again."""
+def text_of(document):
+    """The JSON of a result as docs/measurements keeps it: a line for each case, and for each object that fits in one."""
+    return _lines_of({"format_version": FORMAT_VERSION, **document}, 0) + "\n"
+
+
+def _lines_of(value, depth):
+    line = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict) and (depth == 0 or len(line) > WIDTH):
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {_lines_of(each, depth + 1)}" for key, each in value.items()]
+    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        parts = [json.dumps(each, ensure_ascii=False) for each in value]
+    else:
+        return line
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + "\n" + ",\n".join(" " * (depth + 1) + part for part in parts) + "\n" + " " * depth + end
+
+
+def parsed(text):
+    """The document of a result. What Google Benchmark writes has no version of this format."""
     document = json.loads(text)
-    if isinstance(document, dict):
-        for key, value in document.items():
-            if isinstance(value, dict) and value.keys() - {"ends", "words", "equal"} == {"same", "columns", "rows"}:
-                document[key] = _objects_of(value)
+    version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
+    if version != FORMAT_VERSION:
+        raise ValueError(f"format_version is {version}, and only {FORMAT_VERSION} is known")
     return document
 
 
@@ -227,7 +141,7 @@ def read(path, bench):
     """The JSON of a file whose "benchmarks" is a list of objects; `bench` says in errors what should have written it."""
     try:
         with open(path, encoding="utf-8") as stream:
-            document = document_of(stream.read())
+            document = parsed(stream.read())
     except FileNotFoundError:
         raise MissingFile(f"{path} does not exist; write it with the bench {bench} and --benchmark_out=FILE") from None
     except (ValueError, RecursionError) as error:

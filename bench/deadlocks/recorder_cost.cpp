@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace membar::symmetric;
+using membar::pe;
 using namespace membar::deadlock;
 
 constexpr int main_stream = 1;

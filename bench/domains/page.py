@@ -6,12 +6,14 @@
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
 
 Of a program that several files have, the last counts. The table replaces what stands between the marks of the machine in the page. --keep writes one
-compact file of all: without what the programs printed."""
+file of all: without what the programs printed."""
 import argparse
-import functools
-import json
 import pathlib
+import sys
 import xml.sax.saxutils
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'common'))
+import results  # noqa: E402
 
 END = '<!-- its end -->'
 ARMS = ('as_it_is', 'watch', 'try', 'apply')
@@ -50,7 +52,7 @@ def read(files):
     """One result of many; programs of later files replace those of earlier ones. Each says which run it is of."""
     out = {}
     for file in files:
-        one = json.loads(pathlib.Path(file).read_text())
+        one = results.parsed(pathlib.Path(file).read_text())
         run = {k: one.get(k) for k in ('date', 'include')}
         programs = {**out.get('programs', {}), **{name: {'run': run, **program} for name, program in one.get('programs', {}).items()}}
         out = {**out, **{k: v for k, v in one.items() if v is not None}, 'programs': programs}
@@ -182,9 +184,7 @@ def main():
     options = parser.parse_args()
     everything = kept(read(options.files))
     if options.keep:
-        text = functools.partial(json.dumps, separators=(',', ':'))
-        options.keep.write_text(text({k: v for k, v in everything.items() if k != 'programs'})[:-1] + ',\n"programs":{\n' +
-                                ',\n'.join(f'{text(n)}:{text(p)}' for n, p in everything['programs'].items()) + '\n}}\n')
+        options.keep.write_text(results.text_of(everything))
     if options.page:
         options.page.write_text(replaced(options.page.read_text(), options.machine, table(everything)))
     if options.picture:

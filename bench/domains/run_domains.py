@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import statistics
@@ -22,8 +23,20 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent / 'programs'
+sys.path.insert(0, str(HERE.parents[1] / 'common'))
+import results  # noqa: E402
+
+PREDICTED = re.compile(r'# predicted by watch, for try: (\w+) ([\d.]+) us wait, ([\d.]+) ([\d.]+) ([\d.]+) from (\d+) units')
 # NVLink multicast stays off; whoever wants NCCL otherwise sets its variables himself.
 MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
+
+
+def prediction_of(line):
+    """What a line of a list predicts: of what, the wait, the share of it that a move gives back with its interval, and from how many units."""
+    found = PREDICTED.fullmatch(line)
+    if not found:
+        raise SystemExit(f'run_domains.py: this is no prediction of watch: {line}')
+    return found.groups()
 
 
 def python_program(*words, **variables):
@@ -135,7 +148,9 @@ class Bench:
         out['sentences'] = [line for line in (folder / 'watch.txt').read_text().splitlines() if 'boundaries' in line or 'nothing to move' in line]
         if not listed:
             return out
-        out['predicted'] = [line[2:] for line in found.read_text().splitlines() if line.startswith('# predicted')]
+        lines = [line for line in found.read_text().splitlines() if line.startswith('# predicted')]
+        out['predicted'] = [{'of': of, 'wait_us': float(wait), 'share_back': float(share), 'share_low': float(low), 'share_high': float(high), 'units': int(units)}
+                            for of, wait, share, low, high, units in map(prediction_of, lines)]
         arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=1', '--')
         if (folder / 'try.json').exists():
             out['gain'] = json.loads((folder / 'try.json').read_text())
@@ -191,12 +206,12 @@ class Bench:
 
     def step_cost(self, pairs):
         """What the library costs a decode step of one GPU of which nothing is listed, as a graph and launch by launch."""
-        runs = [{step: [ran[how][step]['p50'] for how in ('without', 'with')] for step in ('graph', 'eager')}
+        runs = [{step: {how: ran[how][step]['p50'] for how in ('without', 'with')} for step in ('graph', 'eager')}
                 for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}
         chance = random.Random(1)
         for step in ('graph', 'eager') if runs else ():
-            ratios = [r[step][1] / r[step][0] for r in runs]
+            ratios = [r[step]['with'] / r[step]['without'] for r in runs]
             drawn = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(4000))
             out[step] = {'ratio': round(statistics.median(ratios), 4), 'low': round(drawn[100], 4), 'high': round(drawn[3899], 4)}
         print(f'step cost: {json.dumps(out)}', flush=True)
@@ -255,6 +270,7 @@ def context(options):
         'gpus': options.gpus,
         'torch': said(sys.executable, '-c', 'import importlib.metadata as m; print(m.version("torch"))'),
         'include': options.include_hash or said('git', 'rev-parse', 'HEAD:include'),
+        'tools': said('git', 'rev-parse', 'HEAD:tools'),
         'command': 'run_domains.py ' + ' '.join(w for w in sys.argv[1:] if '/' not in w and w not in ('--command', '--chain', '--output'))
     }
 
@@ -282,19 +298,19 @@ def main():
     bench = Bench(options)
     if options.step_cost:
         out = {**context(options), **bench.step_cost(options.step_cost)}
-        (options.output / 'step_cost.json').write_text(json.dumps({**out, 'gpus': 1}, indent=1) + '\n')
+        (options.output / 'step_cost.json').write_text(results.text_of({**out, 'gpus': 1}))
         return
     everything = {**context(options), 'programs': {}}
     for name in PROGRAMS if options.only is None else options.only:
         everything['programs'][name] = bench.measure(name)
-        (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+        (options.output / 'domains.json').write_text(results.text_of(everything))
     if options.injection:
         everything['injection'] = bench.injection()
     if options.profilers:
         everything['profilers'] = bench.profilers()
     if options.cost:
         everything['cost'] = bench.cost(options.cost)
-    (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+    (options.output / 'domains.json').write_text(results.text_of(everything))
     for name, program in everything['programs'].items():
         print(name, json.dumps(program.get('summary')), json.dumps((program.get('gain') or {}).get('gain')))
 

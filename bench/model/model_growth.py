@@ -46,7 +46,6 @@ def main():
     figure.suptitle("All executions of random programs of loads and stores on three locations (mean of 24)")
     figure.tight_layout()
     figure.savefig(sys.argv[2], dpi=110)
-    report_page.Picture(".", "", sys.argv[2]).shrink()
 
 
 if __name__ == "__main__":

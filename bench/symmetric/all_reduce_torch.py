@@ -10,7 +10,6 @@ ways alike. The graphs of a size are replayed by turns. Needs PyTorch with CUDA,
 """
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import statistics
@@ -24,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "bench" / "common")]
 import include_hash  # noqa: E402
 import pytorch_all_reduce  # noqa: E402
+import results  # noqa: E402
 
 MOST_IN_ONE_SHOT, MOST, REPLAYS = 1 << 20, 64 << 20, 9
 
@@ -97,7 +97,7 @@ def main():
         context = {"date": datetime.date.today().isoformat(), "gpu": torch.cuda.get_device_name(rank), "gpu_count": str(count),
                    "torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
                    "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
-        pathlib.Path(options.output).write_text(json.dumps({"context": context, "benchmarks": found}, indent=1), encoding="utf-8")
+        pathlib.Path(options.output).write_text(results.text_of({"context": context, "benchmarks": found}), encoding="utf-8")
     torch.cuda.synchronize()
     dist.barrier()
     del sums  # while all processes live: the end of symmetric memory is collective

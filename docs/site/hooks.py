@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What MkDocs does to the pages, which are written for the browser of a repository, to make the site of them.
 
-* The README is a page, and the order of the site is that of docs/index.md: a section for each of its headings, a page for each link
+* The README is a page, and so is the gallery, which gallery.py makes of the litmus tests: the folder of these tests is linked to as that
+  page. The order of the site is that of docs/index.md: a section for each of its headings, a page for each link
   there that none had before. What a section's page lists comes below it: the headers of reference.md, the reports of measurements.
 * A source that a page links to is a page of its own, below source/; so is the list of a folder. A file of docs/ that no page links to
   is not in the site.
@@ -13,16 +14,22 @@ import logging
 import pathlib
 import posixpath
 import re
+import sys
 
 import pygments
 import pygments.formatters
 import pygments.lexers
 from mkdocs.structure.files import File, InclusionLevel
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import gallery  # noqa: E402
+
 log = logging.getLogger("mkdocs.hooks.membar")
 DOCS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
-README = "readme.md"
+README, GALLERY = "readme.md", "gallery.md"
+CATALOGUE = "tests/litmus/catalogue"
+MADE = {}  # the text of each page that is not a file of docs/
 LISTS = ("reference.md", "measurements/README.md")  # pages whose links stand below them
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -57,6 +64,8 @@ def place_of(target):
         return README
     if target == "docs/headers":
         return "reference.md"
+    if target == CATALOGUE:
+        return GALLERY
     if path.is_dir():
         return f"source/{target}/index.html"
     if target.startswith("docs/") and not target.startswith("docs/site"):
@@ -81,7 +90,7 @@ def prose(text):
 
 
 def links_of(page):
-    text = "\n".join(CODE.sub("", line) for line, outside in prose(path_of(page).read_text(encoding="utf-8")) if outside)
+    text = "\n".join(CODE.sub("", line) for line, outside in prose((MADE.get(page) or path_of(page).read_text(encoding="utf-8"))) if outside)
     return [found.group(2) for found in LINK.finditer(text)]
 
 
@@ -203,7 +212,11 @@ def source_page(target, known):
 
 
 def on_files(files, config):
-    files.append(File.generated(config, README, content=(ROOT / "README.md").read_text(encoding="utf-8")))
+    MADE[README] = (ROOT / "README.md").read_text(encoding="utf-8")
+    if (ROOT / CATALOGUE).exists():
+        MADE[GALLERY] = gallery.gallery()
+    for name, content in MADE.items():
+        files.append(File.generated(config, name, content=content))
     for name in ("site.css", "worker.js"):
         files.append(File.generated(config, name, content=(DOCS / "site" / name).read_text(encoding="utf-8")))
     files.append(File.generated(config, "source.css", content=colours()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mend of pytorch #128455 has the last block's fence after the barrier: in threads that have not read the counter.
+// The fix of pytorch #128455 has the last block's fence after the barrier: in threads that have not read the counter.
 
 /// Wrong: a fence that acquires. Mended: `__threadfence()`, which is a `fence.sc`, and as such has a place in the order of them all.
 template <bool Mended>

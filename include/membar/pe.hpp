@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processing elements (PEs): the numbered GPUs that share symmetric memory.
+/// Processing elements (PEs): the numbered GPUs that share symmetric memory, and which object of it is meant.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -68,6 +68,14 @@ class pe_range {
  private:
   pe first_;
   int size_;
+};
+
+/// Which object of a symmetric heap: the same at every PE, and never that of another allocation or heap. Heaps and allocations
+/// are numbered from 1; processes that compare identities make their heaps in one order.
+struct object_identity {
+  unsigned long long heap = 0;
+  unsigned long long allocation = 0;
+  unsigned long long index = 0;
 };
 
 }  // namespace v0_2

@@ -27,7 +27,7 @@ REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stag
 
 def answers(check, name):
     """The lines of the page for a bug: file and status of each scenario, and below it the finding."""
-    kinds = [""] if name in NO_FAULT else [".wrong", ".mended"]
+    kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=BUGS, capture_output=True, text=True)
     lines = []
     for line in done.stdout.split("\n"):
@@ -57,7 +57,7 @@ def main():
         else:
             right = len(statuses) == 2 and statuses[0] in ("race", "violated", "hang", "out of bounds") and statuses[1] == "verified"
         if not right:
-            wrong.append(f"{name}: the wrong kernel must be found out and the mended one verified, and the statuses are {statuses}")
+            wrong.append(f"{name}: the wrong kernel must be found out and the fixed one verified, and the statuses are {statuses}")
         return now
 
     names = {path.stem for path in BUGS.glob("*.cu")}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What --repair says of the museum's wrong kernels, and of the built-in table of costs.
+"""What --repair says of the bug corpus's wrong kernels, and of the built-in table of costs.
 
 usage: repairs_test.py <membar-check>
 

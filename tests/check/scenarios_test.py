@@ -68,7 +68,7 @@ EXPECTED = {
     "cluster_broadcast.multicast": "verified",
     "dependent_chain": "verified",
     "stage_filled_again": "race",
-    "stage_filled_again.mended": "verified",
+    "stage_filled_again.fixed": "verified",
 }
 # Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",

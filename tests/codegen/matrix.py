@@ -105,7 +105,7 @@ def vector(element, cpp, size, bits):
     operations = ["add"] if element == "f32" else ["add", "min", "max"]
     form = f"v{size}.{element}" if element == "f32" else f"noftz.v{size}.{element}"
     whole = f"b{bits * size}"
-    return Type(f"membar::vector<{cpp}, {size}>", bits * size, BIG[bits], size, 90, exch=whole, **dict.fromkeys(operations, form))
+    return Type(f"membar::vec<{cpp}, {size}>", bits * size, BIG[bits], size, 90, exch=whole, **dict.fromkeys(operations, form))
 
 
 TYPES = {

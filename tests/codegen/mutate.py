@@ -15,7 +15,6 @@ import argparse
 import concurrent.futures
 import hashlib
 import itertools
-import json
 import os
 import pathlib
 import queue
@@ -32,6 +31,7 @@ from kernel_code import split_arguments
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
+from results import text_of  # noqa: E402
 
 HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
@@ -213,8 +213,8 @@ def main():
           f"{caught['does not compile']} do not compile, {len(survivors)} survived")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps({"include": tree_hash(include).hexdigest(), "mutations": len(every), "tried": count, "caught": caught,
-                                              "survived": survivors}, indent=1) + "\n")
+        arguments.json.write_text(text_of({"include": tree_hash(include).hexdigest(), "mutations": len(every), "tried": count, "caught": caught,
+                                                  "survived": survivors}))
     return 1 if survivors else 0
 
 

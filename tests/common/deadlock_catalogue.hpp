@@ -8,12 +8,12 @@
 
 namespace membar_test::deadlocks {
 
-namespace symmetric = membar::symmetric;
+namespace deadlock = membar::deadlock;
 
-using membar::symmetric::pe;
-using symmetric::deadlock::hazard;
-using symmetric::deadlock::signal_add, symmetric::deadlock::signal_set;
-using symmetric::deadlock::signal_at_least, symmetric::deadlock::signal_equals;
+using membar::pe;
+using deadlock::hazard;
+using deadlock::signal_add, deadlock::signal_set;
+using deadlock::signal_at_least, deadlock::signal_equals;
 
 // Streams of each PE; signals that are set, and signals that are added to; an event.
 inline constexpr int main_stream = 1;
@@ -89,9 +89,9 @@ struct grid_too_large : entry<hazard::grid_too_large, effect::hangs> {
   static void right(auto& to) { to.kernel(pe(0), main_stream, {to.room(), to.room(), true}, roles()); }
 
  private:
-  [[nodiscard]] static std::vector<symmetric::deadlock::kernel_role> roles() {
-    return {{symmetric::deadlock::step_notify(pe(0), count, signal_add(1))},
-            {symmetric::deadlock::step_wait(count, signal_at_least(1))}};
+  [[nodiscard]] static std::vector<deadlock::kernel_role> roles() {
+    return {{deadlock::step_notify(pe(0), count, signal_add(1))},
+            {deadlock::step_wait(count, signal_at_least(1))}};
   }
 };
 
@@ -207,21 +207,21 @@ using every = List<barrier_before_put, wait_before_notify, concurrent_collective
                    two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal, stale_wait>;
 
 /// Takes programs for the recorder.
-struct recorded : symmetric::deadlock::recorder {
-  using symmetric::deadlock::recorder::recorder;
+struct recorded : deadlock::recorder {
+  using deadlock::recorder::recorder;
   [[nodiscard]] static unsigned long long room() { return 264; }
 };
 
 /// The recorder's reports about a program, or that of the host's wait that would not return.
 template <class Program>
-[[nodiscard]] std::vector<symmetric::deadlock::report> reports_of(Program program) {
+[[nodiscard]] std::vector<deadlock::report> reports_of(Program program) {
   recorded recorder(2);
-  recorder.name(symmetric::deadlock::handle_kind::stream, main_stream, "main");
-  recorder.name(symmetric::deadlock::handle_kind::stream, side_stream, "side");
+  recorder.name(deadlock::handle_kind::stream, main_stream, "main");
+  recorder.name(deadlock::handle_kind::stream, side_stream, "side");
   try {
     program(recorder);
     return recorder.check();
-  } catch (const symmetric::deadlock::hazard_error& would_hang) {
+  } catch (const deadlock::hazard_error& would_hang) {
     return {would_hang.report()};
   }
 }

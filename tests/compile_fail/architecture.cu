@@ -55,7 +55,7 @@ __global__ void before_hopper(int* object) {
   const atomic_ref<sixteen_bytes, thread_scope::device> wide(*reinterpret_cast<sixteen_bytes*>(object));
   sixteen_bytes found{};
   __int128& large = *reinterpret_cast<__int128*>(object);
-  using floats = vector<float, 4>;
+  using floats = vec<float, 4>;
   floats& elements = *reinterpret_cast<floats*>(object);
   [[maybe_unused]] const atomic_ref<floats, thread_scope::device> vectors(elements);
   // expect: this fence requires compute capability 9.0

@@ -101,9 +101,9 @@ __global__ void operations(void* object) {
   [[maybe_unused]] const atomic_ref<void*, thread_scope::device> v(*static_cast<void**>(object));
   [[maybe_unused]] const atomic_ref<incomplete*, thread_scope::device> i(*static_cast<incomplete**>(object));
   const atomic_ref<unsigned, thread_scope::device> u(*static_cast<unsigned*>(object));
-  using floats = vector<float, 4>;
+  using floats = vec<float, 4>;
   const atomic_ref<floats, thread_scope::device> fours(*static_cast<floats*>(object));
-  using doubles = vector<double, 2>;
+  using doubles = vec<double, 2>;
   [[maybe_unused]] const atomic_ref<doubles, thread_scope::device> pairs(*static_cast<doubles*>(object));
 
   // expect: a reduction takes relaxed or release: it returns nothing, so there is

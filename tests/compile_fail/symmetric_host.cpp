@@ -15,7 +15,7 @@ namespace symmetric = membar::symmetric;
 void kernel(int) {}
 
 void use(symmetric::peer_backend& gpus, symmetric::span<int> data,
-         [[maybe_unused]] symmetric::span<symmetric::signal<symmetric::set>> signals, symmetric::deadlock::recorder& recorder,
+         [[maybe_unused]] symmetric::span<symmetric::signal<symmetric::set>> signals, membar::deadlock::recorder& recorder,
          symmetric::stream_guard& team, cudaStream_t stream) {
   const std::vector<int> values(data.size());
   // expect: membar: signals, counters and other words are not copied

@@ -119,7 +119,8 @@ ELSEWHERE = {
 # Folders of headers that the suite does not run.
 FOLDERS = {
     "symmetric": "its orders: tests/model/symmetric_patterns_test.cpp; its code: tests/multi_gpu",
-    "check": "the model checker itself: tests/check",
+    "base": "macros and the state of the process: tests/unit and tests/headers",
+    "deadlock": "it runs nothing: tests/unit",
     "model": "the model itself: tests/model",
     "litmus": "the engine itself: tests/litmus and tests/codegen",
     "detail": "through the headers that use it",

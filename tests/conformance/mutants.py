@@ -29,8 +29,9 @@ from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "codegen"))
+sys.path[:0] = [str(ROOT / "tests" / "codegen"), str(ROOT / "bench" / "common")]
 from kernel_code import code_of_kernels
+from results import text_of
 INCLUDE = ROOT / "include"
 # The files of the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
@@ -367,7 +368,7 @@ def run(arguments):
     ran = sum(row["instances"] != 0 for row in rows)
     print(f"{shown} of {ran} mutants that ran were revealed; {len(rows) - ran} could not run here")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"context": context, "seed": arguments.seed, "mutants": rows}, indent=1) + "\n")
+        arguments.json.write_text(text_of({"context": context, "seed": arguments.seed, "mutants": rows}))
     return 0
 
 

@@ -131,7 +131,7 @@ void write_json(std::ostream& out, const suite& all, const campaign& done, const
   for (const auto& [key, value] : context) {
     told += (told.empty() ? "" : ", ") + quoted(key) + ": " + quoted(value);
   }
-  out << "{\n\"context\": {" << told << "},\n\"plan\": "
+  out << "{\n\"format_version\": 1,\n\"context\": {" << told << "},\n\"plan\": "
       << printed("{\"seconds\": %g, \"instances\": %" PRIu64 ", \"seed\": %" PRIu64
                  ", \"draws\": %d, \"tune_seconds\": %g, \"hunt_seconds\": %g, ",
                  how.seconds, how.instances, how.seed, how.draws, how.tune_seconds, how.hunt_seconds)

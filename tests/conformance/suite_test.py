@@ -153,7 +153,7 @@ def calls_of(header):
     """The functions of a header that take an order: (name, its orders)."""
     orders = allowed_orders()
     text = (HEADERS / header).read_text()
-    text = text[text.index("\nnamespace membar::"):]
+    text = text[text.index("\nnamespace membar {"):]
     text = re.sub(r"namespace detail \{.*?\n\}  // namespace detail", "", text, flags=re.DOTALL)
     text = re.sub(r"\n private:.*?\n};", "\n};", text, flags=re.DOTALL)
     if header == "atomic.hpp":

@@ -22,7 +22,7 @@ from mutants import short
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
-from results import document_of  # noqa: E402
+from results import parsed  # noqa: E402
 
 PAGE = ROOT / "docs" / "conformance.md"
 NOT_YET = "not measured yet"
@@ -46,7 +46,7 @@ class Results:
     """The counts of several campaigns, test by test."""
 
     def __init__(self, files):
-        told = [document_of(pathlib.Path(file).read_text(encoding="utf-8")) for file in files]
+        told = [parsed(pathlib.Path(file).read_text(encoding="utf-8")) for file in files]
         self.hunts = [each for each in told if "mutants" in each]
         self.campaigns = [each for each in told if "mutants" not in each]
         self.tests = collections.defaultdict(collections.Counter)

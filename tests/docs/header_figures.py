@@ -131,7 +131,7 @@ def round_trips(results):
             ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
 
 
-def fences_of_mends(results):
+def fences_of_fixes(results):
     return table(["fence", "block", "device", "system"], [
         [words, *(fixed(fence(results, scope, order, "after_store")) for scope in ("block", "device", "system"))]
         for words, order in (("acquire", "acquire"), ("release", "release"), ("seq_cst: `__threadfence` and its kin", "seq_cst"))])
@@ -296,9 +296,8 @@ def largest_at_first(results, kind):
 
 def by_turns(results):
     """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
-    text = (results.folder / "h200/loops_by_turns.txt").read_text(encoding="utf-8")
-    found = re.findall(r"/per_block +([\d.]+) \(.*?\) +([\d.]+) \(", text)
-    return [fixed(max(float(at_once) / turns for at_once, turns in ((one, float(two)) for one, two in found)), 2)]
+    cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
+    return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 
 
 def from_plain(file, pattern):
@@ -335,7 +334,7 @@ TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": conte
           "docs/headers/aggregated.md": {"aggregation": aggregation},
           "docs/measurements/README.md": {"round trips": round_trips},
           "docs/symmetric_memory.md": {"all-reduces": all_reduces},
-          "docs/bugs.md": {"cost of a mend": fences_of_mends},
+          "docs/bugs.md": {"cost of a fix": fences_of_fixes},
           "docs/membar_domains.md": {"stores to the host": stores_to_the_host, "prediction": prediction}}
 SAYS = {
     "docs/headers/atomic.md": {

@@ -4,7 +4,7 @@
 
 usage: reference_pages.py [--root FOLDER]
 
-Every header of include/membar outside of detail/ is named by its path, as `sync/ticket_lock.cuh`, in a heading or a row of a table of a
+Every header of include/membar outside of base/ and detail/ is named by its path, as `sync/ticket_lock.cuh`, in a heading or a row of a table of a
 page of docs/headers. A ```cpp block of that page includes it: extract_snippets.py compiles those. Where the header needs a package that
 may be missing, a ```c++ block does. Each page says what calls cost and which errors they have.
 """
@@ -19,10 +19,13 @@ BLOCK = re.compile(r"^```(\S*)\n(.*?)^```", re.M | re.S)
 SECTIONS = {"what it costs": r"^\*\*Costs?\b|^#+ .*\b[Cc]ost", "which errors it has": r"^\*\*(Errors|Ends)\b|^#+ .*\b[Ee]rrors\b"}
 
 
+OLD_NAMES = "symmetric/deadlock/"  # headers that only pass on to others
+
+
 def headers(root):
     folder = root / "include" / "membar"
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*")
-                  if file.suffix in (".hpp", ".cuh") and "detail" not in file.relative_to(folder).parts)
+                  if file.suffix in (".hpp", ".cuh") and OLD_NAMES not in file.as_posix() and not {"base", "detail"} & set(file.relative_to(folder).parts))
 
 
 class Page:

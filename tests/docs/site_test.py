@@ -45,7 +45,7 @@ class Site(unittest.TestCase):
     def test_every_page_of_the_documentation_builds(self):
         status, said = build(ROOT, self.folder / "site")
         self.assertEqual((0, ""), (status, said))
-        for name in ("index.html", "readme.html", "headers/fence.html", "search/search_index.js", "source/examples/overlap.cu.html"):
+        for name in ("index.html", "readme.html", "headers/fence.html", "gallery.html", "search/search_index.js", "source/examples/overlap.cu.html"):
             self.assertTrue((self.folder / "site" / name).exists(), name)
         nowhere = set()
         for page in (self.folder / "site").rglob("*.html"):

@@ -245,10 +245,10 @@ TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
 
 /// Every thread adds its rank to each element, with and without the value before.
 template <class T, int Size>
-__global__ void add_vectors(membar::vector<T, Size>* objects) {
+__global__ void add_vectors(membar::vec<T, Size>* objects) {
   if constexpr (has_hopper) {
-    const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> sum(objects[0]);
-    membar::vector<T, Size> ones;
+    const membar::atomic_ref<membar::vec<T, Size>, thread_scope::device> sum(objects[0]);
+    membar::vec<T, Size> ones;
     for (int i = 0; i != Size; ++i) {
       ones[i] = number<T>(1);
     }
@@ -256,8 +256,8 @@ __global__ void add_vectors(membar::vector<T, Size>* objects) {
     sum.add(ones, membar::release);
     sum.fetch_sub(ones, membar::acq_rel);
     if constexpr (!std::is_same_v<T, float>) {
-      const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> most(objects[1]);
-      const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> least(objects[2]);
+      const membar::atomic_ref<membar::vec<T, Size>, thread_scope::device> most(objects[1]);
+      const membar::atomic_ref<membar::vec<T, Size>, thread_scope::device> least(objects[2]);
       for (int i = 0; i != Size; ++i) {
         ones[i] = number<T>(static_cast<int>(threadIdx.x) + i);
       }
@@ -272,7 +272,7 @@ __global__ void add_vectors(membar::vector<T, Size>* objects) {
 template <class T, int Size>
 void expect_vector_sums() {
   SCOPED_TRACE(std::to_string(Size) + " elements of " + std::to_string(sizeof(T)) + " bytes");
-  using vector = membar::vector<T, Size>;
+  using vector = membar::vec<T, Size>;
   std::vector<vector> before(3);
   for (int i = 0; i != Size; ++i) {
     before[0][i] = number<T>(0);
@@ -383,7 +383,7 @@ TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
 }
 
 template <class T>
-using extreme_pairs = membar::vector<T, 2>;
+using extreme_pairs = membar::vec<T, 2>;
 
 /// Every object's maximum with its operand, and its minimum, by the vector instructions.
 template <class T>
@@ -514,7 +514,7 @@ __global__ void operate_with_a_policy(unsigned* words, unsigned long long* wide,
   membar::atomic_ref<float, thread_scope::device>(floats[1]).fetch_min(-static_cast<float>(rank), membar::relaxed, hot);
   membar::atomic_ref<float, thread_scope::device>(floats[2]).max(static_cast<float>(rank), membar::release, hot);
   if constexpr (has_hopper) {
-    using four = membar::vector<float, 4>;
+    using four = membar::vec<float, 4>;
     const membar::atomic_ref<four, thread_scope::device> all(*reinterpret_cast<four*>(&floats[4]));
     const four one{{1, 2, 3, 4}};
     all.fetch_add(one, membar::acquire, hot);
@@ -586,8 +586,8 @@ TEST_F(atomic_objects, a_wait_through_a_reference_to_const_acquires) {
 }
 
 template <class T>
-__global__ void exchange_vectors(membar::vector<T, 4>* object, unsigned* torn) {
-  const membar::atomic_ref<membar::vector<T, 4>, thread_scope::device> n(*object);
+__global__ void exchange_vectors(membar::vec<T, 4>* object, unsigned* torn) {
+  const membar::atomic_ref<membar::vec<T, 4>, thread_scope::device> n(*object);
   const T rank = number<T>(static_cast<int>(threadIdx.x));
   if constexpr (has_hopper || sizeof(T) == 2) {
     const auto old = n.exchange({{rank, rank, rank, rank}}, membar::acq_rel);
@@ -598,8 +598,8 @@ __global__ void exchange_vectors(membar::vector<T, 4>* object, unsigned* torn) {
 }
 
 TEST_F(atomic_objects, vectors_are_exchanged_whole) {
-  const support::device_memory<membar::vector<float, 4>> floats(1);
-  const support::device_memory<membar::vector<__half, 4>> halves(1);
+  const support::device_memory<membar::vec<float, 4>> floats(1);
+  const support::device_memory<membar::vec<__half, 4>> halves(1);
   const support::device_memory<unsigned> torn(1);
   membar::launch(launch_config{16, 128}, exchange_vectors<float>, floats.get(), torn.get());
   membar::launch(launch_config{16, 128}, exchange_vectors<__half>, halves.get(), torn.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of the museum of bugs (docs/bugs.md) on a GPU, under stress. A mended one is never wrong. How often a wrong one is
+// The kernels of the bug corpus (docs/bugs.md) on a GPU, under stress. A fixed one is never wrong. How often a wrong one is
 // wrong is recorded, and not expected: the model allows it, and a machine need not show it. What two GPUs do is done by two kernels.
 #include <examples/bugs/barrier_in_a_branch.cu>
 #include <examples/bugs/channel_bounds.cu>
@@ -81,32 +81,32 @@ class bugs : public gpu_test {
     return all;
   }
 
-  /// Runs the mended kernel, which must be right, and then the wrong one, of which it is recorded.
+  /// Runs the fixed kernel, which must be right, and then the wrong one, of which it is recorded.
   template <class Run>
   void witness(Run run) {
-    const seen mended = run(std::true_type{});
-    EXPECT_EQ(mended.wrong, 0U) << "of " << mended.runs;
-    EXPECT_EQ(mended.late, 0U) << "of " << mended.runs;
-    EXPECT_GT(mended.runs, 0U);
+    const seen fixed = run(std::true_type{});
+    EXPECT_EQ(fixed.wrong, 0U) << "of " << fixed.runs;
+    EXPECT_EQ(fixed.late, 0U) << "of " << fixed.runs;
+    EXPECT_GT(fixed.runs, 0U);
     const seen wrong = run(std::false_type{});
     RecordProperty("runs", std::to_string(wrong.runs));
     RecordProperty("wrong", std::to_string(wrong.wrong));
     RecordProperty("late", std::to_string(wrong.late));
     const char* const name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::cout << "[ REPORTED ] " << name << ": " << (wrong.wrong + wrong.late > 0 ? "seen" : "not seen") << ", " << wrong.wrong
-              << " wrong values and " << wrong.late << " hangs in " << wrong.runs << " runs; mended: none in " << mended.runs
+              << " wrong values and " << wrong.late << " hangs in " << wrong.runs << " runs; fixed: none in " << fixed.runs
               << std::endl;
   }
 };
 
 TEST_F(bugs, volatile_flags) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned rounds = 20'000;
     return repeatedly([&] {
       const words in(2), flags(2), wrong(2), late(1);
-      membar::launch({1, 1, a.get()}, add_both<decltype(mended)::value>, in.get(), flags.get(), 0, rounds, wrong.get(),
+      membar::launch({1, 1, a.get()}, add_both<decltype(fixed)::value>, in.get(), flags.get(), 0, rounds, wrong.get(),
                      late.get());
-      membar::launch({1, 1, b.get()}, add_both<decltype(mended)::value>, in.get(), flags.get(), 1, rounds, wrong.get(),
+      membar::launch({1, 1, b.get()}, add_both<decltype(fixed)::value>, in.get(), flags.get(), 1, rounds, wrong.get(),
                      late.get());
       return seen{rounds, wrong.sum(), copied(late)[0]};
     });
@@ -114,12 +114,12 @@ TEST_F(bugs, volatile_flags) {
 }
 
 TEST_F(bugs, one_flag_set) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned rounds = 20'000;
     return repeatedly([&] {
       const words flags(4), late(1);
       for (int self = 0; self < 2; ++self) {
-        membar::launch({1, 1, self == 0 ? a.get() : b.get()}, meet_repeatedly<decltype(mended)::value>, flags.get(), self,
+        membar::launch({1, 1, self == 0 ? a.get() : b.get()}, meet_repeatedly<decltype(fixed)::value>, flags.get(), self,
                        rounds, late.get());
       }
       return seen{rounds, 0, copied(late)[0]};
@@ -129,11 +129,11 @@ TEST_F(bugs, one_flag_set) {
 
 TEST_F(bugs, red_without_release) {
   const unsigned blocks = multiprocessors();
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned rounds = 2'000;
     return repeatedly([&] {
       const words results(blocks), done(1), taken(1), wrong(1), late(1);
-      membar::launch({blocks, 1}, gather_counted<decltype(mended)::value>, results.get(), done.get(), taken.get(), rounds,
+      membar::launch({blocks, 1}, gather_counted<decltype(fixed)::value>, results.get(), done.get(), taken.get(), rounds,
                      wrong.get(), late.get());
       return seen{rounds, wrong.sum(), copied(late)[0]};
     });
@@ -142,11 +142,11 @@ TEST_F(bugs, red_without_release) {
 
 TEST_F(bugs, no_acquire) {
   const unsigned blocks = multiprocessors();
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned rounds = 2'000;
     return repeatedly([&] {
       const words cells(blocks), count(1), phase(1), wrong(blocks), late(1);
-      membar::launch({blocks, 1}, exchange<decltype(mended)::value>, cells.get(), count.get(), phase.get(), rounds, wrong.get(),
+      membar::launch({blocks, 1}, exchange<decltype(fixed)::value>, cells.get(), count.get(), phase.get(), rounds, wrong.get(),
                      late.get());
       return seen{rounds, wrong.sum(), copied(late)[0]};
     });
@@ -156,12 +156,12 @@ TEST_F(bugs, no_acquire) {
 TEST_F(bugs, polling_cache_hint) {
   const unsigned blocks = multiprocessors();
   const words flags(blocks), cells(blocks), wrong(blocks), late(1);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     wrong.clear();
     late.clear();
     return repeatedly([&] {
       cells.clear();
-      membar::launch({blocks, 1}, meet_by_polling<decltype(mended)::value>, flags.get(), cells.get(), wrong.get(), late.get());
+      membar::launch({blocks, 1}, meet_by_polling<decltype(fixed)::value>, flags.get(), cells.get(), wrong.get(), late.get());
       return seen{1, wrong.sum(), copied(late)[0]};
     });
   });
@@ -183,12 +183,12 @@ TEST_F(bugs, one_fence) {
 TEST_F(bugs, last_block_reads) {
   const unsigned blocks = 4 * multiprocessors();
   const words partial(blocks * 128UL), count(1), sum(128);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       partial.clear();
       count.clear();
       sum.clear();
-      membar::launch({blocks, 128}, reduce_in_two_stages<decltype(mended)::value>, partial.get(), count.get(), sum.get());
+      membar::launch({blocks, 128}, reduce_in_two_stages<decltype(fixed)::value>, partial.get(), count.get(), sum.get());
       return seen{1, 128ULL * blocks - sum.sum(), 0};
     });
   });
@@ -197,11 +197,11 @@ TEST_F(bugs, last_block_reads) {
 TEST_F(bugs, scan_without_fence) {
   const unsigned blocks = 2 * multiprocessors();
   const words totals(blocks), count(1);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       totals.clear();
       count.clear();
-      membar::launch({blocks, 1}, scan_totals<decltype(mended)::value>, totals.get(), count.get());
+      membar::launch({blocks, 1}, scan_totals<decltype(fixed)::value>, totals.get(), count.get());
       return seen{1, copied(totals)[blocks - 1] == blocks * (blocks + 1) / 2 ? 0U : 1U, 0};
     });
   });
@@ -210,12 +210,12 @@ TEST_F(bugs, scan_without_fence) {
 TEST_F(bugs, serial_reduction) {
   const unsigned blocks = multiprocessors();
   const words tile(256), semaphore(1), late(1);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       tile.clear();
       semaphore.clear();
       late.clear();
-      membar::launch({blocks, 256}, add_in_turn<decltype(mended)::value>, tile.get(), semaphore.get(), late.get());
+      membar::launch({blocks, 256}, add_in_turn<decltype(fixed)::value>, tile.get(), semaphore.get(), late.get());
       return seen{1, 256ULL * blocks - tile.sum(), copied(late)[0]};
     });
   });
@@ -224,13 +224,13 @@ TEST_F(bugs, serial_reduction) {
 TEST_F(bugs, shared_semaphore) {
   constexpr unsigned blocks = 64;
   const words parts(2 * blocks), semaphores(2), sums(2);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       parts.clear();
       semaphores.clear();
       sums.clear();
       membar::launch({blocks, 1, a.get()}, add_parts, parts.get(), semaphores.get(), sums.get());
-      membar::launch({blocks, 1, b.get()}, add_parts, parts.get() + blocks, semaphores.get() + (mended ? 1 : 0),
+      membar::launch({blocks, 1, b.get()}, add_parts, parts.get() + blocks, semaphores.get() + (fixed ? 1 : 0),
                      sums.get() + 1);
       const auto got = copied(sums);
       return seen{1, (got[0] != blocks ? 1ULL : 0) + (got[1] != blocks ? 1ULL : 0), 0};
@@ -240,10 +240,10 @@ TEST_F(bugs, shared_semaphore) {
 
 TEST_F(bugs, cleared_at_once) {
   const unsigned blocks = multiprocessors();
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       const words semaphore(1), both(1), late(1);
-      membar::launch({blocks, 1}, meet_and_clear<decltype(mended)::value>, semaphore.get(), both.get(), late.get());
+      membar::launch({blocks, 1}, meet_and_clear<decltype(fixed)::value>, semaphore.get(), both.get(), late.get());
       return seen{1, 0, copied(late)[0]};
     });
   });
@@ -251,12 +251,12 @@ TEST_F(bugs, cleared_at_once) {
 
 TEST_F(bugs, lock_without_fences) {
   const unsigned blocks = multiprocessors();
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned rounds = 20;
     return repeatedly([&] {
       const words lock(1), late(1);
       const support::device_memory<double> number(2);
-      membar::launch({blocks, 1}, add_under_lock<decltype(mended)::value>, lock.get(), number.get(), rounds, late.get());
+      membar::launch({blocks, 1}, add_under_lock<decltype(fixed)::value>, lock.get(), number.get(), rounds, late.get());
       const auto got = copied(number);
       return seen{1ULL * blocks * rounds, got[0] == blocks * rounds && got[1] == 2 * got[0] ? 0U : 1U, copied(late)[0]};
     });
@@ -265,12 +265,12 @@ TEST_F(bugs, lock_without_fences) {
 
 TEST_F(bugs, look_back) {
   const unsigned blocks = 8 * multiprocessors();
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words sums(blocks), flags(blocks), wrong(blocks), late(1);
     unsigned round = 0;
     unsigned long long before = 0;
     return repeatedly([&] {
-      membar::launch({blocks, 1}, look_back<decltype(mended)::value>, sums.get(), flags.get(), ++round, wrong.get(),
+      membar::launch({blocks, 1}, look_back<decltype(fixed)::value>, sums.get(), flags.get(), ++round, wrong.get(),
                      late.get());
       const unsigned long long now = wrong.sum();
       return seen{1, now - std::exchange(before, now), copied(late)[0]};
@@ -279,11 +279,11 @@ TEST_F(bugs, look_back) {
 }
 
 TEST_F(bugs, two_streams) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       const support::device_memory<push_communicator> both(2);
       const words sums(4), late(1);
-      const cudaStream_t streams[] = {a.get(), mended ? a.get() : b.get(), c.get(), mended ? c.get() : d.get()};
+      const cudaStream_t streams[] = {a.get(), fixed ? a.get() : b.get(), c.get(), fixed ? c.get() : d.get()};
       for (unsigned k = 0; k < 4; ++k) {
         membar::launch({1, 1, streams[k]}, push_and_add, both.get(), static_cast<int>(k / 2), 1U, sums.get() + k, late.get());
       }
@@ -293,7 +293,7 @@ TEST_F(bugs, two_streams) {
 }
 
 TEST_F(bugs, shared_signal_pad) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words vectors(64), pads(4), sums(4), late(1);
     return repeatedly([&] {
       vectors.clear();
@@ -303,7 +303,7 @@ TEST_F(bugs, shared_signal_pad) {
       const cudaStream_t streams[] = {a.get(), b.get(), c.get(), d.get()};
       for (const unsigned k : {0U, 3U, 1U, 2U}) {  // one GPU begins with one of them, the other with the other
         membar::launch({1, 1, streams[k]}, add_with_signals, vectors.get() + 32 * (k % 2), pads.get(), static_cast<int>(k / 2),
-                       mended ? static_cast<int>(k % 2) : 0, sums.get() + k, late.get());
+                       fixed ? static_cast<int>(k % 2) : 0, sums.get() + k, late.get());
       }
       const auto got = copied(sums);
       return seen{1,
@@ -314,11 +314,11 @@ TEST_F(bugs, shared_signal_pad) {
 }
 
 TEST_F(bugs, cleared_too_late) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       const words signal(1), cleared(1), late(1);
       for (const int self : {1, 0}) {  // the peer is early
-        membar::launch({1, 1, self == 0 ? a.get() : b.get()}, clear_and_wait<decltype(mended)::value>, signal.get(),
+        membar::launch({1, 1, self == 0 ? a.get() : b.get()}, clear_and_wait<decltype(fixed)::value>, signal.get(),
                        cleared.get(), self, late.get());
       }
       return seen{1, 0, copied(late)[0]};
@@ -327,22 +327,22 @@ TEST_F(bugs, cleared_too_late) {
 }
 
 TEST_F(bugs, counted_chunks) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words chunks(2), signals(2), sum(1), late(1);
     return repeatedly([&] {
       chunks.clear();
       signals.clear();
       sum.clear();
-      membar::launch({3, 1}, receive_in_order<decltype(mended)::value>, chunks.get(), signals.get(), sum.get(), late.get());
+      membar::launch({3, 1}, receive_in_order<decltype(fixed)::value>, chunks.get(), signals.get(), sum.get(), late.get());
       return seen{1, 2 - sum.sum(), copied(late)[0]};
     });
   });
 }
 
 TEST_F(bugs, channel_bounds) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words memory(16);  // a pad of 8, and a tensor of 8 behind it
-    membar::launch({1, 1}, send_on_channel<decltype(mended)::value>, memory.get(), 8U, 2U, 0U, 5U);
+    membar::launch({1, 1}, send_on_channel<decltype(fixed)::value>, memory.get(), 8U, 2U, 0U, 5U);
     return seen{1, memory.sum(), 0};
   });
 }
@@ -350,11 +350,11 @@ TEST_F(bugs, channel_bounds) {
 TEST_F(bugs, key_before_value) {
   const unsigned blocks = 8 * multiprocessors();
   const words keys(2), values(2), found(blocks), late(1);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       keys.clear();
       values.clear();
-      membar::launch({blocks, 1}, insert_or_find<decltype(mended)::value>, keys.get(), values.get(), 5U, 1U, found.get(),
+      membar::launch({blocks, 1}, insert_or_find<decltype(fixed)::value>, keys.get(), values.get(), 5U, 1U, found.get(),
                      late.get());
       return seen{1, blocks - found.sum(), copied(late)[0]};
     });
@@ -362,19 +362,19 @@ TEST_F(bugs, key_before_value) {
 }
 
 TEST_F(bugs, leader_scalar) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned steps = 10'000;
     const words wrong(1024);
-    membar::launch({1, 1024}, refine<decltype(mended)::value>, steps, wrong.get());
+    membar::launch({1, 1024}, refine<decltype(fixed)::value>, steps, wrong.get());
     return seen{steps, wrong.sum(), 0};
   });
 }
 
 TEST_F(bugs, reduce_in_a_loop) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     constexpr unsigned calls = 10'000;
     const words wrong(256);
-    membar::launch({1, 256}, sum_repeatedly<decltype(mended)::value>, calls, wrong.get());
+    membar::launch({1, 256}, sum_repeatedly<decltype(fixed)::value>, calls, wrong.get());
     return seen{calls, wrong.sum(), 0};
   });
 }
@@ -386,9 +386,9 @@ TEST_F(bugs, skipped_tiles) {
     wanted[256UL * tile + (tile * 37) % 256] = 1;
   }
   const device_copy<unsigned> in(wanted);
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words visited(256);
-    membar::launch({1, 256}, visit_tiles<decltype(mended)::value>, static_cast<const unsigned*>(in.get()), tiles,
+    membar::launch({1, 256}, visit_tiles<decltype(fixed)::value>, static_cast<const unsigned*>(in.get()), tiles,
                    visited.get());
     unsigned long long wrong = 0;
     for (const unsigned count : copied(visited)) {
@@ -400,20 +400,20 @@ TEST_F(bugs, skipped_tiles) {
 }
 
 TEST_F(bugs, warp_in_step) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     const words sum(1);
     return repeatedly([&] {
-      membar::launch({1, 4}, sum_of_warp<decltype(mended)::value>, sum.get());
+      membar::launch({1, 4}, sum_of_warp<decltype(fixed)::value>, sum.get());
       return seen{1, copied(sum)[0] == 4 ? 0U : 1U, 0};
     });
   });
 }
 
 TEST_F(bugs, barrier_in_a_branch) {
-  witness([&](auto mended) {
+  witness([&](auto fixed) {
     return repeatedly([&] {
       const words result(1), late(1);
-      membar::launch({1, 64}, publish_in_block<decltype(mended)::value>, 7U, result.get(), late.get());
+      membar::launch({1, 64}, publish_in_block<decltype(fixed)::value>, 7U, result.get(), late.get());
       const unsigned waited = copied(late)[0];
       return seen{1, waited == 0 && copied(result)[0] != 7 ? 1U : 0U, waited};
     });

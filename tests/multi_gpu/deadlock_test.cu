@@ -28,7 +28,7 @@ using membar::wait_budget, membar::wait_result;
 using symmetric::add, symmetric::set, symmetric::signal, symmetric::barrier_word;
 using symmetric::by_thread, symmetric::equals, symmetric::at_least;
 using symmetric::object, symmetric::pe, symmetric::peer_backend, symmetric::span;
-using symmetric::deadlock::handle;
+using membar::deadlock::handle;
 
 /// Before CUDA starts: one hardware queue for each device, so that streams do share one.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
@@ -86,7 +86,7 @@ class gpus {
 
   void declare_team(handle, const std::vector<pe>&) {}
   void work(pe who, int stream) { enqueue(who, stream, nothing); }
-  void notify(pe who, int stream, pe target, int number, symmetric::deadlock::signal_effect effect) {
+  void notify(pe who, int stream, pe target, int number, membar::deadlock::signal_effect effect) {
     const auto index = static_cast<std::size_t>(number);
     if (effect.adds) {
       enqueue(who, stream, notify_add, counts_.on(who)[index], effect.value, target);
@@ -94,7 +94,7 @@ class gpus {
       enqueue(who, stream, notify_set, flags_.on(who)[index], effect.value, target);
     }
   }
-  void wait(pe who, int stream, int number, symmetric::deadlock::signal_condition until) {
+  void wait(pe who, int stream, int number, membar::deadlock::signal_condition until) {
     const auto index = static_cast<std::size_t>(number);
     if (until.at_least) {
       enqueue(who, stream, wait_add, counts_.on(who)[index], until.value, budget_, next_result());
@@ -115,8 +115,8 @@ class gpus {
     const membar::device_guard guard(backend_.device_of(who));
     check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
   }
-  void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
-              const std::vector<symmetric::deadlock::kernel_role>&) {
+  void kernel(pe who, int stream, membar::deadlock::kernel_shape shape,
+              const std::vector<membar::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
     unsigned* const result = next_result();
     *result = static_cast<unsigned>(wait_result::done);

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/common/results.py, which reads all results, and of compact.py, which shortens them."""
+"""Tests of bench/common/results.py, which reads and writes all results, and of keep.py, which makes those of docs/measurements."""
 import json
 import pathlib
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,7 +14,8 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
 
-import compact  # noqa: E402
+import include_hash  # noqa: E402
+import keep  # noqa: E402
 import results  # noqa: E402
 
 NAME = "question/arm/threads:32/bytes:16"
@@ -66,87 +70,84 @@ class ResultFiles(unittest.TestCase):
         with self.assertRaises(results.MissingFile):
             results.load(self.path.with_name("none.json"), "question")
 
-    def test_a_compact_file_says_the_same_in_a_line_for_each_case(self):
+    def test_a_kept_file_has_the_median_and_its_spread_in_a_line_for_each_case(self):
         for entries in (repeated([1.0, 2.0, 3.0]), aggregates(mean=2.0, median=2.0, stddev=1.0, cv=0.5)):
             before = self.load(entries).cases[NAME]
-            text = compact.compact(self.path)
-            self.assertEqual(1, sum(NAME in line for line in text.splitlines()))
+            text = keep.kept(self.path)
+            line, = [line for line in text.splitlines() if NAME in line]
+            entry = json.loads(line)
+            self.assertEqual(["name", "real_time", "time_unit", "cv", "repetitions"], list(entry)[:5])
+            self.assertEqual((2.0, "us", 0.5, 3), tuple(entry[key] for key in ("real_time", "time_unit", "cv", "repetitions")))
             read = results.load(self.write(text), "question")
             after = read.cases[NAME]
             self.assertEqual(read.context, {"gpu": "Fake GPU"})
-            self.assertEqual((after.figures["ns"], after.figures["GB/s"], after.repetitions, after.figures["cv"]),
-                             (before.figures["ns"], 20.2469, 3, 0.5))
+            self.assertEqual(after.figures, {"ns": before.figures["ns"], "GB/s": before.figures["GB/s"], "cv": 0.5})
             self.assertTrue(after.entries[0]["name"].endswith("/iterations:1/repeats:3/manual_time_median"))
-            self.assertEqual(compact.compact(self.path), text)
+            self.assertEqual(keep.kept(self.path), text)
 
-    def test_a_compact_file_is_expanded_to_an_object_for_each_case(self):
-        self.load(repeated([1.0, 2.0, 3.0]) + [{"name": "other", "real_time": 4, "time_unit": "us", "label": "waived: no GPU"}])
-        expanded = json.loads(compact.compact(self.path, expand=True))
-        self.assertEqual([(one["name"], one["real_time"], one.get("label")) for one in expanded["benchmarks"]],
-                         [(NAME + "/iterations:1/repeats:3/manual_time_median", 2, None), ("other", 4, "waived: no GPU")])
-        self.assertTrue(all(one["cpu_time"] == one["real_time"] for one in expanded["benchmarks"]))
-        for one in expanded["benchmarks"]:
-            del one["cpu_time"]
-        self.assertEqual(results.read(self.write(compact.compact(self.path)), "question"), expanded)
+    def test_a_kept_file_keeps_all_digits(self):
+        self.load(aggregates(median=1234.56789012345, cv=0.0123456789))
+        self.assertEqual([(1234.56789012345, 0.0123456789)],
+                         [(one["real_time"], one["cv"]) for one in results.read(self.write(keep.kept(self.path)), "question")["benchmarks"]])
 
     def test_the_time_of_the_host_stays_where_the_bench_measured_no_other(self):
         self.load([{"name": "parsing", "real_time": 4, "cpu_time": 3, "time_unit": "us"}, {**repeated([1.0])[0], "cpu_time": 3}])
-        kept = results.read(self.write(compact.compact(self.path)), "question")["benchmarks"]
+        kept = results.read(self.write(keep.kept(self.path)), "question")["benchmarks"]
         self.assertEqual({one["name"].split("/")[0]: one.get("cpu_time") for one in kept}, {"parsing": 3, NAME.split("/")[0]: None})
 
-    def test_few_texts_of_a_column_stand_once(self):
-        objects = [{"name": f"n{i}", "verdict": ("seen", "not seen")[i % 2]} for i in range(16)]
-        table = results.table_of(objects)
-        self.assertEqual(table["words"], {"verdict": ["not seen", "seen"]})
-        self.assertEqual(table["rows"][0], ["n0", 1])
-        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
-        self.assertNotIn("words", results.table_of(objects[:15]))
+    def test_the_machine_is_kept_without_the_name_of_its_host(self):
+        self.write({"context": {"gpu": "Fake GPU", "host_name": "secret", "load_avg": [1]}, "benchmarks": repeated([1.0])})
+        self.assertEqual({"gpu": "Fake GPU"}, json.loads(keep.kept(self.path))["context"])
 
-    def test_what_several_names_in_a_row_begin_with_stands_once_before_them(self):
-        names = ["b/one/x", "b/one/yy", "b/one/z", "b/other/x", "c", "MP+release+acquire@one_block", "MP+release+acquire@two_blocks"]
-        table = results.table_of([{"name": name, "real_time": i} for i, name in enumerate(names)])
-        self.assertEqual(["b/one/", ["x", 0], ["yy", 1], ["z", 2], "", ["b/other/x", 3], ["c", 4], "MP+release+acquire@", ["one_block", 5],
-                          ["two_blocks", 6]], table["rows"])
-        self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
+    def test_a_text_has_a_line_for_each_case_and_each_object_that_fits_in_one(self):
+        document = {"context": {"gpu": "Fake", "text": "x" * results.WIDTH}, "benchmarks": [{"name": "a" * 200, "b": {"c": [1, 2]}}, {"name": "b"}],
+                    "small": {"p50": 1, "p99": 2}, "none": []}
+        text = results.text_of(document)
+        self.assertEqual({"format_version": results.FORMAT_VERSION, **document}, json.loads(text))
+        self.assertEqual(text, results.text_of(json.loads(text)))
+        lines = text.splitlines()
+        self.assertIn('  {"name": "' + "a" * 200 + '", "b": {"c": [1, 2]}},', lines)
+        self.assertIn('  {"name": "b"}', lines)
+        self.assertIn('  "gpu": "Fake",', lines)
+        self.assertIn(' "small": {"p50": 1, "p99": 2},', lines)
 
-    def test_what_several_names_in_a_row_end_with_stands_around_their_place(self):
-        names = ["1/stride_1/constant", "2/stride_1/constant", "3/stride_1/constant", "a/x/global", "a/y/global", "a/z", "b"]
-        table = results.table_of([{"name": name, "real_time": i} for i, name in enumerate(names)])
-        self.assertEqual(["{}/stride_1/constant", ["1", 0], ["2", 1], ["3", 2], "", ["a/x/global", 3], ["a/y/global", 4]], table["rows"][:7])
-        self.assertEqual(names, [one["name"] for one in results.document_of(json.dumps({"benchmarks": table}))["benchmarks"]])
+    def test_a_file_of_another_version_is_refused(self):
+        with self.assertRaisesRegex(results.ResultError, "format_version is 2, and only 1 is known"):
+            results.load(self.write({"format_version": 2, "benchmarks": []}), "question")
 
-    def test_a_column_that_equals_another_is_named_and_left_out(self):
-        objects = [{"name": f"n{i}", "real_time": i, "ns": i, "cycles": 2 * i} for i in range(3)]
-        table = results.table_of(objects)
-        self.assertEqual(({"ns": "real_time"}, ["name", "real_time", "cycles"]), (table["equal"], table["columns"]))
-        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
-        self.assertNotIn("equal", results.table_of([*objects, {"name": "n3", "real_time": 3, "cycles": 3}]))
+    @unittest.skipUnless(shutil.which("git"), "git names the hashes")
+    def test_the_hash_of_a_folder_is_the_one_that_git_names(self):
+        folder = self.path.parent / "include"
+        for name, text in (("b/c.hpp", "1\n"), ("b.hpp", "2\n"), ("b-c.hpp", ""), ("run.py", "3\n")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "run.py").chmod(0o755)
+        for command in (("init", "-q"), ("-c", "core.fileMode=true", "add", ".")):
+            subprocess.run(["git", *command], cwd=folder, check=True)
+        tree = subprocess.run(["git", "write-tree"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+        shutil.rmtree(folder / ".git")
+        (folder / "__pycache__").mkdir()
+        self.assertEqual(tree, include_hash.tree_hash(folder).hexdigest())
 
-    def test_what_all_names_begin_and_end_with_stands_once(self):
-        for names, ends in ((("b/a/x/i:1", "b/c/i:1"), ["b/", "/i:1"]), (("b/b/b", "b/b"), ["b/", ""]), (("b", "b/b"), None), (("ab/x", "ac/x"), ["", "/x"])):
-            objects = [{"name": name, "real_time": i} for i, name in enumerate(names)]
-            table = results.table_of(objects)
-            self.assertEqual(ends, table.get("ends", {}).get("name"), names)
-            self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
-
-    def test_nulls_at_the_end_of_a_row_are_left_out_and_rare_columns_come_last(self):
-        objects = [{"name": "a", "rare": 1, "real_time": 2}, {"name": "b", "real_time": 3}]
-        table = results.table_of(objects)
-        self.assertEqual((["name", "real_time", "rare"], [["a", 2, 1], ["b", 3]]), (table["columns"], table["rows"]))
-        self.assertEqual(objects, results.document_of(json.dumps({"benchmarks": table}))["benchmarks"])
-
-    def test_a_row_that_is_too_long_is_refused(self):
-        with self.assertRaisesRegex(results.ResultError, 'a row has more values than "columns" has names'):
-            results.load(self.write({"benchmarks": {"same": {}, "columns": ["name", "real_time"], "rows": [["a", 1, 2]]}}), "question")
-
-    def test_what_is_recorded_is_compact(self):
+    def test_what_is_recorded_is_plain(self):
+        """A line for each case, with its full name, and of a bench its median, unit and, where it was repeated, spread."""
         checked = 0
-        for path in sorted((ROOT / "docs" / "measurements").glob("*/*.json")):
-            text = path.read_text(encoding="utf-8")
-            if '"benchmarks"' in text or '"plan"' in text:
-                self.assertEqual(compact.compact(path), text, path)
-                checked += 1
-        self.assertGreater(checked, 20)
+        for path in sorted((ROOT / "docs" / "measurements").rglob("*.json")):
+            with self.subTest(path.relative_to(ROOT).as_posix()):
+                text = path.read_text(encoding="utf-8")
+                document = json.loads(text)
+                self.assertEqual(results.FORMAT_VERSION, document["format_version"])
+                self.assertEqual(results.text_of(document), text)
+                for case in document.get("benchmarks", ()):
+                    checked += 1
+                    self.assertTrue({"real_time", "time_unit"} <= case.keys() or {"runs", "wrong", "hangs"} <= case.keys(), case)
+                    if case.get("repetitions", 1) > 1 and case["real_time"]:
+                        self.assertTrue({"cv", "interval", "spread"} & case.keys(), case)
+                for case in document.get("tests", ()):
+                    checked += 1
+                    self.assertTrue({"test", "role", "verdict", "instances", "weak", "forbidden"} <= case.keys(), case)
+                    self.assertTrue(re.search(r"\+.*@\w+$", case["test"]), case)
+        self.assertGreater(checked, 3000)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ struct three_bytes {
   char bytes[3];
 };
 static_assert(membar::atomic_value<bool> && membar::atomic_value<pair> && membar::atomic_value<int*> &&
-              membar::atomic_value<__half> && membar::atomic_value<__half2> && membar::atomic_value<membar::vector<__half, 8>>);
+              membar::atomic_value<__half> && membar::atomic_value<__half2> && membar::atomic_value<membar::vec<__half, 8>>);
 static_assert(!membar::atomic_value<three_bytes> && !membar::atomic_value<const int> && !membar::atomic_value<volatile int> &&
               !membar::atomic_value<std::string>);
 static_assert(membar::atomic_integer<long> && membar::atomic_integer<char> && membar::atomic_integer<unsigned __int128>);
@@ -164,11 +164,11 @@ static_assert(!membar::atomic_integer<bool> && !membar::atomic_integer<const int
               !membar::atomic_integer<int*>);
 static_assert(membar::atomic_unsigned<unsigned char> && !membar::atomic_unsigned<__int128>);
 static_assert(membar::atomic_addable<int*> && membar::atomic_addable<double> && membar::atomic_addable<__half2> &&
-              membar::atomic_addable<membar::vector<float, 4>>);
+              membar::atomic_addable<membar::vec<float, 4>>);
 static_assert(!membar::atomic_addable<void*> && !membar::atomic_addable<pair> && !membar::atomic_addable<bool> &&
-              !membar::atomic_addable<membar::vector<double, 2>> && !membar::atomic_addable<membar::vector<float, 1>>);
-static_assert(membar::atomic_ordered<float> && membar::atomic_ordered<membar::vector<__half, 2>>);
-static_assert(!membar::atomic_ordered<int*> && !membar::atomic_ordered<membar::vector<float, 2>>);
+              !membar::atomic_addable<membar::vec<double, 2>> && !membar::atomic_addable<membar::vec<float, 1>>);
+static_assert(membar::atomic_ordered<float> && membar::atomic_ordered<membar::vec<__half, 2>>);
+static_assert(!membar::atomic_ordered<int*> && !membar::atomic_ordered<membar::vec<float, 2>>);
 
 template <class T>
 class atomic_of_a_type : public ::testing::Test {};
@@ -263,8 +263,8 @@ TEST(atomic_ref_on_the_host, compares_the_bits_of_floating_point_values) {
 }
 
 TEST(atomic_ref_on_the_host, adds_vectors_by_element) {
-  membar::vector<float, 4> object{{1, 2, 3, 4}};
-  const membar::atomic_ref<membar::vector<float, 4>, thread_scope::device> v(object);
+  membar::vec<float, 4> object{{1, 2, 3, 4}};
+  const membar::atomic_ref<membar::vec<float, 4>, thread_scope::device> v(object);
   const auto old = v.fetch_add({{10, 20, 30, 40}}, membar::acq_rel);
   v.sub({{1, 1, 1, 1}}, membar::relaxed);
   for (int i = 0; i != 4; ++i) {
@@ -278,11 +278,11 @@ template <class T>
 std::pair<unsigned short, unsigned short> vector_extremes(unsigned short object, unsigned short operand) {
   using membar::detail::from_bits;
   using membar::detail::to_bits;
-  const auto vector_of = [](unsigned short b) { return membar::vector<T, 2>{{from_bits<T>(b), from_bits<T>(b)}}; };
+  const auto vector_of = [](unsigned short b) { return membar::vec<T, 2>{{from_bits<T>(b), from_bits<T>(b)}}; };
   auto most = vector_of(object);
   auto least = most;
-  membar::atomic_ref<membar::vector<T, 2>, thread_scope::device>(most).max(vector_of(operand), membar::relaxed);
-  membar::atomic_ref<membar::vector<T, 2>, thread_scope::device>(least).fetch_min(vector_of(operand), membar::relaxed);
+  membar::atomic_ref<membar::vec<T, 2>, thread_scope::device>(most).max(vector_of(operand), membar::relaxed);
+  membar::atomic_ref<membar::vec<T, 2>, thread_scope::device>(least).fetch_min(vector_of(operand), membar::relaxed);
   EXPECT_EQ(to_bits(most[0]), to_bits(most[1]));
   return {to_bits(most[1]), to_bits(least[1])};
 }

@@ -238,7 +238,7 @@ TEST(plain_host, adds_to_floats_and_pointers) {
 }
 
 TEST(plain_host, exchanges_vectors_whole_and_adds_to_them_by_element) {
-  using floats = membar::vector<float, 4>;
+  using floats = membar::vec<float, 4>;
   floats object{{1, 2, 3, 4}};
   const membar::atomic_ref<floats, thread_scope::device> v(object);
   const floats ten{{10, 10, 10, 10}};

@@ -14,7 +14,7 @@ namespace {
 
 namespace deadlock = membar::deadlock;
 
-using membar::symmetric::pe;
+using membar::pe;
 using namespace membar::deadlock;
 
 // Streams, and a signal.
@@ -726,7 +726,7 @@ TEST(deadlock_recorder, a_record_that_hangs_can_be_discarded) {
 }
 
 TEST(deadlock_recorder, signals_of_allocations_and_heaps_are_different_signals) {
-  using membar::symmetric::object_identity;
+  using membar::object_identity;
   steps record(2);
   const handle first(object_identity{1, 1, 0});
   record.notify(pe(0), main_stream, pe(1), first, signal_add(1));

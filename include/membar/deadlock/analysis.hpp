@@ -43,7 +43,7 @@ class analysis : public cycle_finder {
   }
 
   /// What is wrong so far, if the last operation is a wait of the host and the host thread enqueues more after it: why that
-  /// wait would never return, and what no later operation mends.
+  /// wait would never return, and what no later operation can fix.
   [[nodiscard]] std::vector<report> reports_of_last_wait() const {
     std::vector<report> all;
     const std::size_t last = program_.operations.size() - 1;

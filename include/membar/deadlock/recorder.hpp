@@ -249,7 +249,7 @@ class recorder {
   }
 
   /// Forgets the operations, events and graphs, where all operations have ended. Every signal and epoch keeps its value at the end.
-  /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then mend the program and
+  /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then fix the program and
   /// record the rest, or `discard` the record.
   void forget() {
     const std::lock_guard lock(mutex_);

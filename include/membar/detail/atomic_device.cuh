@@ -281,15 +281,15 @@ template <class T, int Size>
 struct element_bits {
   bits_of<T> values[Size];
 
-  [[nodiscard]] __device__ static element_bits of(const vector<T, Size>& from) noexcept {
+  [[nodiscard]] __device__ static element_bits of(const vec<T, Size>& from) noexcept {
     element_bits result;
     for (int i = 0; i != Size; ++i) {
       result.values[i] = to_bits(from.elements[i]);
     }
     return result;
   }
-  [[nodiscard]] __device__ vector<T, Size> get() const noexcept {
-    vector<T, Size> result;
+  [[nodiscard]] __device__ vec<T, Size> get() const noexcept {
+    vec<T, Size> result;
     for (int i = 0; i != Size; ++i) {
       result.elements[i] = from_bits<T>(values[i]);
     }

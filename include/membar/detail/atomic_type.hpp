@@ -19,7 +19,7 @@ inline namespace v0_2 {
 ///
 /// Alignment: that of its whole size.
 template <class T, int Size>
-struct alignas(sizeof(T) * Size) vector {
+struct alignas(sizeof(T) * Size) vec {
   using value_type = T;
   static constexpr int size = Size;
 
@@ -65,7 +65,7 @@ inline constexpr value_kind kind_of<__nv_bfloat16> = value_kind::bfloat16;
 template <>
 inline constexpr value_kind kind_of<__nv_bfloat162> = value_kind::bfloat16_pair;
 template <class T, int Size>
-inline constexpr value_kind kind_of<vector<T, Size>> = value_kind::vector;
+inline constexpr value_kind kind_of<vec<T, Size>> = value_kind::vector;
 
 template <class T>
 inline constexpr bool is_signed = std::is_signed_v<T> || std::is_same_v<T, int128>;
@@ -170,7 +170,7 @@ template <class T, int Size>
 template <class T>
 struct vector_traits;
 template <class T, int Size>
-struct vector_traits<vector<T, Size>> {
+struct vector_traits<vec<T, Size>> {
   static constexpr int size = Size;
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr ptx_type type(atom_op op) noexcept { return vector_ptx_type<T, Size>(op); }
 };

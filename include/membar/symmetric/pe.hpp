@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where data is visible that was put to a PE, which object of a heap is meant, and the backends by name.
+/// Where data is visible that was put to a PE, and the backends by name.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -10,17 +10,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
+using membar::object_identity;
 using membar::pe;
 using membar::pe_range;
 using membar::ring_neighbour;
-
-/// Which object of a symmetric heap: the same at every PE, and never that of another allocation or heap. Heaps and allocations
-/// are numbered from 1; processes that compare identities make their heaps in one order.
-struct object_identity {
-  unsigned long long heap = 0;
-  unsigned long long allocation = 0;
-  unsigned long long index = 0;
-};
 
 /// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/gallery.md from the catalogue in tests/litmus/catalogue; with --check, fails if it is out of date."""
+"""The page of the site that shows every test of tests/litmus/catalogue, by families. As a program it prints the page."""
 
 import pathlib
 import re
@@ -8,7 +8,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "tests" / "litmus" / "catalogue"
-GALLERY = ROOT / "docs" / "gallery.md"
 
 # The words about each family, and the test that is shown in full: the first one if none is named.
 FAMILIES = {
@@ -63,7 +62,7 @@ FAMILIES = {
 def family(name):
     known = [f for f in FAMILIES if name == f or name.startswith((f + "+", f + "."))]
     if not known:
-        sys.exit(f"make_gallery.py: no family for {name}; add it to FAMILIES")
+        sys.exit(f"gallery.py: no family for {name}; add it to FAMILIES")
     return max(known, key=len)
 
 
@@ -77,8 +76,8 @@ def gallery():
     out = [
         "# Gallery of litmus tests",
         "",
-        f"{count} tests, generated from [`tests/litmus/catalogue`](../tests/litmus/catalogue) by `tests/model/make_gallery.py`; do not edit. A test",
-        "is the file `VERDICT/TEST.litmus` there: [allowed](../tests/litmus/catalogue/allowed), [forbidden](../tests/litmus/catalogue/forbidden). Unless",
+        f"{count} tests, each a file `VERDICT/TEST.litmus` of the folder `tests/litmus/catalogue`:",
+        "[allowed](../tests/litmus/catalogue/allowed), [forbidden](../tests/litmus/catalogue/forbidden). Unless",
         "a reason says otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
         "[litmus_files.md](litmus_files.md), the rules that decide them in [model.md](model.md).",
         "",
@@ -98,17 +97,5 @@ def gallery():
     return "\n".join(out)
 
 
-def main():
-    text = gallery()
-    if sys.argv[1:] == ["--check"]:
-        if not GALLERY.exists() or GALLERY.read_text() != text:
-            sys.exit("docs/gallery.md is out of date: run tests/model/make_gallery.py")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        GALLERY.parent.mkdir(exist_ok=True)
-        GALLERY.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    print(gallery(), end="")
