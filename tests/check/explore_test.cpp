@@ -432,13 +432,73 @@ TEST(check_finds, that_threads_met_at_different_barriers) {
     return ptx_program({apart + barrier + "; bra D; E: " + barrier + "; D:"}, threads).explore();
   };
   const check::check_result warp = met("bar.sync 0", 2);
-  ASSERT_NE(warp.mixed.at, nullptr);
-  EXPECT_EQ(warp.status, check_status::verified);
-  EXPECT_NE(warp.mixed.at, warp.mixed.other_at);
-  EXPECT_TRUE(warp.mixed.one_warp);
-  EXPECT_NE(met("barrier.sync.aligned 0", 2).mixed.at, nullptr);
-  EXPECT_EQ(met("barrier.sync 0", 2).mixed.at, nullptr) << "not aligned";
-  EXPECT_EQ(met("bar.sync 0", 1).mixed.at, nullptr);
+  EXPECT_EQ(warp.status, check_status::undefined);
+  EXPECT_NE(warp.found.message.find("which CUDA and PTX leave undefined"), std::string::npos) << warp.found.message;
+  EXPECT_EQ(met("barrier.sync.aligned 0", 2).status, check_status::undefined);
+  EXPECT_EQ(met("barrier.sync 0", 2).status, check_status::verified) << "not aligned";
+  EXPECT_EQ(met("bar.sync 0", 1).status, check_status::verified);
+}
+
+TEST(check_finds, that_a_thread_passes_by_an_aligned_barrier) {
+  const auto some = [](const std::string& barrier, const std::string& before, const std::string& after) {
+    return ptx_program({"mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 1; " + before + barrier + "; D: " + after}, 2)
+        .explore()
+        .status;
+  };
+  const std::string skip = "@%p1 bra D; ";
+  const std::string go_on = "red.relaxed.gpu.global.add.u32 [x], 1;";
+  EXPECT_EQ(some("bar.sync 0", skip, go_on), check_status::undefined) << "a conditional that the other thread does not take";
+  EXPECT_EQ(some("barrier.sync.aligned 0", skip, go_on), check_status::undefined);
+  EXPECT_EQ(some("@!%p1 bar.sync 0", "", go_on), check_status::undefined) << "the barrier has a predicate";
+  EXPECT_EQ(some("barrier.sync 0", skip, go_on), check_status::verified) << "not aligned";
+  EXPECT_EQ(some("bar.sync 0", "@%p1 exit; ", go_on), check_status::verified) << "an early return";
+  EXPECT_EQ(some("bar.sync 0", "@%p1 red.relaxed.gpu.global.add.u32 [x], 1; @%p1 exit; ", go_on), check_status::verified)
+      << "an early return after an access";
+  EXPECT_EQ(some("bar.sync 0", "", go_on), check_status::verified);
+}
+
+TEST(check_finds, that_threads_of_unequal_trip_counts_meet_at_a_barrier_in_a_loop) {
+  const auto loop = [](const std::string& count, const std::string& end) {
+    return ptx_program({"mov.u32 %r1, %tid.x; " + count +
+                        "mov.u32 %r0, 0; L: bar.sync 0; add.u32 %r0, %r0, 1; "
+                        "setp.lt.u32 %p1, %r0, %r1; @%p1 bra L;" +
+                        end},
+                       2)
+        .explore()
+        .status;
+  };
+  const std::string uneven = "add.u32 %r1, %r1, 1; ";
+  EXPECT_EQ(loop(uneven, "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::undefined);
+  EXPECT_EQ(loop("mov.u32 %r1, 2; ", "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::verified);
+  EXPECT_EQ(loop(uneven, ""), check_status::verified) << "the thread has nothing more to do: an early return";
+}
+
+TEST(check_finds, that_a_reduction_barrier_and_a_plain_one_meet) {
+  const auto two = [](const std::string& first) {
+    return ptx_program(
+               {"mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 1; @%p1 bra E; " + first + "; bra D; E: barrier.sync 0; D:"}, 2)
+        .explore()
+        .status;
+  };
+  EXPECT_EQ(two("barrier.red.popc.u32 %r2, 0, %p1"), check_status::undefined);
+  EXPECT_EQ(two("barrier.sync 0"), check_status::verified);
+}
+
+TEST(check_finds, that_a_mask_does_not_contain_the_caller) {
+  for (const std::string call :
+       {"shfl.sync.idx.b32 %r6|%p0, %r0, 0, 31, ", "bar.warp.sync ", "vote.sync.any.pred %p0, %p1, "}) {
+    EXPECT_EQ(ptx_program({call + "1;"}, 2).explore().status, check_status::undefined) << call;
+    EXPECT_EQ(ptx_program({call + "3;"}, 2).explore().status, check_status::verified) << call;
+  }
+}
+
+TEST(check_finds, nothing_in_a_counted_loop_without_accesses) {
+  const std::string delay = "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 5; @%p0 bra L;";
+  EXPECT_EQ(ptx_program({delay + "st.global.u32 [x], 1;"}).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({delay}).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({"L: bra L;"}).explore().status, check_status::hang);
+  EXPECT_EQ(ptx_program({"mov.u32 %r0, 0; L: xor.b32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 5; @%p0 bra L;"}).explore().status,
+            check_status::hang);
 }
 
 TEST(check_finds, a_hang_at_a_barrier_that_a_thread_never_reaches) {

@@ -3,6 +3,7 @@
 /// The end of an execution: whether threads wait for ever, and what the property says of its memory.
 #pragma once
 
+#include <check/block_lifetime.hpp>
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/memory_bytes.hpp>
@@ -51,6 +52,10 @@ class execution_end {
       return;
     }
     ++state_.result.counts.executions;
+    if (const outside_of_life outside = lifetimes_.find(g, state_.rules); outside.access != nullptr) {
+      state_.report(g, check_status::undefined, lifetime_text(state_.checked, outside), {outside.access});
+      return;
+    }
     if (property_) {
       std::string broken = property_(memory_at_end(memory_bytes(state_), g));
       if (!broken.empty()) {
@@ -75,6 +80,7 @@ class execution_end {
 
   exploration_state& state_;
   const check_property& property_;
+  block_lifetimes lifetimes_{state_.checked};
 };
 
 }  // namespace membar::check::detail

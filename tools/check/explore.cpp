@@ -327,7 +327,7 @@ class explorer {
     run.states.push_back(model::at(state_.machines, t).step(s, {}));
     if (state_.healthy(g, t)) {
       for_each_place(g, e, [&] {
-        if (races_.consistent(g, found)) {
+        if (races_.consistent(g, found) && synchronization_.may_begin_mbarrier(g, e)) {
           visit(g);
         }
       });

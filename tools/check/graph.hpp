@@ -191,8 +191,8 @@ class event_rules {
       }
     }
     for (const graph_event* r : model::at(g.threads, e.thread).events) {
-      if (r->number < e.number && r->kind == model::event_kind::read && r->strong &&
-          (fence ? !r->reduction : r->location == e.location)) {
+      if (r->number < e.number && r->kind == model::event_kind::read && r->strong && !r->reduction &&
+          (fence || r->location == e.location)) {
         from(*r);
       }
     }
@@ -345,15 +345,21 @@ class event_rules {
     if (!w.strong) {
       return;
     }
-    if (w.mbarrier != mbarrier_op::none) {  // arrivals of one phase release together
+    if (w.mbarrier != mbarrier_op::none) {
       if (is_copy(w)) {
         heads.push_back(&w);
       } else if (w.arrives) {
         release_by_arrival(g, w, heads);
       }
       const graph_event* const before = w.partner->source;
-      if (before != nullptr && !before->completes) {
-        heads.insert(heads.end(), before->heads.begin(), before->heads.end());
+      // the chain goes on through later phases; a head that precedes an arrival which releases at least as far is part of that arrival
+      for (std::size_t k = 0; before != nullptr && k < before->heads.size(); ++k) {
+        const graph_event* const head = before->heads[k];
+        const bool covered = w.arrives && w.releases && precedes(*head, w.base) && w.scope >= head->scope && !is_copy(*head) &&
+                             head->kind != model::event_kind::proxy_fence;
+        if (!covered) {
+          heads.push_back(head);
+        }
       }
       return;
     }

@@ -423,6 +423,7 @@ class litmus_places {
 /// The program of a litmus test. Throws `model::error` for one with other proxies than the generic and the async one.
 [[nodiscard]] inline program program_of(const model::litmus_test& test) {
   program result;
+  result.fragment = true;
   const detail::litmus_places places(test);
   const auto is_initialized_by_a_thread = [&](int location) {
     return std::any_of(test.threads.begin(), test.threads.end(), [&](const model::litmus_test::thread& t) {

@@ -346,14 +346,37 @@ class liveness {
 
   // ---- liveness
 
+  /// Whether some way leads from the branch `n` back to it without an event. What decides how often it is taken then matters: a thread that
+  /// comes back without an event and with equal registers never leaves the loop.
+  [[nodiscard]] bool loops_without_event(int n) const {
+    std::vector<bool> seen(code_.size(), false);
+    std::vector<int> open = {n};
+    while (!open.empty()) {
+      const int m = open.back();
+      open.pop_back();
+      bool back = false;
+      for_each_successor(m, [&](int next) {
+        back = back || next == n;
+        if (next < size_ && !seen[static_cast<std::size_t>(next)] && !is_event(model::at(code_, next).code)) {
+          seen[static_cast<std::size_t>(next)] = true;
+          open.push_back(next);
+        }
+      });
+      if (back) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void find_live() {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
     std::vector<bool> needed(code_.size(), false);
     for (int n = 0; n < size_; ++n) {
       const instruction& i = model::at(code_, n);
-      needed[static_cast<std::size_t>(n)] =
-          reached_[static_cast<std::size_t>(n)] &&
-          (is_event(i.code) || i.code == op::trap || (divides(n) && endless_[static_cast<std::size_t>(n)]));
+      needed[static_cast<std::size_t>(n)] = reached_[static_cast<std::size_t>(n)] &&
+                                            (is_event(i.code) || i.code == op::trap ||
+                                             (divides(n) && (endless_[static_cast<std::size_t>(n)] || loops_without_event(n))));
     }
     for (bool grown = true; grown;) {
       grown = false;

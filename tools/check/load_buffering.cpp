@@ -651,7 +651,13 @@ class load_buffering_explorer {
             why);
   }
 
-  /// The next event that is not part of the execution: writes, fences and barriers before reads.
+  /// Whether a read finds nothing where no write is its source.
+  [[nodiscard]] bool reads_nothing(const graph_event& e) const {
+    return e.kind == event_kind::read && !x_.state.locations[e.location].initialised;
+  }
+
+  /// The next event that is not part of the execution: writes, fences and barriers before reads, and last the reads of memory that nothing
+  /// may have been written to, so that the writes which are ordered before them are there.
   [[nodiscard]] pending_event* next_event() {
     pending_event* first = nullptr;
     for (buffered_run& run : x_.runs) {
@@ -660,7 +666,7 @@ class load_buffering_explorer {
           if (p.event.kind != event_kind::read) {
             return &p;
           }
-          first = first == nullptr ? &p : first;
+          first = first == nullptr || (reads_nothing(first->event) && !reads_nothing(p.event)) ? &p : first;
         }
       }
     }
@@ -846,13 +852,6 @@ class load_buffering_explorer {
     read.source = w;
     read.event.stamp = ++stamp_;
     if (w == initial_source) {
-      if (!x_.state.locations[read.event.location].initialised) {
-        const graph g = x_.as_graph();
-        x_.state.report(g, check_status::uninitialised,
-                        "thread " + std::to_string(t) + " may read " + place_text(x_.state.checked, read.event.address) +
-                            " before anything is written to it");
-        return;
-      }
       read.event.value = x_.state.locations[read.event.location].initial;
     } else {
       read.event.value = model::at(x_.events, w).event.value;
@@ -915,6 +914,14 @@ class load_buffering_explorer {
     bool ended = true;
     bool stuck = true;
     graph g = x_.as_graph();
+    for (const placed_event& e : x_.events) {
+      if (reads_nothing(e.event) && e.source == initial_source) {
+        x_.state.report(g, check_status::uninitialised,
+                        "thread " + std::to_string(e.event.thread) + " may read " +
+                            place_text(x_.state.checked, e.event.address) + " before anything is written to it");
+        return;
+      }
+    }
     for (int t = 0; t < x_.state.count(); ++t) {
       if (!x_.state.healthy(g, t)) {
         return;

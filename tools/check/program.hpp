@@ -37,6 +37,7 @@ struct program {
   std::vector<memory_object> memory;
   std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
   std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
+  bool fragment = false;  ///< a litmus test: pieces of kernels, which do not end where their threads do
   int copies_of_each = 0;         ///< at the end of `threads`: what performs as many copies of each thread that starts some
 };
 
@@ -48,12 +49,14 @@ enum class check_status : std::uint8_t {
   hang,           ///< threads wait and nothing can end that
   uninitialised,  ///< a read of memory that nothing was written to
   out_of_bounds,  ///< an access outside of every object, or one that is not aligned
+  undefined,      ///< behaviour that PTX or CUDA leaves undefined: a barrier, a lifetime, a mask, a state-space window
   gave_up         ///< something was cut or is not supported: nothing is said of what was not explored
 };
 
 /// The status in words.
 [[nodiscard]] constexpr const char* name(check_status status) noexcept {
-  constexpr const char* names[] = {"verified", "race", "violated", "hang", "uninitialised", "out of bounds", "gave up"};
+  constexpr const char* names[] = {"verified",      "race",          "violated",  "hang",
+                                   "uninitialised", "out of bounds", "undefined", "gave up"};
   return names[static_cast<std::size_t>(status)];
 }
 
@@ -93,18 +96,6 @@ struct check_statistics {
   int longest = 0;               ///< the most events of one execution
 };
 
-/// Two threads of a block that met at barriers which are different ones in the source. PTX counts those that arrive at a barrier's
-/// number, whichever instruction they come by, so that the exploration goes on. But CUDA defines `__syncthreads()` in a branch only where all threads
-/// of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
-/// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
-struct mixed_barriers {
-  int thread = 0;
-  int other = 0;
-  const instruction* at = nullptr;  ///< null: none was seen
-  const instruction* other_at = nullptr;
-  bool one_warp = false;
-};
-
 /// The result of `explore`.
 struct check_result {
   check_status status = check_status::verified;
@@ -112,7 +103,6 @@ struct check_result {
   check_statistics counts{};
   bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
   bool symmetric = false;               ///< executions that equal threads in other places show were left out
-  mixed_barriers mixed{};               ///< the first that were seen
   std::uint64_t seed = 0;               ///< of the random execution that showed what was found
 };
 

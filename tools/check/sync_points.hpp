@@ -66,10 +66,16 @@ class sync_points {
       return barrier | threads / 32 << some_warps_shift;
     }
     const std::uint64_t mask = truncated(m.operand(s, i.sources - 1), 32);
-    if (((mask >> (c.number_in_block() % 32)) & 1U) == 0) {
-      wrong = "a lane that the mask does not name executes '" + i.text + "'";
-    }
     return warp_sync_point | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
+  }
+
+  /// Whether the mask of what `thread` is about to execute, if it has one, names its own lane. Source: PTX ISA, "shfl.sync": otherwise the
+  /// behaviour is undefined.
+  [[nodiscard]] bool names_caller(int thread, const thread_state& s) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    return i.code < op::warp_barrier || i.code > op::elect || i.sources == 0 ||
+           (m.operand(s, i.sources - 1) & lane_bit(thread)) != 0;
   }
 
   /// The sync points at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
@@ -154,19 +160,20 @@ class sync_points {
       return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
              " that it is of: which of them it lets go on is a matter of time, and not supported";
     }
+    return {};
+  }
+
+  /// Whether the arrival `e`, which is not in the graph yet, is the thread's second one at a barrier whose phase before may not be over.
+  [[nodiscard]] bool arrives_again(const graph& g, const graph_event& e) const {
+    const int turn = counts_ ? arrivals(g, e.thread, e.sync_point, nullptr, -1) : 0;
     const graph_event* mine = nullptr;
-    static_cast<void>(arrivals(g, e.thread, e.sync_point, &mine, turn - 1));
-    if (mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
-      return {};
+    static_cast<void>(arrivals(g, e.thread, e.sync_point, &mine, turn));
+    if (turn == 0 || mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
+      return false;
     }
     std::vector<const graph_event*> left;
-    const std::vector<const graph_event*> all = together(g, e.thread, e.sync_point, turn - 1, left);
-    const bool over =
-        !all.empty() && std::all_of(all.begin(), all.end(), [&](const graph_event* a) { return precedes(*a, e.base); });
-    return over ? std::string()
-                : "arrives at " + barrier +
-                      " again, and nothing orders that after the others' arrivals at its turn before: for which "
-                      "of the two it counts is a matter of time, and not supported";
+    const std::vector<const graph_event*> all = together(g, e.thread, e.sync_point, turn, left);
+    return all.empty() || std::any_of(all.begin(), all.end(), [&](const graph_event* a) { return !precedes(*a, e.base); });
   }
 
   /// What the arriving thread brings.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <check/async_copies.hpp>
+#include <check/barrier_alignment.hpp>
 #include <check/event_builder.hpp>
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +58,13 @@ class synchronization_events {
     const bool cluster = i.code == op::cluster_arrive || i.code == op::cluster_wait;
     std::string wrong;
     if (const char* const misuse = cluster ? state_.points.misuse_of_cluster_barrier(g, t, i) : nullptr; misuse != nullptr) {
-      state_.report_of(g, t, check_status::violated, "thread " + std::to_string(t) + " " + misuse);
+      state_.report_of(g, t, check_status::undefined, "thread " + std::to_string(t) + " " + misuse);
+      return nullptr;
+    }
+    if (s.part == 0 && !state_.points.names_caller(t, s)) {
+      state_.report_of(
+          g, t, check_status::undefined,
+          "thread " + std::to_string(t) + " executes '" + i.text + "' with a mask that does not contain its own lane");
       return nullptr;
     }
     e.scope = i.scope;
@@ -68,6 +76,13 @@ class synchronization_events {
       e.releases = !cluster || model::releases(i.order);
       e.value = state_.points.brought(t, s);
       if (i.code == op::block_barrier || i.code == op::block_arrive) {
+        if (state_.points.arrives_again(g, e)) {
+          state_.report_of(g, t, check_status::undefined,
+                           "thread " + std::to_string(t) + " arrives at barrier " +
+                               std::to_string(sync_points::number_of(e.sync_point)) +
+                               " a second time, and nothing orders that after the end of the first phase");
+          return nullptr;
+        }
         wrong = wrong.empty() ? state_.points.ambiguity(g, e) : wrong;
       }
       if (cluster) {
@@ -80,9 +95,20 @@ class synchronization_events {
       const std::vector<const graph_event*> arrivals = state_.points.group(g, t, left);
       for (const graph_event* a : arrivals) {
         meet(e, *a, i.code, cluster);
+        if (const std::string misuse = misuse_of_barrier(e, *a); !misuse.empty()) {
+          state_.report(g, check_status::undefined, misuse, {a, model::at(g.threads, t).events.back()});
+          return nullptr;
+        }
       }
       for (const graph_event* a : left) {
         state_.rules.follow(e, *a);
+        if (passed_by(g, a->thread, e)) {
+          state_.report(g, check_status::undefined,
+                        "thread " + std::to_string(a->thread) + " passes by the barrier at which thread " + std::to_string(t) +
+                            " waits: '" + i.text + "' is in a conditional that not all threads of the block take",
+                        {model::at(g.threads, t).events.back()});
+          return nullptr;
+        }
       }
       seen = state_.points.result(t, s, arrivals, wrong);
     }
@@ -131,10 +157,40 @@ class synchronization_events {
     const mbarrier_outcome outcome = model::at(state_.machines, e.thread).updated_mbarrier_at(s);
     e.completes = outcome.completes;
     if (outcome.wrong != nullptr) {
-      state_.report(g, check_status::violated,
+      state_.report(g, check_status::undefined,
                     "thread " + std::to_string(e.thread) + " " + outcome.wrong + ": " + place_text(state_.checked, e.address));
+      return false;
     }
-    return outcome.wrong == nullptr;
+    if (e.arrives && begins_phase_that_nobody_waited_for(g, e)) {
+      state_.report(g, check_status::undefined,
+                    "thread " + std::to_string(e.thread) +
+                        " arrives at an mbarrier, and no successful wait for its phase before comes before that: " +
+                        place_text(state_.checked, e.address),
+                    {e.partner});
+      return false;
+    }
+    return true;
+  }
+
+  /// Whether `e`, a write that has its place in coherence, is no initialization of an mbarrier or a defined one. Source: PTX ISA,
+  /// "mbarrier.init": the count is at least 1, and no valid mbarrier is there.
+  [[nodiscard]] bool may_begin_mbarrier(const graph& g, const graph_event& e) {
+    if (e.mbarrier != mbarrier_op::init) {
+      return true;
+    }
+    const auto& order = model::at(g.order, e.location);
+    const graph_event* const before = model::at(order, event_rules::place_in(order, &e) - 1);
+    const bool valid =
+        before != nullptr && before->mbarrier != mbarrier_op::none && before->mbarrier != mbarrier_op::invalidate;
+    if (!state_.checked.fragment && (valid || e.value.low == 0)) {
+      state_.report(g, check_status::undefined,
+                    "thread " + std::to_string(e.thread) + " initializes " +
+                        (valid ? "a valid mbarrier, which has to be invalidated before: " : "an mbarrier with a count of 0: ") +
+                        place_text(state_.checked, e.address),
+                    {&e});
+      return false;
+    }
+    return true;
   }
 
   /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
@@ -181,7 +237,6 @@ class synchronization_events {
   /// Lets `e` go on after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
-    look_for_mixed_barriers(e, a);
     if (cluster) {
       for (const graph_event* head : a.heads) {
         if (state_.rules.include_each_other(*head, e)) {
@@ -240,21 +295,84 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Whether `e`, which goes on from a barrier, and arrival `a` at it are at different barriers in the source.
-  void look_for_mixed_barriers(const graph_event& e, const graph_event& a) {
-    if (state_.result.mixed.at != nullptr || e.pc == a.pc) {
-      return;
-    }
+  /// Why it is undefined that `e`, which goes on from a barrier, and arrival `a` meet at it; empty if it is not. PTX counts those that arrive
+  /// at a barrier's number, whichever instruction they come by. But CUDA defines `__syncthreads()` in a branch only where all threads of the
+  /// block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++ Programming
+  /// Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
+  [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const instruction& mine = instruction_of(state_.checked, e);
     const instruction& other = instruction_of(state_.checked, a);
-    if (mine.code == op::block_barrier && mine.aligned && other.aligned && !same_place(mine, other)) {
-      const auto& x = model::at(state_.checked.threads, e.thread).where;
-      const auto& y = model::at(state_.checked.threads, a.thread).where;
-      if (x.warp != y.warp && names_threads(mine) && names_threads(other)) {
-        return;  // a barrier of warps that come by different ways, as PTX allows
-      }
-      state_.result.mixed = {e.thread, a.thread, &mine, &other, x.warp == y.warp};
+    if (e.pc == a.pc || mine.code != op::block_barrier || state_.checked.fragment) {
+      return {};
     }
+    const auto places = [&] {
+      const bool lines = mine.source_line != 0 && other.source_line != 0 && mine.source_line != other.source_line;
+      const int x = lines ? mine.source_line : mine.line;
+      const int y = lines ? other.source_line : other.line;
+      return std::string(lines ? "lines " : "PTX lines ") + std::to_string(std::min(x, y)) + " and " +
+             std::to_string(std::max(x, y));
+    };
+    if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
+      return "threads meet at one barrier by a 'bar.red' and by a 'bar.sync', at " + places() + ", which PTX leaves undefined";
+    }
+    const auto& x = model::at(state_.checked.threads, e.thread).where;
+    const auto& y = model::at(state_.checked.threads, a.thread).where;
+    const bool by_warps =
+        x.warp != y.warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
+    if (!mine.aligned || !other.aligned || by_warps || same_place(mine, other)) {
+      return {};
+    }
+    return "threads meet at different barriers, " + places() + ", which CUDA " +
+           (x.warp == y.warp ? "and PTX leave" : "leaves") + " undefined";
+  }
+
+  /// Whether thread `t`, which has left the kernel, went on where the barrier that `e` goes on from is in a conditional that it did not take.
+  [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
+    const instruction& barrier = instruction_of(state_.checked, e);
+    const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;
+    if (state_.checked.fragment || barrier.code != op::block_barrier || !barrier.aligned || names_threads(barrier) ||
+        kernel != model::at(state_.checked.threads, e.thread).kernel) {
+      return false;
+    }
+    const control_flow& flow = flows_.try_emplace(kernel, *kernel).first->second;
+    const thread_run& run = model::at(g.threads, t);
+    int last = -1;  // its last event at a barrier of the block
+    for (const graph_event* other : run.events) {
+      last = instruction_of(state_.checked, *other).code == op::block_barrier ? other->number : last;
+    }
+    bool passed = false;
+    int number = 0;
+    const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
+      const bool divides = i.code == op::branch || i.code == op::branch_index;
+      passed = passed || (number > last && divides && flow.is_conditional_on(e.pc, s.pc)) ||
+               (number > last && s.pc == e.pc && !runs && number < model::count_of(run.events));
+      return watched::goes_on;
+    };
+    const stack_arena::mark mark = state_.arena.here();
+    const machine& m = model::at(state_.machines, t);
+    static_cast<void>(m.begin(watch));
+    for (const graph_event* other : run.events) {
+      number = other->number + 1;
+      static_cast<void>(m.step(*model::at(run.states, other->number), model::at(run.states, other->number + 1)->seen, watch));
+    }
+    state_.arena.release(mark);
+    return passed;
+  }
+
+  /// Whether arrival `e`, the write of a read-modify-write, is of a phase that follows one for whose end nobody has waited before. Source:
+  /// PTX ISA, "Phase of the mbarrier object": a wait for each phase returns true before an arrival at the next one.
+  [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
+    const graph_event* completed = e.partner->source;
+    while (completed != nullptr && !completed->completes) {
+      completed = completed->partner != nullptr ? completed->partner->source : nullptr;
+    }
+    if (completed == nullptr || state_.checked.fragment || state_.rules.is_copy(e)) {
+      return false;
+    }
+    const auto& reads = model::at(g.reads, e.location);
+    return std::none_of(reads.begin(), reads.end(), [&](const graph_event* r) {
+      return r->passes && event_rules::phase_seen(*r) == completed && precedes(*r, e.prefix);
+    });
   }
 
   /// Whether one barrier in the source became both: the compiler unrolls loops.
@@ -265,6 +383,7 @@ class synchronization_events {
 
   exploration_state& state_;
   event_builder& build_;
+  std::map<const kernel_code*, control_flow> flows_{};
   std::vector<copy_shape> shapes_ = shapes_of(state_.checked);  ///< of the copies that the program starts
   bool lacks_copies_ = false;
 };

@@ -127,32 +127,6 @@ std::string shown(const check::program& p, int thread, const check::instruction&
              : name(caller, i.caller_line) + ": " + lines.line(caller, i.caller_line) + "   [in " + own + "]";
 }
 
-/// What is said of barriers in the source at which threads met although they are different ones.
-std::string shown(const check::program& p, const check::mixed_barriers& m) {
-  const auto& files = p.threads[static_cast<std::size_t>(m.thread)].kernel->files;
-  const auto line = [&](const check::instruction& i) {
-    const bool called = i.caller_line > 0;
-    const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
-    const int number = called ? i.caller_line : i.source_line;
-    return number > 0 && file < files.size()
-               ? std::filesystem::path(files[file]).filename().string() + ":" + std::to_string(number)
-               : std::string();
-  };
-  const auto place = [](const check::instruction& i) {
-    return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
-                              i.file, i.source_line, i.line};
-  };
-  const bool in_order = place(*m.at) < place(*m.other_at);
-  const std::string first = line(in_order ? *m.at : *m.other_at);
-  const std::string second = line(in_order ? *m.other_at : *m.at);
-  const std::string places = first.empty() || second.empty() || first == second
-                                 ? "PTX lines " + std::to_string(std::min(m.at->line, m.other_at->line)) + " and " +
-                                       std::to_string(std::max(m.at->line, m.other_at->line))
-                                 : "lines " + first + " and " + second;
-  return "; threads met at different barriers, " + places + ", which CUDA " + (m.one_warp ? "and PTX leave" : "leaves") +
-         " undefined";
-}
-
 /// Which events of a finding are shown: all, or those to blame, and then the last ones of the threads to blame and of the others. Where others
 /// meet says little.
 std::vector<bool> shown_events(const check::finding& f, std::uint64_t most) {
@@ -345,9 +319,6 @@ int run(const std::string& path, const request& how) {
     if (r.status == check::check_status::verified) {
       std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
                 << (r.symmetric ? ", equal threads exchanged" : "");
-    }
-    if (r.mixed.at != nullptr) {
-      std::cout << shown(prepared.checked, r.mixed);
     }
     if (how.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       std::cout << "; seed " << r.seed;

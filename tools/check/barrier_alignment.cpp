@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/barrier_alignment.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace membar::check {
+
+using ptx::instruction;
+using ptx::op;
+
+control_flow::control_flow(const ptx::kernel_code& kernel) {
+  const std::size_t count = kernel.code.size();
+  next_.resize(count);
+  const bool has_lines =
+      std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.source_line != 0; });
+  for (std::size_t k = 0; k < count; ++k) {
+    const instruction& i = kernel.code[k];
+    const auto after = static_cast<std::int32_t>(k) + 1;
+    const bool ends = i.code == op::exit || i.code == op::trap;
+    matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
+    if (i.code == op::branch) {
+      next_[k].push_back(i.target);
+    } else if (i.code == op::branch_index) {
+      next_[k] = i.targets;
+    } else if (ends) {
+      next_[k].push_back(static_cast<std::int32_t>(count));
+    }
+    if (next_[k].empty() || i.guard >= 0) {
+      next_[k].push_back(after);
+    }
+  }
+  // What is passed on every path to the end: the largest solution, from which a step takes what some successor does not pass.
+  passed_.assign(count + 1, pc_set(count + 1, true));
+  passed_[count].assign(count + 1, false);
+  passed_[count][count] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t k = count; k-- > 0;) {
+      pc_set all(count + 1, true);
+      for (const std::int32_t n : next_[k]) {
+        const pc_set& of = passed_[static_cast<std::size_t>(n)];
+        std::transform(all.begin(), all.end(), of.begin(), all.begin(), [](bool a, bool b) { return a && b; });
+      }
+      all[k] = true;
+      changed = changed || all != passed_[k];
+      passed_[k] = std::move(all);
+    }
+  }
+}
+
+bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) const {
+  const auto b = static_cast<std::size_t>(branch);
+  const auto at = static_cast<std::size_t>(inside);
+  if (next_[b].size() < 2 || passed_[b][at]) {
+    return false;
+  }
+  bool joins = false;
+  for (std::size_t k = 0; k < matters_.size(); ++k) {
+    joins = joins || (k != b && passed_[b][k] && matters_[k]);
+  }
+  std::vector<bool> seen(passed_.size(), false);
+  std::vector<std::int32_t> open = next_[b];
+  while (joins && !open.empty()) {  // between the branch and where its sides come together
+    const auto k = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    if (k == at) {
+      return true;
+    }
+    if (k < next_.size() && !seen[k] && !passed_[b][k]) {
+      seen[k] = true;
+      open.insert(open.end(), next_[k].begin(), next_[k].end());
+    }
+  }
+  return false;
+}
+
+}  // namespace membar::check

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Whether each access of a block's shared memory is within that block's life: after the block has begun, and before it ends.
+///
+/// A block has begun where one of its events comes before the access in every execution with these reads-from and sync points. It ends
+/// after its last thread, so that an access is in time if it is ordered before the last event of one of its threads, or if such a
+/// thread has observed it. A bulk copy has an access of its own for each piece, which its completion orders.
+/// Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+#pragma once
+
+#include <check/graph.hpp>
+#include <check/program.hpp>
+#include <check/trace.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace membar::check {
+
+/// An access that is not within the life of the block whose shared memory it is to.
+struct outside_of_life {
+  const graph_event* access = nullptr;
+  int block = 0;
+  bool early = false;  ///< nothing says that the block has begun; else nothing says that it has not ended
+};
+
+/// What is wrong, in words.
+[[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
+  const graph_event& e = *o.access;
+  return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
+         place_text(p, e.address) + ", and nothing orders that " +
+         (o.early ? "after the begin of block " + std::to_string(o.block) + ": a barrier of the cluster is missing before it"
+                  : "before the end of block " + std::to_string(o.block) +
+                        (model::at(p.threads, e.thread).copies_of >= 0
+                             ? ": the block has to wait for the copy before it ends"
+                             : ": a barrier of the cluster is missing before the block ends"));
+}
+
+/// The blocks of a program whose lives matter.
+class block_lifetimes {
+ public:
+  explicit block_lifetimes(const program& p) : program_(p) {
+    for (int t = 0; t < model::count_of(p.threads); ++t) {
+      const thread_context& c = model::at(p.threads, t);
+      matters_ = matters_ || (!p.fragment && (c.cluster_blocks > 1 || c.copies_of >= 0));
+      if (c.copies_of < 0) {
+        threads_.resize(std::max(threads_.size(), static_cast<std::size_t>(c.block_number) + 1));
+        model::at(threads_, c.block_number).push_back(t);
+      }
+    }
+  }
+
+  /// The first access of a complete execution that is outside of a block's life; its `access` is null if there is none.
+  [[nodiscard]] outside_of_life find(const graph& g, const event_rules& rules) const {
+    for (int t = 0; t < model::count_of(g.threads) && matters_; ++t) {
+      for (const graph_event* e : model::at(g.threads, t).events) {
+        const bool access = e->kind == model::event_kind::read || e->kind == model::event_kind::write;
+        if (access && e->address >= shared_window && e->address < local_window) {
+          const int block = static_cast<int>((e->address - shared_window) >> 32U);
+          const bool own = block == model::at(program_.threads, t).block_number;
+          if (!own && !has_begun(*e, block)) {
+            return {e, block, true};
+          }
+          if ((!own || is_bulk(g, t)) && !is_in_time(g, rules, *e, block)) {
+            return {e, block, false};
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool is_bulk(const graph& g, int t) const {
+    const graph_event* const issue = model::at(g.threads, t).issue;
+    return issue != nullptr &&
+           model::at(model::at(program_.threads, issue->thread).kernel->code, issue->pc).completes != model::completion::group;
+  }
+  [[nodiscard]] bool has_begun(const graph_event& e, int block) const {
+    const std::vector<int>& threads = model::at(threads_, block);
+    return std::any_of(threads.begin(), threads.end(), [&](int u) { return e.prefix[u] > 0; });
+  }
+  [[nodiscard]] bool is_in_time(const graph& g, const event_rules& rules, const graph_event& e, int block) const {
+    const std::vector<int>& threads = model::at(threads_, block);
+    return std::any_of(threads.begin(), threads.end(), [&](int u) {
+      const auto& events = model::at(g.threads, u).events;
+      return !events.empty() && rules.causes(g, e, events.back()->base);
+    });
+  }
+
+  const program& program_;
+  std::vector<std::vector<int>> threads_{};  ///< per block
+  bool matters_ = false;
+};
+
+}  // namespace membar::check
