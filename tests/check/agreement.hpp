@@ -4,6 +4,7 @@
 #pragma once
 
 #include <check/explore.hpp>
+#include <check/graph.hpp>
 #include <check/litmus_program.hpp>
 #include <litmus/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>

@@ -5,7 +5,9 @@
 usage: command_line_test.py <membar-check>
 """
 
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -162,6 +164,11 @@ SCENARIOS = [
     (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
+    ("# a comment\nscenario 1\n" + GOOD, 0, ["verified"]),
+    ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
+    ("scenario one\n" + GOOD, 2, ["error\t1:1: expected the version of the format, found 'one'"]),
+    ("scenario 1 2\n" + GOOD, 2, ["error\t1:1: '2' is not expected here"]),
+    (GOOD + "scenario 1\n", 2, ["error\t4:1: 'scenario' gives the version of the format and is only possible before all other lines"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t1 executions"]),
 ]
 
@@ -188,6 +195,14 @@ def main():
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")
+        header = (pathlib.Path(__file__).resolve().parents[2] / "include/membar/base/config.hpp").read_text(encoding="utf-8")
+        number = int(re.search(r"^#define MEMBAR_VERSION (\d+)$", header, re.MULTILINE).group(1))
+        version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+        expect([f"membar-check {version}\n"], 0, "--version")
+        expect(["--limit needs a value: give it as --limit=VALUE"], 2, "--limit")
+        expect(["--limit needs a number of events, at least 1: '-1' was given"], 2, "--limit=-1", "good.scenario")
+        expect(["--format needs text or json: 'xml' was given"], 2, "--format=xml", "good.scenario")
+        expect(["good.scenario\tverified"], 0, "--format=text", "good.scenario", cwd=folder)
         expect(["unknown option '--fast'"], 2, "--fast", "good.scenario")
         expect(["--limit needs a number of events"], 2, "--limit=0", "good.scenario")
         expect(["gave up", "more than 3 events"], 3, "--limit=3", "good.scenario", cwd=folder)
@@ -219,14 +234,14 @@ def main():
         expect(["mp.litmus\tverified", "clocks stand still\n"], 0, "mp.litmus", cwd=folder)
         # repairs, and orders that are stronger than needed
         (folder / "costs").write_text(COSTS, encoding="utf-8")
-        (folder / "slack.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
+        (folder / "excess.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
         expect(["no repair: no 1 orders, scopes and fences verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
-               "slack.litmus", cwd=folder)
+               "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
@@ -244,10 +259,44 @@ def main():
         expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
         expect(["--litmus and --dot write what is found in one file, and 2 are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
         expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
+        # a report in JSON: one document for the run
+        def report(status, *arguments):
+            done = subprocess.run([check, "--format=json", *arguments], capture_output=True, text=True, cwd=folder)
+            if done.returncode != status:
+                wrong.append(f"--format=json {arguments}: exit status {done.returncode}, expected {status}")
+            document = json.loads(done.stdout)
+            if [document[key] for key in ("format", "format_version", "version")] != ["membar-check-report", 1, version]:
+                wrong.append(f"the head of a report: {document}")
+            return document["files"]
+
+        def holds(what, condition):
+            if not condition:
+                wrong.append(f"the report of {what} is another one")
+
+        (folder / "costs").write_text(COSTS, encoding="utf-8")
+        files = report(2, "good.scenario", "race.litmus", "missing.scenario")
+        holds("three files", [(f["file"], f["status"]) for f in files]
+              == [("good.scenario", "verified"), ("race.litmus", "race"), ("missing.scenario", "error")])
+        holds("a verified file", files[0]["executions"] == 1 and files[0]["blocked"] == 0 and files[0]["equal_threads_exchanged"]
+              and files[0]["events"] > 0 and "finding" not in files[0])
+        finding = files[1]["finding"]
+        holds("a race", "data race on x" in finding["message"] and [t["number"] for t in finding["threads"]] == [0, 1]
+              and [e["thread"] for e in finding["events"] if e["blamed"]] == [0, 1])
+        holds("an event", any(e["instruction"] == "ld.relaxed.gpu.s32" and e["reads_from"] == {"thread": 0, "number": 1}
+                              and e["what"] == "reads 1 of y, from thread 0 event 1" for e in finding["events"]))
+        holds("a missing file", files[2]["error"] == "cannot open the file")
+        repairs = report(1, "--repair", "race.litmus")[0]["repairs"]
+        holds("repairs", repairs["device"] == "NVIDIA H200" and repairs["complete"] and len(repairs["found"]) == 3
+              and repairs["found"][0]["cost_ns"] == 14.8
+              and repairs["found"][0]["changes"][0]["change"] == "ld.relaxed.gpu.s32 becomes ld.acquire.gpu")
+        excess = report(0, "--repair", "--costs=costs", "excess.litmus")[0]["excess_orders"]
+        holds("excess orders", excess["orders"] == 2 and excess["each"] == excess["together"] and excess["each"][0]["cost_ns"] == -10)
+        failed = report(2, "--dot=missing/d", "race.litmus")
+        holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"] == "cannot write missing/d")
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 38} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 47} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

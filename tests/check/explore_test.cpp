@@ -72,7 +72,7 @@ TEST(check_counts, private_accesses_do_not_multiply) {
 }
 
 TEST(check_counts, attempts_in_vain_of_a_compare_and_swap_do_not_multiply) {
-  // what an attempt in vain leaves behind, the load before the loop could have read at once
+  // what a failed attempt leaves behind, the load before the loop could have read at once
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
@@ -201,9 +201,9 @@ TEST(check_finds, a_race_where_an_acquire_fence_is_missing) {
 }
 
 TEST(check_finds, that_the_read_of_a_reduction_acquires_nothing_with_a_fence) {
-  const auto stale = [](const std::string& update) {
+  const auto stale = [](const std::string& rmw) {
     ptx_program p({"st.relaxed.gpu.global.u32 [x], 1; st.release.gpu.global.u32 [y], 1;",
-                   update + "fence.acquire.gpu; ld.relaxed.gpu.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
+                   rmw + "fence.acquire.gpu; ld.relaxed.gpu.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
     return p
         .explore([&](const check::final_memory& end) {
           return end.value(p.address("y"), 4) == 2 && end.value(p.address("z"), 4) == 0 ? "stale" : "";

@@ -198,10 +198,10 @@ TEST(check_cluster, a_fence_for_initializations_is_enough_before_a_relaxed_arriv
 }
 
 /// Each block stores in its own shared memory, meets the other, and reads what that stored.
-block_of_threads swapped_after(const std::string& meeting) {
+block_of_threads swapped_after(const std::string& sync_point) {
   return {
       "",
-      {"st.shared.u32 [data], %r14; " + meeting +
+      {"st.shared.u32 [data], %r14; " + sync_point +
        " xor.b32 %r1, %r14, 1; mov.u32 %r2, data; mapa.shared::cluster.u32 %r3, %r2, %r1; ld.shared::cluster.u32 %r4, [%r3];"
        "setp.eq.u32 %p0, %r4, %r1; @%p0 bra FINE; trap; FINE: " +
        cluster_sync},

@@ -176,10 +176,10 @@ TEST(check_repairs, leave_program_order_as_it_is) {
 
 // ---- orders that are stronger than needed
 
-TEST(check_slack, is_said_of_orders_and_scopes_and_not_of_those_that_are_needed) {
+TEST(check_excess_orders, is_said_of_orders_and_scopes_and_not_of_those_that_are_needed) {
   const ptx_program p({"st.global.u32 [x], 7; fence.sc.sys; st.relaxed.gpu.global.u32 [y], 1;",
                        wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x]; fence.acq_rel.gpu; st.global.u32 [z], %r1;"});
-  const check::slack_result r = check::slacks_of(p.get(), {}, costs());
+  const check::excess_result r = check::excess_orders_of(p.get(), {}, costs());
   EXPECT_EQ(r.orders, 3);
   ASSERT_EQ(r.alone.size(), 2U);
   EXPECT_EQ(words(p.get(), {r.alone[0].edit}), (std::vector<std::string>{"fence.sc.sys: fence.release.gpu"}));
@@ -189,10 +189,10 @@ TEST(check_slack, is_said_of_orders_and_scopes_and_not_of_those_that_are_needed)
   EXPECT_EQ(r.together.size(), 2U);
 }
 
-TEST(check_slack, of_one_of_two_is_not_that_of_both) {
+TEST(check_excess_orders, of_one_of_two_is_not_that_of_both) {
   const ptx_program p({"st.global.u32 [x], 7; fence.release.gpu; st.release.gpu.global.u32 [y], 1;",
                        wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x];"});
-  const check::slack_result r = check::slacks_of(p.get(), {}, costs());
+  const check::excess_result r = check::excess_orders_of(p.get(), {}, costs());
   EXPECT_EQ(r.alone.size(), 2U);
   EXPECT_EQ(words(p.get(), {r.alone[0].edit, r.alone[1].edit}),
             (std::vector<std::string>{"fence.release.gpu: no fence", "st.release.gpu.global.u32: st.relaxed.gpu"}));

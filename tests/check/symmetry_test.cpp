@@ -2,6 +2,7 @@
 // With symmetry the same outcomes are found, up to an exchange of equal threads, and fewer executions are explored.
 #include <tests/check/ptx_programs.hpp>
 
+#include <check/graph.hpp>
 #include <check/symmetry.hpp>
 
 #include <gtest/gtest.h>

@@ -8,16 +8,16 @@
 /// it: by program order, reads-from or barriers, but not by dependencies. The exploration comes to that write too, and sees the read. If
 /// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of their location alone
 /// lead there: each step goes on in the location's coherence, whatever the reads on the way read. Two cases need more:
-///  * an update cannot read an older write that another update has read. So an update is asked for when it reads, as if it came before all
+///  * a read-modify-write cannot read an older write that another read-modify-write has read. So a read-modify-write is asked for when it reads, as if it came before all
 ///    that it follows from;
 ///  * an older write may be ordered after more than the one that is to be read, if the read acquires. So a read that acquires counts,
 ///    if its thread accesses memory after it without depending on it, and something follows from that thread without causality.
 #pragma once
 
 #include <check/dependencies.hpp>
+#include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/program.hpp>
-#include <check/synchronization_events.hpp>
 #include <membar/model/array.hpp>
 
 #include <algorithm>
@@ -26,7 +26,60 @@
 namespace membar::check::detail {
 
 /// Looks for load buffering in the executions that an exploration comes to.
-class buffering_check : protected synchronization_events {
+class buffering_check {
+ public:
+  explicit buffering_check(exploration_state& state) : state_(state) {}
+
+  /// Whether a cycle of program order and reads-from is not ruled out.
+  [[nodiscard]] bool found() const noexcept { return buffering_; }
+  /// Looks no more.
+  void stop() noexcept { buffering_ = true; }
+
+  /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency nor
+  /// causality leads from the read to the write. Of a read-modify-write `e` is the read, whose source is not chosen: it might come first.
+  void look_for_early_read(const graph& g, const graph_event& e) {
+    if (buffering_) {
+      return;
+    }
+    const auto look = [&](int location) {
+      for (const graph_event* r : model::at(g.reads, location)) {
+        if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
+            !precedes(*r, state_.rules.clock_for(*r, e))) {
+          buffering_ = !follows_at_location(g, *r, e) &&
+                       !dependencies(g, state_.checked.threads, known_).reaches(*r, e.thread, e.number);
+        }
+      }
+    };
+    look(e.location);
+    for (const int other : state_.locations[e.location].overlapping) {
+      if (other < model::count_of(g.reads)) {
+        look(other);
+      }
+    }
+  }
+
+  /// Looks for a read that acquires, with an access after it in its thread that does not depend on it, and that read `e` follows
+  /// from without causality. Its earlier sources may order more than a write would that follows from it.
+  void look_for_late_acquire(const graph& g, const graph_event& e) {
+    for (int t = 0; t < state_.count() && !buffering_; ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      bool fence = false;
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // whose reads acquire nothing
+      for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
+           t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
+        const graph_event& h = *model::at(events, n);
+        fence = fence || (h.kind == event_kind::fence && h.acquires);
+        if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {
+          dependencies on(g, state_.checked.threads, known_);
+          for (int k = n + 1; k < model::count_of(events) && !buffering_; ++k) {
+            const event_kind kind = model::at(events, k)->kind;
+            buffering_ = (kind == event_kind::read || kind == event_kind::write) && !on.reaches(h, t, k);
+          }
+        }
+      }
+    }
+  }
+
  private:
   /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order, what a thread did before it started
   /// a copy that does so through the generic proxy, and reads-from that is morally strong. Then `r` reads nothing from `e`: Coherence and SC-per-Location.
@@ -34,7 +87,8 @@ class buffering_check : protected synchronization_events {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;
     }
-    reached_.assign(program_.threads.size(), 0);  // per thread: how many events there are up to the last that `e` follows from
+    reached_.assign(state_.checked.threads.size(),
+                    0);  // per thread: how many events there are up to the last that `e` follows from
     const auto reach = [&](const graph_event& x, int number) {
       model::at(reached_, x.thread) = std::max(model::at(reached_, x.thread), number);
       const graph_event* const issue = model::at(g.threads, x.thread).issue;
@@ -48,7 +102,7 @@ class buffering_check : protected synchronization_events {
       for (const graph_event* q : model::at(g.reads, e.location)) {
         const graph_event* const w = q->source;
         if (w != nullptr && !q->mixed && q->number < model::at(reached_, q->thread) &&
-            w->number >= model::at(reached_, w->thread) && rules_.morally_strong(*w, *q)) {
+            w->number >= model::at(reached_, w->thread) && state_.rules.morally_strong(*w, *q)) {
           reach(*w, w->number + 1);
           more = true;
         }
@@ -56,59 +110,11 @@ class buffering_check : protected synchronization_events {
     }
     return r.number < model::at(reached_, r.thread);
   }
+
+  exploration_state& state_;
   std::vector<int> reached_{};
-
- protected:
-  using synchronization_events::synchronization_events;
-  ~buffering_check() = default;
-
-  /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency nor
-  /// causality leads from the read to the write. Of an update `e` is the read, whose source is not chosen: it might come first.
-  void look_for_early_read(const graph& g, const graph_event& e) {
-    if (buffering_) {
-      return;
-    }
-    const auto look = [&](int location) {
-      for (const graph_event* r : model::at(g.reads, location)) {
-        if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
-            !precedes(*r, rules_.clock_for(*r, e))) {
-          buffering_ =
-              !follows_at_location(g, *r, e) && !dependencies(g, program_.threads, known_).reaches(*r, e.thread, e.number);
-        }
-      }
-    };
-    look(e.location);
-    for (const int other : locations_[e.location].overlapping) {
-      if (other < model::count_of(g.reads)) {
-        look(other);
-      }
-    }
-  }
-
-  /// Looks for a read that acquires, with an access after it in its thread that does not depend on it, and that read `e` follows
-  /// from without causality. Its earlier sources may order more than a write would that follows from it.
-  void look_for_late_acquire(const graph& g, const graph_event& e) {
-    for (int t = 0; t < count() && !buffering_; ++t) {
-      const auto& events = model::at(g.threads, t).events;
-      bool fence = false;
-      const bool copies = model::at(program_.threads, t).copies_of >= 0;  // whose reads acquire nothing
-      for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
-           t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
-        const graph_event& h = *model::at(events, n);
-        fence = fence || (h.kind == event_kind::fence && h.acquires);
-        if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {
-          dependencies on(g, program_.threads, known_);
-          for (int k = n + 1; k < model::count_of(events) && !buffering_; ++k) {
-            const event_kind kind = model::at(events, k)->kind;
-            buffering_ = (kind == event_kind::read || kind == event_kind::write) && !on.reaches(h, t, k);
-          }
-        }
-      }
-    }
-  }
-
   dependencies::memory known_{};
-  bool buffering_ = false;  ///< a cycle of program order and reads-from is not ruled out
+  bool buffering_ = false;
 };
 
 }  // namespace membar::check::detail

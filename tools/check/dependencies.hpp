@@ -59,7 +59,7 @@ class dependencies {
   }
 
   /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
-  /// reads-from. Of an update that is next, both halves are meant.
+  /// reads-from. Of a read-modify-write that is next, both halves are meant.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
     std::vector<std::pair<int, int>>& open = memory_.open_;
     std::vector<std::vector<bool>>& seen = memory_.seen_;
@@ -99,18 +99,18 @@ class dependencies {
   }
 
  private:
-  /// An asynchronous operation depends on the instruction that starts it, and the value that an update writes on the one it read.
+  /// An asynchronous operation depends on the instruction that starts it, and the value that a read-modify-write writes on the one it read.
   /// Returns whether that is `on`. Which piece of a copy depends on which is not followed.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
-    const thread_line& line = model::at(graph_.threads, thread);
+    const thread_run& run = model::at(graph_.threads, thread);
     std::vector<bool>& mine = model::at(memory_.seen_, thread);
-    mine.resize(line.events.size() + 1);
-    if (mine[static_cast<std::size_t>(event)] || line.issue == nullptr) {
+    mine.resize(run.events.size() + 1);
+    if (mine[static_cast<std::size_t>(event)] || run.issue == nullptr) {
       return false;
     }
     mine[static_cast<std::size_t>(event)] = true;
-    memory_.open_.emplace_back(line.issue->thread, line.issue->number);
-    const graph_event* const read = event < model::count_of(line.events) ? model::at(line.events, event)->partner : nullptr;
+    memory_.open_.emplace_back(run.issue->thread, run.issue->number);
+    const graph_event* const read = event < model::count_of(run.events) ? model::at(run.events, event)->partner : nullptr;
     if (read != nullptr && read->source != nullptr) {
       memory_.open_.emplace_back(read->source->thread, read->source->number);
     }
@@ -195,7 +195,7 @@ class dependencies {
     }
   }
 
-  /// What the thread was given at an event. The results of meetings are in the registers of the state after it.
+  /// What the thread was given at an event. The results of sync points are in the registers of the state after it.
   [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
     if (i.code <= op::fence || part == 0 || i.destinations == 0) {
       return e.value;

@@ -3,27 +3,10 @@
 /// The Fence-SC order of an execution: whether some order of its `fence.sc` is consistent, and which accesses race in one.
 ///
 /// The order is no part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
-///
-/// *What an order must do.* It relates every morally strong pair of `fence.sc`, and together with base causality it has no cycle.
-/// Reads-from and coherence are given, so every axiom that it can still break has the form "`b` does not follow from `a`": `never_after`.
-/// A path from `a` to `b` that the order adds leads to a first fence f, along fences to a last one g, and on to `b`. So an order breaks
-/// an axiom exactly if it leads, with base causality, from an f to a g of which some such `a` and `b` exist. "f is never before g" then
-/// says all of the axioms, and fences are all that the search looks at. That two accesses are left unordered has the same form.
-///
-/// *Why edges are forced.* If f before g would lead from an x to a y that x is never before, g is before f in every order.
-///
-/// *Why that decides.* Let the forced edges, closed under transitivity until none is new, have no contradiction, and let every two fences
-/// be morally strong. If x is never before y, x before y is no choice, so y before x is forced. Then any total order that contains the
-/// forced edges is consistent: it is closed, and x is not before y in it. So nothing needs to be tried. Fences whose scopes do not
-/// include each other's threads may be related through others alone, and then two edges can break together what neither breaks alone:
-/// there both ways of a pair are tried, and what each forces cuts the search short.
 #pragma once
 
 #include <check/graph.hpp>
-#include <membar/model/array.hpp>
-#include <membar/model/execution.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -54,22 +37,7 @@ class fence_pairs {
   void relate(std::size_t first, std::size_t second) { pairs_.emplace_back(first, second); }
 
   /// Whether there is an order.
-  [[nodiscard]] bool exists() {
-    state now{after_, never_};
-    for (std::size_t f = 0; f < fences_; ++f) {
-      for (std::size_t g = 0; g < fences_; ++g) {
-        if (has(after_, f, g)) {
-          merge(now.never, g, never_, f);
-        }
-      }
-    }
-    // Where every two are related, what is forced decides, as the file's comment says.
-    if (pairs_.size() == fences_ * (fences_ - 1) / 2) {
-      std::vector<pair> open = pairs_;
-      return force(now, open);
-    }
-    return orient(now, pairs_);
-  }
+  [[nodiscard]] bool exists();
 
  private:
   using matrix = std::vector<std::uint64_t>;
@@ -80,83 +48,19 @@ class fence_pairs {
     matrix never;
   };
 
-  void set(matrix& m, std::size_t from, std::size_t to) const noexcept {
-    m[from * width_ + to / 64] |= std::uint64_t{1} << (to % 64);
-  }
-  [[nodiscard]] bool has(const matrix& m, std::size_t from, std::size_t to) const noexcept {
-    return ((m[from * width_ + to / 64] >> (to % 64)) & 1U) != 0;
-  }
-  void merge(matrix& to, std::size_t row, const matrix& from, std::size_t of) const noexcept {
-    for (std::size_t w = 0; w < width_; ++w) {
-      to[row * width_ + w] |= from[of * width_ + w];
-    }
-  }
+  void set(matrix& m, std::size_t from, std::size_t to) const noexcept;
+  [[nodiscard]] bool has(const matrix& m, std::size_t from, std::size_t to) const noexcept;
+  void merge(matrix& to, std::size_t row, const matrix& from, std::size_t of) const noexcept;
 
-  [[nodiscard]] bool may_precede(const state& now, std::size_t f, std::size_t g) const noexcept {
-    std::uint64_t broken = has(now.never, f, g) ? 1 : 0;
-    for (std::size_t w = 0; w < width_; ++w) {
-      broken |= now.never[f * width_ + w] & now.after[g * width_ + w];
-    }
-    return broken == 0;
-  }
+  [[nodiscard]] bool may_precede(const state& now, std::size_t f, std::size_t g) const noexcept;
 
   // Lets f precede g, which must not precede f.
-  void add(state& now, std::size_t f, std::size_t g) const {
-    const auto reaches = [&](std::size_t from, std::size_t to) { return from == to || has(now.after, from, to); };
-    for (std::size_t x = 0; x < fences_; ++x) {
-      if (reaches(x, f)) {
-        set(now.after, x, g);
-        merge(now.after, x, now.after, g);
-      }
-    }
-    for (std::size_t y = 0; y < fences_; ++y) {
-      if (reaches(g, y)) {
-        merge(now.never, y, now.never, f);
-      }
-    }
-  }
+  void add(state& now, std::size_t f, std::size_t g) const;
 
   // Adds what is forced until nothing is, and leaves in `open` the pairs that may go both ways. False if a pair may go neither way.
-  [[nodiscard]] bool force(state& now, std::vector<pair>& open) const {
-    for (bool changed = true; changed;) {
-      changed = false;
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < open.size(); ++i) {
-        const auto [f, g] = open[i];
-        if (has(now.after, f, g) || has(now.after, g, f)) {
-          continue;
-        }
-        const bool forth = may_precede(now, f, g);
-        const bool back = may_precede(now, g, f);
-        if (forth && back) {
-          open[kept++] = open[i];
-        } else if (!forth && !back) {
-          return false;
-        } else {
-          add(now, forth ? f : g, forth ? g : f);
-          changed = true;
-        }
-      }
-      open.resize(kept);
-    }
-    return true;
-  }
+  [[nodiscard]] bool force(state& now, std::vector<pair>& open) const;
 
-  [[nodiscard]] bool orient(state& now, std::vector<pair> open) {
-    while (force(now, open)) {
-      if (open.empty()) {
-        return true;
-      }
-      const auto [f, g] = open.front();
-      state chosen = now;
-      add(chosen, f, g);
-      if (orient(chosen, open)) {
-        return true;
-      }
-      add(now, g, f);
-    }
-    return false;
-  }
+  [[nodiscard]] bool orient(state& now, std::vector<pair> open);
 
   std::size_t fences_;
   std::size_t width_;
@@ -170,46 +74,11 @@ class fence_pairs {
 /// Looks for a Fence-SC order of a graph.
 class fence_order {
  public:
-  fence_order(const graph& g, const event_rules& rules) : graph_(g), rules_(rules) {
-    for (const thread_line& t : g.threads) {
-      first_.push_back(model::count_of(events_));
-      events_.insert(events_.end(), t.events.begin(), t.events.end());
-    }
-    width_ = (events_.size() + 63) / 64;
-    base_.assign(events_.size() * width_, 0);
-    never_after_.assign(events_.size() * width_, 0);
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      if (events_[i]->sequential) {
-        fences_.push_back(i);
-      }
-      for (std::size_t t = 0; t < first_.size(); ++t) {
-        for (int k = 0; k < events_[i]->base[t]; ++k) {
-          const std::size_t before = static_cast<std::size_t>(first_[t] + k);
-          if (before != i) {
-            add(base_, before, i);
-          }
-        }
-      }
-    }
-    for (std::size_t l = 0; l < g.order.size(); ++l) {
-      read_axioms(l);
-    }
-  }
+  fence_order(const graph& g, const event_rules& rules);
 
   /// Whether some order is consistent. `suspects` are accesses that conflict and are not morally strong: two that are not ordered in some
   /// consistent order are a race.
-  [[nodiscard]] bool search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects) {
-    for (const auto& s : suspects) {
-      matrix apart = never_after_;
-      keep_from(apart, *s.first, *s.second);
-      keep_from(apart, *s.second, *s.first);
-      if (exists(apart)) {
-        race_ = &s;
-        return true;
-      }
-    }
-    return exists(never_after_);
-  }
+  [[nodiscard]] bool search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects);
 
   /// The accesses that race in some consistent order; null if there are none.
   [[nodiscard]] const std::pair<const graph_event*, const graph_event*>* race() const noexcept { return race_; }
@@ -217,112 +86,23 @@ class fence_order {
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  [[nodiscard]] bool holds(const matrix& m, std::size_t from, std::size_t to) const noexcept {
-    return ((m[from * width_ + to / 64] >> (to % 64)) & 1U) != 0;
-  }
-  void add(matrix& m, std::size_t from, std::size_t to) const noexcept {
-    m[from * width_ + to / 64] |= std::uint64_t{1} << (to % 64);
-  }
-  [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept {
-    return static_cast<std::size_t>(model::at(first_, e.thread) + e.number);
-  }
+  [[nodiscard]] bool holds(const matrix& m, std::size_t from, std::size_t to) const noexcept;
+  void add(matrix& m, std::size_t from, std::size_t to) const noexcept;
+  [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept;
 
   /// Calls `use` with each read of a location and each write of the location that it observes.
   template <class Use>
-  void each_observation(std::size_t location, Use use) const {
-    for (const graph_event* reader : graph_.reads[location]) {
-      for (const graph_event* r = reader; r != nullptr && r->source != nullptr && rules_.morally_strong(*r->source, *r);
-           r = r->source->partner) {
-        if (static_cast<std::size_t>(r->source->location) == location && r->source->kind == model::event_kind::write) {
-          use(*reader, *r->source);
-        }
-      }
-    }
-  }
+  void each_observation(std::size_t location, Use use) const;
 
   /// Lets `w` not causally precede `e`, by base causality or through a read that observes it.
-  void keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const {
-    add(never_after, index_of(w), index_of(e));
-    if (w.kind == model::event_kind::write) {
-      for (const graph_event* r : model::at(graph_.reads, w.location)) {
-        if (rules_.observes(*r, w)) {
-          add(never_after, index_of(*r), index_of(e));
-        }
-      }
-    }
-  }
+  void keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const;
 
   /// Axioms Coherence and Causality, where the order of the location's writes is known: a write does not causally precede an earlier write,
   /// nor a read that takes an earlier one; and a read does not precede its source.
-  void read_axioms(std::size_t location) {
-    const auto& order = graph_.order[location];
-    std::vector<std::vector<std::size_t>> from(order.size());  // per place in the order: the reads that take that write
-    for (const graph_event* r : graph_.reads[location]) {
-      if (!r->mixed) {
-        from[static_cast<std::size_t>(event_rules::place_in(order, r->source))].push_back(index_of(*r));
-        if (r->source != nullptr) {
-          add(never_after_, index_of(*r), index_of(*r->source));
-        }
-      }
-    }
-    matrix earlier(width_, 0);
-    const auto join = [&](std::size_t row, const std::uint64_t* other) {
-      for (std::size_t w = 0; w < width_; ++w) {
-        never_after_[row * width_ + w] |= other[w];
-      }
-    };
-    for (std::size_t j = 0; j < order.size(); ++j) {
-      if (order[j] != nullptr) {
-        join(index_of(*order[j]), earlier.data());
-        add(earlier, 0, index_of(*order[j]));
-      }
-      for (const std::size_t r : from[j]) {
-        add(earlier, 0, r);
-      }
-    }
-    each_observation(location, [&](const graph_event& reader, const graph_event& w) {
-      join(index_of(reader), &never_after_[index_of(w) * width_]);
-    });
-  }
+  void read_axioms(std::size_t location);
 
   /// Whether there is an order in which no event follows one that it is never after.
-  [[nodiscard]] bool exists(const matrix& never_after) const {
-    for (std::size_t i = 0; i < base_.size(); ++i) {
-      if ((base_[i] & never_after[i]) != 0) {
-        return false;
-      }
-    }
-    detail::fence_pairs pairs(fences_.size());
-    matrix never(width_, 0);
-    for (std::size_t f = 0; f < fences_.size(); ++f) {
-      std::fill(never.begin(), never.end(), 0);
-      for (std::size_t a = 0; a < events_.size(); ++a) {
-        if (holds(base_, a, fences_[f])) {
-          for (std::size_t w = 0; w < width_; ++w) {
-            never[w] |= never_after[a * width_ + w];
-          }
-        }
-      }
-      for (std::size_t g = 0; g < fences_.size(); ++g) {
-        if (holds(base_, fences_[f], fences_[g])) {
-          pairs.set_before(f, g);
-        }
-        std::uint64_t broken = 0;
-        for (std::size_t w = 0; w < width_; ++w) {
-          broken |= never[w] & base_[fences_[g] * width_ + w];
-        }
-        if (broken != 0) {
-          pairs.set_never_before(f, g);
-        }
-        const graph_event& x = *events_[fences_[f]];
-        const graph_event& y = *events_[fences_[g]];
-        if (f < g && rules_.morally_strong(x, y)) {
-          pairs.relate(x.stamp < y.stamp ? f : g, x.stamp < y.stamp ? g : f);
-        }
-      }
-    }
-    return pairs.exists();
-  }
+  [[nodiscard]] bool exists(const matrix& never_after) const;
 
   const graph& graph_;
   const event_rules& rules_;

@@ -7,7 +7,9 @@
 /// The relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
 #pragma once
 
+#include <check/event.hpp>
 #include <check/machine.hpp>
+#include <check/program.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/morally_strong.hpp>
@@ -27,53 +29,6 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
-/// the model gives them.
-struct graph_event {
-  model::event_kind kind = model::event_kind::read;
-  bool strong = false;
-  bool acquires = false;
-  bool releases = false;
-  bool sequential = false;
-  bool reduction = false;
-  bool update = false;      ///< half of a read-modify-write
-  bool mixed = false;       ///< a read that takes its bytes from writes of other sizes
-  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
-  bool completes = false;   ///< an update of an mbarrier: its phase
-  bool arrives = false;     ///< at an mbarrier
-  bool passes = false;      ///< a test of an mbarrier: the phase is complete
-  mbarrier_op mbarrier = mbarrier_op::none;
-  thread_scope scope = thread_scope::system;
-  model::proxy via = model::proxy::generic;
-  std::int32_t thread = 0;
-  std::int32_t number = 0;  ///< in its thread
-  std::int32_t vector = -1;
-  std::int32_t location = -1;
-  std::int32_t pc = 0;
-  std::int32_t bytes = 0;
-  std::uint32_t stamp = 0;  ///< the order in which events were added
-  std::uint64_t address = 0;
-  std::uint64_t physical = 0;
-  wide_value value{};                    ///< read or written; a meeting's arrival: what the thread brings
-  const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
-  const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
-  std::uint64_t meeting = 0;             ///< barriers: which one
-  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
-  /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
-  const std::uint16_t* begun = nullptr;
-  const std::uint16_t* prefix = nullptr;  ///< per thread: how many precede it by program order, reads-from and meetings
-  const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
-  /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
-  std::span<const graph_event* const> heads{};
-  /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
-  const std::uint16_t* crossed = nullptr;
-  const std::uint16_t* released =
-      nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
-  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
-  std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
-  const thread_state* started = nullptr;
-};
-
 /// Memory that is accessed as one: an address and a size.
 struct location_info {
   std::uint64_t address = 0;
@@ -83,18 +38,8 @@ struct location_info {
   std::vector<int> overlapping{};  ///< others that share some of the bytes
 };
 
-/// An object of memory.
-struct memory_object {
-  std::string name;
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  bool initialised = true;
-  bool constant = false;
-  std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
-};
-
 /// A thread's events and the states between them.
-struct thread_line {
+struct thread_run {
   std::vector<const graph_event*> events;
   std::vector<const thread_state*> states;  ///< one more than events
   const thread_state* idle = nullptr;       ///< of what performs asynchronous operations: the state before it has one
@@ -108,7 +53,7 @@ struct thread_line {
 
 /// An execution while it grows.
 struct graph {
-  std::vector<thread_line> threads;
+  std::vector<thread_run> threads;
   std::vector<std::vector<const graph_event*>>
       order;  ///< per location: its writes in coherence order, first the initial one (null)
   std::vector<std::vector<const graph_event*>> reads;  ///< per location
@@ -130,12 +75,12 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
   to.next_stamp = from.next_stamp;
   to.sequential_fences = 0;
   for (std::size_t t = 0; t < from.threads.size(); ++t) {
-    const thread_line& line = from.threads[t];
-    to.threads[t].events.assign(line.events.begin(), line.events.begin() + keep[t]);
-    to.threads[t].states.assign(line.states.begin(), line.states.begin() + keep[t] + 1);
-    to.threads[t].idle = line.idle;
-    if (line.idle != nullptr) {
-      to.threads[t].start(line.issue != nullptr && kept(line.issue) ? line.issue : nullptr);
+    const thread_run& run = from.threads[t];
+    to.threads[t].events.assign(run.events.begin(), run.events.begin() + keep[t]);
+    to.threads[t].states.assign(run.states.begin(), run.states.begin() + keep[t] + 1);
+    to.threads[t].idle = run.idle;
+    if (run.idle != nullptr) {
+      to.threads[t].start(run.issue != nullptr && kept(run.issue) ? run.issue : nullptr);
     }
     for (const graph_event* e : to.threads[t].events) {
       to.sequential_fences += e->sequential ? 1 : 0;
@@ -295,6 +240,14 @@ class event_rules {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
         join(crossed(e, s), passed(before.crossed + s * threads_.size()));
       }
+    }
+  }
+
+  /// Lets `e` follow another event by reads-from, a sync point or the order of launches.
+  void follow(graph_event& e, const graph_event& other) const noexcept {
+    join(const_cast<std::uint16_t*>(e.prefix), other.prefix);
+    if (e.past != e.prefix) {
+      join(const_cast<std::uint16_t*>(e.past), other.past);
     }
   }
 

@@ -3,66 +3,21 @@
 /// Builds the program that is explored: memory, and launches of kernels with their arguments.
 #pragma once
 
-#include <check/liveness.hpp>
-#include <check/machine.hpp>
 #include <check/program.hpp>
-#include <membar/model/array.hpp>
-#include <membar/model/error.hpp>
 #include <ptx/decode.hpp>
 
-#include <cxxabi.h>
-
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace membar::check {
 
 using namespace ptx;
 
-namespace detail {
-
-/// A mangled name as the demangler spells it; another name as it is.
-[[nodiscard]] inline std::string plain_name(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
-                                                     std::free);
-  return status == 0 && plain != nullptr ? plain.get() : mangled;
-}
-
 /// A name in C++ without blanks, its return type and its parameters: "worker<3>" of "void worker<3>(unsigned int*)".
-[[nodiscard]] inline std::string source_name(const std::string& mangled) {
-  std::string text = plain_name(mangled);
-  int depth = 0;
-  std::size_t begin = 0;
-  std::size_t end = text.size();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (depth == 0 && text[i] == '(' && text.substr(i, 21) != "(anonymous namespace)") {
-      end = i;
-      break;
-    }
-    depth += text[i] == '<' || text[i] == '(' ? 1 : text[i] == '>' || text[i] == ')' ? -1 : 0;
-    begin = depth == 0 && text[i] == ' ' ? i + 1 : begin;
-  }
-  text = text.substr(begin, end - begin);
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
-}
-
-/// A variable of a function as its source names it: "cells" of "sum<3>(unsigned int)::cells".
-[[nodiscard]] inline std::string variable_name(const std::string& mangled) {
-  const std::string text = plain_name(mangled);
-  const std::size_t last = text.rfind("::");
-  return last == std::string::npos ? text : text.substr(last + 2);
-}
-
-}  // namespace detail
+[[nodiscard]] std::string source_name(const std::string& mangled);
 
 /// The most threads of a checked program.
 inline constexpr int most_threads = 128;
@@ -82,137 +37,13 @@ struct launch_request {
 };
 
 /// Puts memory after all that is there and returns its address.
-inline std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
-                                bool initialised = true, bool constant = false) {
-  std::uint64_t end = global_window + first_offset;
-  for (const memory_object& o : p.memory) {
-    if (o.address < shared_window) {
-      end = std::max(end, o.address + o.bytes + 256);
-    }
-  }
-  const std::uint64_t address = aligned(end, 256);
-  if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
-    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) + " bytes is empty or larger than 256 MiB");
-  }
-  p.memory.push_back({std::move(name), address, bytes, initialised, constant, std::move(initial)});
-  return address;
-}
+std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
+                         bool initialised = true, bool constant = false);
 
 /// Puts a module's variables in global and constant memory where `layout_of` has them.
-inline void add_variables(program& p, const ptx_module& module, const module_layout& layout) {
-  for (const ptx_variable& v : module.variables) {
-    if (v.space != state_space::shared && v.bytes != 0) {
-      p.memory.push_back({v.name, layout.globals.at(v.name), v.bytes, true, v.space == state_space::constant, v.initial});
-      for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
-        const auto place = layout.globals.find(a.of);
-        for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
-          p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
-        }
-      }
-    }
-  }
-}
-
-/// Whether a kernel looks for what cooperative groups keep of its grid: `grid_group` does, and `sync` traps where the address is 0, as it is in a
-/// launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of the toolkit.
-[[nodiscard]] inline bool has_workspace(const kernel_code& kernel) {
-  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
-    return std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
-      return o.kind == source_operand::kind_t::special &&
-             (o.machine == special::workspace_high || o.machine == special::workspace_low);
-    });
-  });
-}
+void add_variables(program& p, const ptx_module& module, const module_layout& layout);
 
 /// Adds the threads of a launch and returns its number. Throws `model::error` for one that is too large.
-inline int add_launch(program& p, const launch_request& request) {
-  const kernel_code& kernel = *request.kernel;
-  std::uint64_t blocks = 1;
-  std::uint64_t size = 1;
-  for (std::size_t k = 0; k < 3; ++k) {
-    blocks = std::min<std::uint64_t>(blocks * request.grid[k], 1U << 20U);
-    size = std::min<std::uint64_t>(size * request.block[k], 1U << 20U);
-  }
-  if (blocks == 0 || size == 0 || p.threads.size() + blocks * size > most_threads) {
-    throw model::error("the launch of '" + kernel.name + "' brings the program to " +
-                       std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
-                       " can be checked: make the grid or the block smaller");
-  }
-  if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
-    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
-                       std::to_string(request.cluster) + ": a cluster is along x, and the blocks are a multiple of it");
-  }
-  if (request.arguments.size() != kernel.parameter_bytes) {
-    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
-                       " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
-  }
-  const int launch = model::count_of(p.launches_before);
-  p.launches_before.push_back(request.after);
-  if (!request.dependent) {  // a launch that a dependent one let begin may go on after that one has ended
-    std::vector<int>& before = p.launches_before.back();
-    for (std::size_t k = 0; k < before.size(); ++k) {
-      if (p.dependent[static_cast<std::size_t>(before[k])]) {
-        const std::vector<int>& further = model::at(p.launches_before, before[k]);
-        before.insert(before.end(), further.begin(), further.end());
-      }
-    }
-  }
-  p.dependent.push_back(request.dependent);
-  if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
-    p.kernels.push_back(request.kernel);
-  }
-  const std::uint64_t workspace =  // the size of the workspace, and the barrier
-      has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
-  int first_block = 0;
-  for (const thread_context& c : p.threads) {
-    first_block = std::max(first_block, c.block_number + 1);
-  }
-  for (std::uint64_t b = 0; b < blocks; ++b) {
-    const int number = first_block + static_cast<int>(b);
-    for (const auto& [variable, offset] : kernel.shared) {
-      const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
-      const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
-      const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
-      if (bytes != 0 && !known) {
-        p.memory.push_back({detail::variable_name(variable.name) + " of block " + std::to_string(number),
-                            shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
-                            bytes,
-                            false,
-                            false,
-                            {}});
-      }
-    }
-    for (std::uint64_t t = 0; t < size; ++t) {
-      thread_context c;
-      c.kernel = request.kernel.get();
-      c.threads = request.block;
-      c.blocks = request.grid;
-      const auto coordinates = [](std::uint64_t n, const std::array<std::uint32_t, 3>& shape) {
-        return std::array<std::uint32_t, 3>{static_cast<std::uint32_t>(n % shape[0]),
-                                            static_cast<std::uint32_t>(n / shape[0] % shape[1]),
-                                            static_cast<std::uint32_t>(n / shape[0] / shape[1])};
-      };
-      c.thread = coordinates(t, request.block);
-      c.block = coordinates(b, request.grid);
-      c.launch = launch;
-      c.block_number = number;
-      c.where.gpu = request.device;
-      c.where.domain = request.domain;
-      c.where.block = number;
-      c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
-      if (request.cluster > 0) {
-        c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
-        c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
-        c.explicit_cluster = true;
-      }
-      c.where.warp = static_cast<int>(t / 32);
-      c.workspace = workspace;
-      c.parameters = request.arguments;
-      c.live_at_heads = live_at_heads(c);
-      p.threads.push_back(std::move(c));
-    }
-  }
-  return launch;
-}
+int add_launch(program& p, const launch_request& request);
 
 }  // namespace membar::check

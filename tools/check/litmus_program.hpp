@@ -3,6 +3,7 @@
 /// A litmus test of the generic proxy as a program that can be explored, so that the explorer and the model can be compared.
 #pragma once
 
+#include <check/graph.hpp>
 #include <check/liveness.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>

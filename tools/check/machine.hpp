@@ -4,6 +4,7 @@
 #pragma once
 
 #include <check/compute.hpp>
+#include <check/event.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/stack_arena.hpp>
 #include <check/thread_context.hpp>
@@ -49,13 +50,6 @@ struct nobody {
   [[nodiscard]] constexpr watched operator()(const State&, const Instruction&, bool) const noexcept {
     return watched::goes_on;
   }
-};
-
-/// A value of up to 128 bits.
-struct wide_value {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
 /// A thread between two events. It is followed in memory by its registers and its local memory.
@@ -135,13 +129,13 @@ class machine {
       const wide_value v = wide_of(s, i.by[1U + s.part], i.type);
       return {truncated(v.low, 8 * std::min<int>(i.bytes, 8)), i.bytes == 16 ? v.high : 0};
     }
-    return updated(s, i, {s.old_low, s.old_high});
+    return rmw_result(s, i, {s.old_low, s.old_high});
   }
 
   /// The value of source `n` of the next event.
   [[nodiscard]] std::uint64_t operand(const thread_state& s, int n) const noexcept { return value(s, model::at(at(s).by, n)); }
 
-  /// The state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a meeting of
+  /// The state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a sync point of
   /// threads whose result is `seen`.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen, Watch&& watch = Watch{}) const {
@@ -175,7 +169,7 @@ class machine {
             return s;
           }
         } else {
-          s->effects += updated(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
+          s->effects += rmw_result(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
         }
         if (i.code == op::atomic) {
           put(*s, i.to[0], i.type, {s->old_low, s->old_high});
@@ -205,7 +199,7 @@ class machine {
         ++s->effects;
         ++s->pc;
         break;
-      default:  // a meeting: an arrival, then what came of it
+      default:  // a sync point: an arrival, then what came of it
         ++s->effects;
         if (s->part == 0) {
           s->part = 1;
@@ -242,7 +236,7 @@ class machine {
     return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
   }
 
-  /// What the next event, an update of an mbarrier whose read is done, does to it.
+  /// What the next event, a read-modify-write of an mbarrier whose read is done, does to it.
   [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
@@ -257,7 +251,7 @@ class machine {
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
   [[nodiscard]] bool keeps_value(const thread_state& s) const noexcept {
-    return updated(s, at(s), {s.old_low, s.old_high}) == wide_value{s.old_low, s.old_high};
+    return rmw_result(s, at(s), {s.old_low, s.old_high}) == wide_value{s.old_low, s.old_high};
   }
 
  private:
@@ -306,7 +300,7 @@ class machine {
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
   }
 
-  [[nodiscard]] wide_value updated(const thread_state& s, const instruction& i, wide_value old) const noexcept {
+  [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const noexcept {
     if (i.mbarrier != mbarrier_op::none) {
       return {updated_mbarrier(i, old.low, value(s, i.by[1])).word, 0};
     }

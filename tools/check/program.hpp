@@ -3,8 +3,10 @@
 /// What is explored, and what an exploration finds.
 #pragma once
 
-#include <check/graph.hpp>
-#include <check/machine.hpp>
+#include <check/event.hpp>
+#include <check/thread_context.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -15,6 +17,18 @@
 namespace membar::check {
 
 using namespace ptx;
+
+struct graph;
+
+/// An object of memory.
+struct memory_object {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  bool initialised = true;
+  bool constant = false;
+  std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
+};
 
 /// Threads with their code and arguments, and the memory they share.
 struct program {

@@ -7,11 +7,8 @@
 #include <check/program.hpp>
 #include <membar/model/array.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace membar::check {
@@ -19,166 +16,21 @@ namespace membar::check {
 using namespace ptx;
 
 /// An address as the object it is in: "state+8", "tile+4 of block 0"; else how far it is past the one before it.
-[[nodiscard]] inline std::string place_text(const program& p, std::uint64_t address) {
-  const memory_object* before = nullptr;
-  for (const memory_object& o : p.memory) {
-    if (address >= o.address && address < o.address + o.bytes) {
-      std::string name = o.name;
-      if (address != o.address) {
-        name.insert(std::min(name.find(" of block "), name.size()), "+" + std::to_string(address - o.address));
-      }
-      return name;
-    }
-    before = o.address + o.bytes <= address && (before == nullptr || before->address < o.address) ? &o : before;
-  }
-  constexpr std::uint64_t near = 4096;
-  if (before != nullptr && address - before->address - before->bytes < near) {
-    const std::uint64_t past = address - before->address - before->bytes;
-    return (past == 0 ? "the end of " : std::to_string(past) + " bytes past the end of ") + before->name;
-  }
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string hex;
-  for (std::uint64_t rest = address; rest != 0 || hex.empty(); rest /= 16) {
-    hex.insert(hex.begin(), digits[rest % 16]);
-  }
-  return "address 0x" + hex;
-}
+[[nodiscard]] std::string place_text(const program& p, std::uint64_t address);
 
 /// A thread as "thread 2 (block 1, thread 0 of worker)".
-[[nodiscard]] inline std::string thread_text(const program& p, int thread) {
-  const thread_context& c = model::at(p.threads, thread);
-  if (c.copies_of >= 0) {
-    return "thread " + std::to_string(thread) + ", an asynchronous copy of " + thread_text(p, c.copies_of);
-  }
-  const auto coordinates = [](const auto& v) {
-    return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
-                                  : std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
-  };
-  return "thread " + std::to_string(thread) + " (" + c.kernel->name + ", block " + coordinates(c.block) + ", thread " +
-         coordinates(c.thread) + ")";
-}
+[[nodiscard]] std::string thread_text(const program& p, int thread);
 
 /// The instruction of an event.
 [[nodiscard]] inline const instruction& instruction_of(const program& p, const graph_event& e) {
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
 
-/// A value as a decimal number.
-[[nodiscard]] inline std::string value_text(wide_value v) {
-  return v.high == 0 ? std::to_string(v.low) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
-}
-
-/// A piece of 16 bytes as numbers of four.
-[[nodiscard]] inline std::string words_text(wide_value v) {
-  const auto word = [](std::uint64_t of, int n) {
-    return std::to_string(truncated(of >> (32 * static_cast<unsigned>(n)), 32));
-  };
-  return "{" + word(v.low, 0) + ", " + word(v.low, 1) + ", " + word(v.high, 0) + ", " + word(v.high, 1) + "}";
-}
-
-/// The state of an mbarrier.
-[[nodiscard]] inline std::string mbarrier_text(std::uint64_t word) {
-  const mbarrier_state s = mbarrier_state::of(word);
-  if (s.expected == 0) {
-    return "no mbarrier";
-  }
-  return "phase " + std::to_string(s.phase) + ", " + std::to_string(s.pending) + " of " + std::to_string(s.expected) +
-         " arrivals pending" + (s.bytes == 0 ? "" : ", " + std::to_string(s.bytes) + " bytes pending");
-}
-
-/// What an event does, after the name of its instruction.
-[[nodiscard]] inline std::string event_text(const program& p, const graph_event& e) {
-  const std::string value = e.mbarrier != mbarrier_op::none                                  ? mbarrier_text(e.value.low)
-                            : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value)
-                                                                                             : value_text(e.value);
-  switch (e.kind) {
-    case model::event_kind::read:
-      return "reads " + value + " of " + place_text(p, e.address) +
-             (e.mixed ? ", from several writes"
-              : e.source == nullptr
-                  ? ", its initial value"
-                  : ", from thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
-    case model::event_kind::write:
-      return "writes " + value + " to " + place_text(p, e.address);
-    case model::event_kind::issue:
-      return "starts a copy";
-    case model::event_kind::barrier:
-      return e.arrives ? "arrives" : "goes on";
-    default:
-      return "";
-  }
-}
-
 /// Why two accesses race.
-[[nodiscard]] inline std::string race_text(const program& p, const graph_event& x, const graph_event& y) {
-  const auto access = [&](const graph_event& e) {
-    return std::string(e.kind == model::event_kind::write ? "a write" : "a read") + " of " + std::to_string(e.bytes) +
-           " bytes by " + thread_text(p, e.thread);
-  };
-  std::string why;
-  if (x.via != y.via && precedes(x, y.base)) {
-    return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
-           "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
-  }
-  if (x.address != y.address || x.bytes != y.bytes) {
-    why = "they overlap in part, so that they are never morally strong";
-  } else if (!x.strong || !y.strong) {
-    why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
-  } else {
-    why = "their scopes do not include each other's thread";
-  }
-  return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
-         "; nothing orders them, and " + why;
-}
+[[nodiscard]] std::string race_text(const program& p, const graph_event& x, const graph_event& y);
 
 /// What was found in an execution.
-[[nodiscard]] inline finding finding_of(const program& p, const graph& g, check_status status, std::string message,
-                                        const std::vector<const graph_event*>& blamed) {
-  finding result;
-  result.status = status;
-  result.message = std::move(message);
-  std::vector<const graph_event*> events;
-  for (const thread_line& line : g.threads) {
-    events.insert(events.end(), line.events.begin(), line.events.end());
-  }
-  // an order in which every event comes after what it follows from: by the number of events that precede it
-  const auto rank = [&](const graph_event* e) {
-    std::uint64_t sum = 0;
-    for (std::size_t t = 0; t < g.threads.size(); ++t) {
-      sum += e->prefix[t];
-    }
-    return sum;
-  };
-  std::stable_sort(events.begin(), events.end(), [&](auto* x, auto* y) { return rank(x) < rank(y); });
-  for (const graph_event* e : events) {
-    const bool is_blamed = std::find_if(blamed.begin(), blamed.end(), [&](auto* b) {
-                             return b->thread == e->thread && b->number == e->number;
-                           }) != blamed.end();
-    trace_event& shown = result.events.emplace_back();
-    shown.thread = e->thread;
-    shown.number = e->number;
-    const graph_event* const issue = model::at(g.threads, e->thread).issue;
-    shown.at = &instruction_of(p, issue != nullptr ? *issue : *e);
-    shown.what = event_text(p, *e);
-    shown.blamed = is_blamed;
-    shown.event = *e;
-    shown.event.source = shown.event.partner = nullptr;
-    shown.event.base = shown.event.prefix = shown.event.past = shown.event.begun = nullptr;
-    shown.event.heads = {};
-    shown.event.crossed = shown.event.released = shown.event.given = nullptr;
-    shown.event.started = nullptr;
-    if (e->source != nullptr && !e->mixed) {
-      shown.source_thread = e->source->thread;
-      shown.source_number = e->source->number;
-    }
-  }
-  for (int t = 0; t < model::count_of(g.threads); ++t) {
-    const thread_line& line = model::at(g.threads, t);
-    const thread_state* s = line.states.empty() ? nullptr : line.states.back();
-    const bool waits = s != nullptr && s->status != thread_status::ended;
-    result.waiting.push_back(waits ? &model::at(model::at(p.threads, t).kernel->code, s->pc) : nullptr);
-  }
-  return result;
-}
+[[nodiscard]] finding finding_of(const program& p, const graph& g, check_status status, std::string message,
+                                 const std::vector<const graph_event*>& blamed);
 
 }  // namespace membar::check

@@ -2,7 +2,7 @@
 /// @file
 /// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions, elections.
 ///
-/// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
+/// A sync point is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
 /// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
 ///
 /// Whoever arrives at a barrier of some warps takes part in it. That the n-th arrivals belong together is right where no more warps come to
@@ -38,18 +38,18 @@ using namespace ptx;
 [[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
 
 /// Who meets whom in a graph.
-class meetings {
+class sync_points {
  public:
-  meetings(std::span<const thread_context> threads, std::span<const machine> machines)
+  sync_points(std::span<const thread_context> threads, std::span<const machine> machines)
       : threads_(threads), machines_(machines) {}
 
-  /// The number of the meeting at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
+  /// The number of the sync point at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
   [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
     const thread_context& c = model::at(threads_, thread);
     if (i.code == op::cluster_arrive || i.code == op::cluster_wait) {
-      return cluster_meeting;
+      return cluster_sync_point;
     }
     if (i.code == op::block_barrier || i.code == op::block_arrive) {
       const std::uint64_t barrier = i.sources > 0 ? truncated(m.operand(s, 0), 8) : 0;
@@ -69,17 +69,17 @@ class meetings {
     if (((mask >> (c.number_in_block() % 32)) & 1U) == 0) {
       wrong = "a lane that the mask does not name executes '" + i.text + "'";
     }
-    return warp_meeting | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
+    return warp_sync_point | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
   }
 
-  /// The meetings at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
+  /// The sync points at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
   /// and, if no lane that came before has chosen it, that with all lanes that have come. Empty: too many may come, which `wrong` says.
   [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
     constexpr int most_others = 5;
-    const thread_line& line = model::at(g.threads, thread);
-    const std::int32_t pc = line.states.back()->pc;
+    const thread_run& run = model::at(g.threads, thread);
+    const std::int32_t pc = run.states.back()->pc;
     std::vector<std::uint64_t> result =
-        chosen_at_active_mask(g, thread, pc, model::count_of(line.events), [](const graph_event&) { return true; });
+        chosen_at_active_mask(g, thread, pc, model::count_of(run.events), [](const graph_event&) { return true; });
     const machine& mine = model::at(machines_, thread);
     if (!result.empty() && (now || !leads_to(mine, pc + 1, pc))) {
       return result;
@@ -89,7 +89,7 @@ class meetings {
       const thread_state& s = *model::at(g.threads, t).states.back();
       const bool comes = now ? s.pc == pc && s.part == 0 && s.status == thread_status::at_event
                              : s.status != thread_status::ended && leads_to(mine, s.part == 0 ? s.pc : s.pc + 1, pc);
-      if (t != thread && takes_part(t, thread, warp_meeting | 0xffffffffU) && comes) {
+      if (t != thread && takes_part(t, thread, warp_sync_point | 0xffffffffU) && comes) {
         others.push_back(lane_bit(t));
       }
     }
@@ -118,7 +118,7 @@ class meetings {
       return false;
     }
     const std::vector<std::uint64_t> chosen = chosen_at_active_mask(g, e.thread, e.pc, e.number, counts);
-    return e.meeting != (chosen.empty() ? active_lanes(e.pc, lane_bit(e.thread)) : chosen.front());
+    return e.sync_point != (chosen.empty() ? active_lanes(e.pc, lane_bit(e.thread)) : chosen.front());
   }
 
   /// Whether `thread` waits at an `activemask` for lanes that it chose.
@@ -128,7 +128,7 @@ class meetings {
 
   /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
   [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
-    const bool has_arrived = arrivals(g, thread, cluster_meeting, nullptr, -1) != waits(g, thread);
+    const bool has_arrived = arrivals(g, thread, cluster_sync_point, nullptr, -1) != waits(g, thread);
     return i.code == op::cluster_arrive && has_arrived  ? "arrives at the cluster's barrier twice without a wait"
            : i.code == op::cluster_wait && !has_arrived ? "waits at the cluster's barrier without an arrival"
                                                         : nullptr;
@@ -139,28 +139,28 @@ class meetings {
     if (!counts_) {
       return {};
     }
-    const std::uint64_t id = number_of(e.meeting);
-    const int turn = arrivals(g, e.thread, e.meeting, nullptr, -1) + 1;
+    const std::uint64_t id = number_of(e.sync_point);
+    const int turn = arrivals(g, e.thread, e.sync_point, nullptr, -1) + 1;
     const std::string barrier = "barrier " + std::to_string(id);
     for (int t = 0; t < model::count_of(threads_); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
-        if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives && a->meeting != e.meeting &&
-            a->meeting < warp_meeting && number_of(a->meeting) == id) {
+        if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives &&
+            a->sync_point != e.sync_point && a->sync_point < warp_sync_point && number_of(a->sync_point) == id) {
           return barrier + " is of other numbers of threads at other places of the block: that is not supported";
         }
       }
     }
-    if (const int warps = warps_of(e.meeting); warps != 0 && warps_at(g, e.thread, e.meeting, turn, true) > warps) {
+    if (const int warps = warps_of(e.sync_point); warps != 0 && warps_at(g, e.thread, e.sync_point, turn, true) > warps) {
       return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
              " that it is of: which of them it lets go on is a matter of time, and not supported";
     }
     const graph_event* mine = nullptr;
-    static_cast<void>(arrivals(g, e.thread, e.meeting, &mine, turn - 1));
+    static_cast<void>(arrivals(g, e.thread, e.sync_point, &mine, turn - 1));
     if (mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
       return {};
     }
     std::vector<const graph_event*> left;
-    const std::vector<const graph_event*> all = together(g, e.thread, e.meeting, turn - 1, left);
+    const std::vector<const graph_event*> all = together(g, e.thread, e.sync_point, turn - 1, left);
     const bool over =
         !all.empty() && std::all_of(all.begin(), all.end(), [&](const graph_event* a) { return precedes(*a, e.base); });
     return over ? std::string()
@@ -191,29 +191,29 @@ class meetings {
   /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
   /// waited for: `left` becomes their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
-    const thread_line& line = model::at(g.threads, thread);
-    const bool cluster = model::at(machines_, thread).at(*line.states.back()).code == op::cluster_wait;
-    const std::uint64_t meeting = cluster ? cluster_meeting : line.events.back()->meeting;
-    return together(g, thread, meeting, arrivals(g, thread, meeting, nullptr, -1), left);
+    const thread_run& run = model::at(g.threads, thread);
+    const bool cluster = model::at(machines_, thread).at(*run.states.back()).code == op::cluster_wait;
+    const std::uint64_t sync_point = cluster ? cluster_sync_point : run.events.back()->sync_point;
+    return together(g, thread, sync_point, arrivals(g, thread, sync_point, nullptr, -1), left);
   }
 
-  /// The n-th arrivals at a meeting of `thread`, likewise.
-  [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t meeting, int turn,
+  /// The n-th arrivals at a sync point of `thread`, likewise.
+  [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t sync_point, int turn,
                                                          std::vector<const graph_event*>& left) const {
     left.clear();
-    if (const int warps = warps_of(meeting); warps != 0 && warps_at(g, thread, meeting, turn, false) != warps) {
+    if (const int warps = warps_of(sync_point); warps != 0 && warps_at(g, thread, sync_point, turn, false) != warps) {
       return {};
     }
     std::vector<const graph_event*> result;
     for (int t = 0; t < model::count_of(threads_); ++t) {
-      if (!takes_part(t, thread, meeting) || (warps_of(meeting) != 0 && !has_come(g, t, meeting, turn))) {
+      if (!takes_part(t, thread, sync_point) || (warps_of(sync_point) != 0 && !has_come(g, t, sync_point, turn))) {
         continue;
       }
       const graph_event* theirs = nullptr;
-      static_cast<void>(arrivals(g, t, meeting, &theirs, turn));
+      static_cast<void>(arrivals(g, t, sync_point, &theirs, turn));
       if (theirs != nullptr) {
         result.push_back(theirs);
-      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended && meeting >> pc_shift == 0) {
+      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended && sync_point >> pc_shift == 0) {
         if (!model::at(g.threads, t).events.empty()) {
           left.push_back(model::at(g.threads, t).events.back());
         }
@@ -224,30 +224,32 @@ class meetings {
     return result;
   }
 
-  /// Whether `other` takes part in a meeting of `thread`.
-  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
+  /// Whether `other` takes part in a sync point of `thread`.
+  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t sync_point) const noexcept {
     if (model::at(threads_, other).copies_of >= 0) {
       return false;
     }
-    if (meeting == cluster_meeting) {
+    if (sync_point == cluster_sync_point) {
       return model::same_cluster(model::at(threads_, other).where, model::at(threads_, thread).where) ||
              model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
     }
-    if ((meeting & warp_meeting) == 0) {
+    if ((sync_point & warp_sync_point) == 0) {
       return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
     }
-    return same_warp(other, thread) && (meeting & 0xffffffffU & lane_bit(other)) != 0;
+    return same_warp(other, thread) && (sync_point & 0xffffffffU & lane_bit(other)) != 0;
   }
 
-  /// Whether the meeting orders memory.
+  /// Whether the sync point orders memory.
   [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
 
   /// The number of a barrier of a block.
-  [[nodiscard]] static std::uint64_t number_of(std::uint64_t meeting) noexcept { return truncated(meeting, some_warps_shift); }
+  [[nodiscard]] static std::uint64_t number_of(std::uint64_t sync_point) noexcept {
+    return truncated(sync_point, some_warps_shift);
+  }
 
   /// How many warps a barrier is of; 0: all of the block, or no barrier of a block.
-  [[nodiscard]] static int warps_of(std::uint64_t meeting) noexcept {
-    return meeting < warp_meeting ? static_cast<int>(meeting >> some_warps_shift & warps_mask) : 0;
+  [[nodiscard]] static int warps_of(std::uint64_t sync_point) noexcept {
+    return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
   /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
@@ -274,7 +276,7 @@ class meetings {
                               : ballot,
                 0};
       case op::active_mask:
-        return {truncated(arrivals.front()->meeting, 32), 0};
+        return {truncated(arrivals.front()->sync_point, 32), 0};
       case op::match:
         return matched(i.mode == 2, lane_bit(thread), arrivals);
       case op::warp_reduce:
@@ -325,12 +327,12 @@ class meetings {
   }
 
  private:
-  /// The meeting of these lanes at the `activemask` `pc`.
+  /// The sync point of these lanes at the `activemask` `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
-    return warp_meeting | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
+    return warp_sync_point | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
   }
 
-  /// Of the lanes that have arrived at an `activemask` and are not gone on from it: the meetings for which they chose `thread`, if that comes there
+  /// Of the lanes that have arrived at an `activemask` and are not gone on from it: the sync points for which they chose `thread`, if that comes there
   /// as its event `number`. Of what others did, what `counts` names is there.
   template <class Counts>
   [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
@@ -338,11 +340,13 @@ class meetings {
     std::vector<std::uint64_t> result;
     for (int t = 0; t < model::count_of(threads_); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
-        if (t != thread && same_warp(t, thread) && a->arrives && a->meeting >> pc_shift == static_cast<std::uint64_t>(pc + 1) &&
-            takes_part(thread, t, a->meeting) && counts(*a) &&
-            arrivals(g, t, a->meeting, nullptr, -1, a->number + 1) > arrivals(g, thread, a->meeting, nullptr, -1, number) &&
-            std::find(result.begin(), result.end(), a->meeting) == result.end()) {
-          result.push_back(a->meeting);
+        if (t != thread && same_warp(t, thread) && a->arrives &&
+            a->sync_point >> pc_shift == static_cast<std::uint64_t>(pc + 1) && takes_part(thread, t, a->sync_point) &&
+            counts(*a) &&
+            arrivals(g, t, a->sync_point, nullptr, -1, a->number + 1) >
+                arrivals(g, thread, a->sync_point, nullptr, -1, number) &&
+            std::find(result.begin(), result.end(), a->sync_point) == result.end()) {
+          result.push_back(a->sync_point);
         }
       }
     }
@@ -428,23 +432,23 @@ class meetings {
     return model::at(model::at(threads_, e.thread).kernel->code, e.pc);
   }
 
-  /// Whether a thread of the warp of `thread` has arrived at a meeting for the n-th time.
-  [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t meeting, int turn) const {
+  /// Whether a thread of the warp of `thread` has arrived at a sync point for the n-th time.
+  [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t sync_point, int turn) const {
     for (int t = 0; t < model::count_of(threads_); ++t) {
-      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, meeting, nullptr, -1) >= turn) {
+      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, sync_point, nullptr, -1) >= turn) {
         return true;
       }
     }
     return false;
   }
 
-  /// How many warps of the block of `thread` have come to a meeting for the n-th time; with that of `thread` itself, if it comes now.
-  [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t meeting, int turn, bool comes) const {
+  /// How many warps of the block of `thread` have come to a sync point for the n-th time; with that of `thread` itself, if it comes now.
+  [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
     for (int t = 0; t < model::count_of(threads_); ++t) {
       const bool first = t == 0 || !same_warp(t - 1, t);
       if (first && takes_part(t, thread, 0)) {
-        count += (comes && same_warp(t, thread)) || has_come(g, t, meeting, turn) ? 1 : 0;
+        count += (comes && same_warp(t, thread)) || has_come(g, t, sync_point, turn) ? 1 : 0;
       }
     }
     return count;
@@ -453,15 +457,15 @@ class meetings {
   // A barrier of a block: its number, and above it of how many warps it is, if not of all.
   static constexpr unsigned some_warps_shift = 8;
   static constexpr std::uint64_t warps_mask = 0xff;
-  static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
-  static constexpr std::uint64_t cluster_meeting = std::uint64_t{1} << 41U;
+  static constexpr std::uint64_t warp_sync_point = std::uint64_t{1} << 40U;
+  static constexpr std::uint64_t cluster_sync_point = std::uint64_t{1} << 41U;
   static constexpr unsigned pc_shift = 42;  ///< of an `activemask`: its instruction, from 1
 
   /// How often a thread has waited at the barrier of its cluster.
   [[nodiscard]] static int waits(const graph& g, int thread) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {
-      count += e->meeting == cluster_meeting && !e->arrives ? 1 : 0;
+      count += e->sync_point == cluster_sync_point && !e->arrives ? 1 : 0;
     }
     return count;
   }
@@ -476,12 +480,12 @@ class meetings {
     return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
   }
 
-  /// How often a thread has arrived at a meeting by its first `events` events; `found` becomes arrival number `turn`.
-  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn,
+  /// How often a thread has arrived at a sync point by its first `events` events; `found` becomes arrival number `turn`.
+  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t sync_point, const graph_event** found, int turn,
                                     int events = std::numeric_limits<int>::max()) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {
-      if (e->number < events && e->kind == model::event_kind::barrier && e->arrives && e->meeting == meeting) {
+      if (e->number < events && e->kind == model::event_kind::barrier && e->arrives && e->sync_point == sync_point) {
         ++count;
         if (count == turn && found != nullptr) {
           *found = e;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One event of an execution.
+#pragma once
+
+#include <membar/model/execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/instruction.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace membar::check {
+
+using namespace ptx;
+
+struct thread_state;
+
+/// A value of up to 128 bits.
+struct wide_value {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
+};
+
+/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
+/// the model gives them.
+struct graph_event {
+  model::event_kind kind = model::event_kind::read;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool sequential = false;
+  bool reduction = false;
+  bool rmw = false;         ///< half of a read-modify-write
+  bool mixed = false;       ///< a read that takes its bytes from writes of other sizes
+  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
+  bool completes = false;   ///< a read-modify-write of an mbarrier: its phase
+  bool arrives = false;     ///< at an mbarrier
+  bool passes = false;      ///< a test of an mbarrier: the phase is complete
+  mbarrier_op mbarrier = mbarrier_op::none;
+  thread_scope scope = thread_scope::system;
+  model::proxy via = model::proxy::generic;
+  std::int32_t thread = 0;
+  std::int32_t number = 0;  ///< in its thread
+  std::int32_t vector = -1;
+  std::int32_t location = -1;
+  std::int32_t pc = 0;
+  std::int32_t bytes = 0;
+  std::uint32_t stamp = 0;  ///< the order in which events were added
+  std::uint64_t address = 0;
+  std::uint64_t physical = 0;
+  wide_value value{};                    ///< read or written; a sync point's arrival: what the thread brings
+  const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
+  const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
+  std::uint64_t sync_point = 0;          ///< barriers: which one
+  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
+  /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
+  const std::uint16_t* begun = nullptr;
+  const std::uint16_t* prefix = nullptr;  ///< per thread: how many precede it by program order, reads-from and sync points
+  const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
+  /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
+  std::span<const graph_event* const> heads{};
+  /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
+  const std::uint16_t* crossed = nullptr;
+  const std::uint16_t* released =
+      nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
+  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
+  std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
+  const thread_state* started = nullptr;
+};
+
+}  // namespace membar::check

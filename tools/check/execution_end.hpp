@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The end of an execution: whether threads wait for ever, and what the property says of its memory.
+#pragma once
+
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/memory_bytes.hpp>
+#include <check/program.hpp>
+#include <membar/model/array.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace membar::check::detail {
+
+/// Judges executions that do not go on.
+class execution_end {
+ public:
+  execution_end(exploration_state& state, const check_property& property) : state_(state), property_(property) {}
+
+  /// Whether the last round of the loop in which `t` waits has read the latest values.
+  [[nodiscard]] bool waits_for_ever(const graph& g, int t) const {
+    const auto& events = model::at(g.threads, t).events;
+    for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
+      const graph_event& e = *model::at(events, n);
+      if (e.kind != event_kind::read || e.mixed) {
+        continue;
+      }
+      const auto& order = model::at(g.order, e.location);
+      for (int i = event_rules::place_in(order, e.source) + 1; i < model::count_of(order); ++i) {
+        const graph_event& w = *model::at(order, i);
+        if (!w.rmw || w.value != w.partner->value) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Counts an execution that does not go on, and asks the property of one whose threads have all ended. `stuck`: none of those
+  /// that have not ended ever will.
+  void finish(const graph& g, bool ended, bool stuck) {
+    if (!ended) {
+      if (stuck) {
+        state_.report(g, check_status::hang, "threads wait, and no other thread can end that");
+      } else {
+        ++state_.result.counts.blocked;
+      }
+      return;
+    }
+    ++state_.result.counts.executions;
+    if (property_) {
+      std::string broken = property_(memory_at_end(memory_bytes(state_), g));
+      if (!broken.empty()) {
+        state_.report(g, check_status::violated, std::move(broken));
+      }
+    }
+  }
+
+ private:
+  class memory_at_end final : public final_memory {
+   public:
+    memory_at_end(memory_bytes bytes, const graph& g) : bytes_(bytes), graph_(g) {}
+    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
+      return bytes_.final_value(graph_, address, bytes);
+    }
+    [[nodiscard]] const graph& execution() const noexcept override { return graph_; }
+
+   private:
+    memory_bytes bytes_;
+    const graph& graph_;
+  };
+
+  exploration_state& state_;
+  const check_property& property_;
+};
+
+}  // namespace membar::check::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the parts of one exploration share: the program with its machines and its memory, and what was found.
+#pragma once
+
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <check/program.hpp>
+#include <check/stack_arena.hpp>
+#include <check/sync_points.hpp>
+#include <check/trace.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::check::detail {
+
+using model::event_kind;
+
+/// Accesses that conflict and are not known to be ordered, in pairs.
+using suspects = std::vector<std::pair<const graph_event*, const graph_event*>>;
+
+[[nodiscard]] constexpr bool is_rmw(op code) noexcept { return code == op::atomic || code == op::reduction; }
+
+/// Where a thread of an execution is.
+[[nodiscard]] inline const thread_state& state_of(const graph& g, int t) noexcept {
+  return *model::at(g.threads, t).states.back();
+}
+
+/// One exploration of a program.
+struct exploration_state {
+  explicit exploration_state(const program& of)
+      : checked(of), locations(of.memory), rules(of.threads), machines(made(of, arena)), points(of.threads, machines) {}
+  exploration_state(const exploration_state&) = delete;
+  exploration_state& operator=(const exploration_state&) = delete;
+
+  [[nodiscard]] int count() const noexcept { return model::count_of(checked.threads); }
+  [[nodiscard]] bool stopped() const noexcept { return result.found.status != check_status::verified; }
+
+  void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
+    if (!stopped()) {
+      result.found = finding_of(checked, g, status, std::move(message), blamed);
+    }
+  }
+
+  /// Reports what happens to a thread where it stands.
+  void report_of(const graph& g, int thread, check_status status, std::string message) {
+    if (!stopped()) {
+      report(g, status, std::move(message));
+      result.found.thread = thread;
+    }
+  }
+
+  void report_race(const graph& g, const graph_event& x, const graph_event& y) {
+    report(g, check_status::race, race_text(checked, x, y), {&x, &y});
+  }
+
+  /// Whether thread `t` can go on, or has a right to stand where it stands.
+  [[nodiscard]] bool healthy(const graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    switch (s.status) {
+      case thread_status::at_event:
+      case thread_status::waiting:
+      case thread_status::repeats:
+      case thread_status::ended:
+      case thread_status::undecided:
+        return true;
+      case thread_status::trapped:
+        report_of(g, t, check_status::violated,
+                  "thread " + std::to_string(t) +
+                      (model::at(machines, t).at(s).text == assertion_text ? ": an assertion fails" : " traps"));
+        return false;
+      case thread_status::endless:
+        report_of(g, t, check_status::hang,
+                  "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
+        return false;
+      case thread_status::waits_for_time:
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) + " waits for time to pass, and clocks stand still in this check");
+        return false;
+      case thread_status::too_long:
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
+                      " steps between two events");
+        return false;
+      case thread_status::uninitialised:
+        report_of(g, t, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");
+        return false;
+      case thread_status::out_of_bounds:
+        report_of(g, t, check_status::out_of_bounds,
+                  "thread " + std::to_string(t) + " accesses local memory that it does not have");
+        return false;
+    }
+    return false;
+  }
+
+  const program& checked;
+  stack_arena arena{};
+  location_table locations;
+  event_rules rules;
+  std::vector<machine> machines;
+  sync_points points;
+  bool copies = checked.copies_of_each != 0;             ///< some threads perform asynchronous copies
+  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
+  std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
+  check_result result{};
+
+ private:
+  [[nodiscard]] static std::vector<machine> made(const program& p, stack_arena& arena) {
+    std::vector<machine> result;
+    for (const thread_context& c : p.threads) {
+      result.emplace_back(c, arena);
+    }
+    return result;
+  }
+
+  [[nodiscard]] static bool begins_mbarriers_in(const program& p) {
+    return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& k) {
+      return std::any_of(k->code.begin(), k->code.end(),
+                         [](const instruction& i) { return i.restricted && i.code == op::fence; });
+    });
+  }
+};
+
+}  // namespace membar::check::detail

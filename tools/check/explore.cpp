@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Explores every execution of a program that the PTX memory model allows, each once.
+//
+// An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
+// takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
+// after such a read and does not precede the write is dropped. That is done only from the one execution in which everything
+// dropped reads and writes what is latest, so that none appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
+// "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
+//
+// An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
+// morally strong or ordered by causality. Executions with a cycle of program order and
+// reads-from (load buffering) are ruled out on the way (buffering_check.hpp), or else explored in the end (load_buffering.hpp).
+#include <check/async_copies.hpp>
+#include <check/buffering_check.hpp>
+#include <check/event_builder.hpp>
+#include <check/execution_end.hpp>
+#include <check/exploration_state.hpp>
+#include <check/explore.hpp>
+#include <check/graph.hpp>
+#include <check/load_buffering.hpp>
+#include <check/machine.hpp>
+#include <check/memory_bytes.hpp>
+#include <check/next_thread.hpp>
+#include <check/program.hpp>
+#include <check/race_check.hpp>
+#include <check/symmetry.hpp>
+#include <check/synchronization_events.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+namespace detail {
+namespace {
+
+/// One exploration.
+class explorer {
+ public:
+  explorer(const program& checked, const check_property& property, const check_options& options)
+      : property_(property), options_(options), state_(checked) {
+    if (options.symmetry && !at_random() && !state_.copies) {
+      state_.equal = equals_before(checked);
+      if (std::all_of(state_.equal.begin(), state_.equal.end(), [](int t) { return t < 0; })) {
+        state_.equal.clear();
+      }
+      state_.result.symmetric = !state_.equal.empty();
+    }
+  }
+
+  /// Whether the exploration ended because a thread starts more copies than there is to perform them.
+  [[nodiscard]] bool lacks_copies() const noexcept { return synchronization_.lacks_copies(); }
+
+  [[nodiscard]] check_result run() {
+    const char begin = 0;
+    stack_begin_ = reinterpret_cast<std::uintptr_t>(&begin);
+    if (at_random()) {
+      buffering_.stop();  // nothing will be verified
+      for (std::uint64_t n = 0; n < options_.random_executions && !state_.stopped(); ++n) {
+        state_.result.seed = options_.seed + n;
+        random_.seed(state_.result.seed);
+        from_the_begin();
+      }
+      if (!state_.stopped()) {
+        state_.result.found.status = check_status::gave_up;
+        state_.result.found.message = "random executions showed nothing, and others may";
+      }
+      state_.result.status = state_.result.found.status;
+      return std::move(state_.result);
+    }
+    from_the_begin();
+    state_.result.status = state_.result.found.status;
+    const auto& dependent = state_.checked.dependent;
+    const bool begins_early = std::find(dependent.begin(), dependent.end(), true) != dependent.end();
+    if (!state_.stopped() && buffering_.found() && options_.load_buffering && (state_.copies || begins_early)) {
+      state_.result.status = state_.result.found.status = check_status::gave_up;
+      state_.result.found.message = std::string("load buffering is not ruled out, and is not explored beside ") +
+                                    (state_.copies ? "asynchronous copies" : "dependent launches");
+    } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
+      return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
+    }
+    state_.result.load_buffering_is_open = buffering_.found();
+    return std::move(state_.result);
+  }
+
+ private:
+  void from_the_begin() {
+    const stack_arena::mark mark = state_.arena.here();
+    graph& g = take_graph();
+    g = {};
+    g.threads.resize(state_.checked.threads.size());
+    bool fine = true;
+    for (int t = 0; t < state_.count() && fine; ++t) {
+      thread_run& run = model::at(g.threads, t);
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;
+      run.idle = copies ? model::at(state_.machines, t).idle() : nullptr;
+      run.states.push_back(copies ? run.idle : model::at(state_.machines, t).begin());
+    }
+    for (int t = 0; t < state_.count() && fine; ++t) {
+      fine = state_.healthy(g, t);
+    }
+    if (fine) {
+      visit(g);
+    }
+    give_graph();
+    state_.arena.release(mark);
+  }
+
+  // ---- at random: a path of the exploration, with another order of the threads, and no changes of earlier reads
+
+  [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0; }
+  [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
+
+  /// Takes back the last round of a thread that waits although later values are there. Returns whether one did.
+  [[nodiscard]] bool wake(const graph& g) {
+    for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status == thread_status::repeats || (s.status == thread_status::waiting && !end_.waits_for_ever(g, t))) {
+        keep_.resize(state_.checked.threads.size());
+        for (int u = 0; u < state_.count(); ++u) {
+          model::at(keep_, u) = model::count_of(model::at(g.threads, u).events);
+        }
+        model::at(keep_, t) = s.waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        graph& h = take_graph();
+        copy_kept(g, h, keep_, nullptr);
+        visit(h);
+        give_graph();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Graphs are kept, so that copies take no memory anew.
+  [[nodiscard]] graph& take_graph() {
+    if (graphs_used_ == graphs_.size()) {
+      graphs_.push_back(std::make_unique<graph>());
+    }
+    return *graphs_[graphs_used_++];
+  }
+  void give_graph() noexcept { --graphs_used_; }
+
+  // ---- growth
+
+  void visit(graph& g) {
+    if (state_.stopped()) {
+      return;
+    }
+    if (++state_.result.counts.events > options_.most_events) {
+      state_.report(g, check_status::gave_up, "more than " + std::to_string(options_.most_events) + " events were added");
+      return;
+    }
+    const char here = 0;
+    if (stack_used(here) > options_.most_stack || state_.arena.held() > options_.most_memory) {
+      state_.report(g, check_status::gave_up,
+                    "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
+                        " MiB of stack or " + std::to_string(options_.most_memory >> 20U) + " MiB of memory");
+    } else if (at_random() && wake(g)) {
+      return;
+    } else if (const int t = at_random() ? next_.any_of(g, [this](int of) { return chosen(of); }) : next_.of(g); t < 0) {
+      complete(g);
+    } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one) {
+      state_.report(g, check_status::gave_up,
+                    "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
+                        " events: a loop that does more than wait, without an end that is known");
+    } else {
+      const stack_arena::mark mark = state_.arena.here();
+      const thread_state& s = state_of(g, t);
+      const op code = model::at(state_.machines, t).at(s).code;
+      if (code == op::load || (is_rmw(code) && s.part == 0)) {
+        add_read(g, t);
+      } else if (code == op::store || is_rmw(code)) {
+        add_write(g, t);
+      } else if (code == op::fence) {
+        add_fence(g, t);
+      } else if (code >= op::proxy_fence) {
+        add_asynchronous(g, t);
+      } else if (code == op::active_mask && s.part == 0) {
+        add_arrival_at_active_mask(g, t);
+      } else {
+        add_at_sync_point(g, t);
+      }
+      state_.arena.release(mark);
+    }
+  }
+
+  /// The bytes of stack between the begin of the exploration and `here`.
+  [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(&here);
+    return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
+  }
+
+  // ---- reads
+
+  void add_read(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    graph_event& first = build_.make_event(g, t, event_kind::read);
+    if (!build_.place_access(g, first, s)) {
+      return;
+    }
+    g.reserve(static_cast<std::size_t>(state_.locations.size()));
+    if (first.rmw) {
+      buffering_.look_for_early_read(g, first);
+    }
+    ++g.next_stamp;
+    if (bytes_.has_other_sizes(g, first.location)) {
+      if (const suspects found = races_.races_of(g, first); !found.empty() && g.sequential_fences < 2) {
+        state_.report_race(g, *found.front().first, *found.front().second);
+      } else if (first.rmw) {
+        state_.report(g, check_status::gave_up,
+                      "a read-modify-write of memory that is also written in other sizes is not supported");
+      } else if (bytes_.mixed_value(g, first)) {
+        take_read(g, first, s);
+      }
+    } else {
+      const int newest = model::count_of(model::at(g.order, first.location)) - 1;
+      const int oldest = build_.oldest_source(g, first, first.location);
+      // at random: a read-modify-write and half of the other reads read the newest
+      const int last = !at_random() ? oldest : first.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
+      for (int i = at_random() ? last : newest; i >= last && !state_.stopped(); --i) {
+        const stack_arena::mark mark = state_.arena.here();
+        graph_event& e = i == newest ? first : build_.make_event(g, t, event_kind::read);
+        if (i != newest) {
+          static_cast<void>(build_.place_access(g, e, s));
+          e.stamp = g.next_stamp - 1;
+        }
+        if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+          buffering_.look_for_late_acquire(g, e);
+          take_read(g, e, s);
+        }
+        if (i != newest) {
+          state_.arena.release(mark);
+        }
+      }
+    }
+    --g.next_stamp;
+  }
+
+  /// Adds a read that has its source, and explores what follows. `also` is a write that is added with it.
+  void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
+    suspects found = races_.races_of(g, e);
+    if (also != nullptr) {
+      const suspects more = races_.races_of(g, *also);
+      found.insert(found.end(), more.begin(), more.end());
+    }
+    thread_run& run = model::at(g.threads, e.thread);
+    const stack_arena::mark mark = state_.arena.here();
+    run.events.push_back(&e);
+    run.states.push_back(model::at(state_.machines, e.thread).step(s, e.value));
+    model::at(g.reads, e.location).push_back(&e);
+    if (races_.consistent(g, found) && state_.healthy(g, e.thread)) {
+      if (!at_random() && waits_for_the_past(g, e.thread)) {
+        ++state_.result.counts.blocked;
+      } else {
+        visit(g);
+      }
+    }
+    model::at(g.reads, e.location).pop_back();
+    run.states.pop_back();
+    run.events.pop_back();
+    state_.arena.release(mark);
+  }
+
+  /// Whether the last round of a loop that only waits read nothing but values that were not the latest when it read them. No
+  /// write changes such a read later, so that the thread waits to the end. Executions in which it reads later values show all
+  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
+    const thread_state& s = state_of(g, t);
+    if (s.status != thread_status::waiting && s.status != thread_status::repeats) {
+      return false;
+    }
+    const auto& events = model::at(g.threads, t).events;
+    for (int n = s.waits_from; n < model::count_of(events); ++n) {
+      const graph_event& r = *model::at(events, n);
+      if (r.kind == event_kind::fence) {
+        continue;
+      }
+      if (r.kind != event_kind::read || r.mixed) {
+        return false;
+      }
+      const auto& order = model::at(g.order, r.location);
+      bool late = false;
+      for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
+        const graph_event& w = *model::at(order, i);
+        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->past));
+      }
+      if (!late) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- writes
+
+  void add_write(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    graph_event& e = build_.make_event(g, t, event_kind::write);
+    if (!build_.place_access(g, e, s)) {
+      return;
+    }
+    g.reserve(static_cast<std::size_t>(state_.locations.size()));
+    if (!e.rmw) {
+      buffering_.look_for_early_read(g, e);
+    }
+    thread_run& run = model::at(g.threads, t);
+    e.value = model::at(state_.machines, t).stored(s);
+    e.partner = e.rmw ? run.events.back() : nullptr;
+    if (e.rmw && e.mbarrier != mbarrier_op::none && !synchronization_.changes_mbarrier(g, e, s)) {
+      return;
+    }
+    std::vector<const graph_event*>& heads = scratch_;
+    heads.clear();
+    state_.rules.release(g, e, heads);
+    e.heads = build_.kept(heads);
+    ++g.next_stamp;
+    const suspects found = races_.races_of(g, e);
+    run.events.push_back(&e);
+    run.states.push_back(model::at(state_.machines, t).step(s, {}));
+    if (state_.healthy(g, t)) {
+      for_each_place(g, e, [&] {
+        if (races_.consistent(g, found)) {
+          visit(g);
+        }
+      });
+      if (!at_random()) {
+        change_reads(g, e);
+      }
+    }
+    run.states.pop_back();
+    run.events.pop_back();
+    --g.next_stamp;
+  }
+
+  /// Calls `use` with `w` at each place in its location's coherence that Coherence and Atomicity allow.
+  template <class Use>
+  void for_each_place(graph& g, const graph_event& w, const Use& use) {
+    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // it may move while `use` runs
+    const int size = model::count_of(order());
+    int least = build_.oldest_source(g, w, w.location) + 1;
+    int most = size;
+    if (w.rmw) {
+      least = most = event_rules::place_in(order(), w.partner->source) + 1;
+    }
+    for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
+      // no write comes between the halves of another's read-modify-write
+      if (at < size && model::at(order(), at)->rmw && model::at(order(), at)->partner->source == model::at(order(), at - 1)) {
+        continue;
+      }
+      order().insert(order().begin() + at, &w);
+      use();
+      order().erase(order().begin() + at);
+    }
+  }
+
+  /// Lets write `w`, the last event, change what reads read that do not precede it.
+  void change_reads(graph& g, const graph_event& w) {
+    const auto& reads = model::at(g.reads, w.location);
+    for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
+      const graph_event& r = *model::at(reads, k);
+      if (r.thread == w.thread || precedes(r, w.past)) {
+        continue;
+      }
+      if (r.mixed) {
+        state_.report(g, check_status::gave_up,
+                      "a read whose bytes come from writes of several sizes is not ordered with a later write", {&r, &w});
+        return;
+      }
+      change_read(g, r, w);
+    }
+  }
+
+  void change_read(const graph& g, const graph_event& r, const graph_event& w) {
+    keep_.resize(state_.checked.threads.size());
+    for (int t = 0; t < state_.count(); ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      int n = w.past[t];
+      while (n < model::count_of(events) && model::at(events, n)->stamp < r.stamp) {
+        ++n;
+      }
+      model::at(keep_, t) = n;
+    }
+    for (int t = 0; t < state_.count(); ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      for (int n = model::at(keep_, t); n < model::count_of(events); ++n) {
+        if (!reads_and_writes_the_latest(g, *model::at(events, n), w)) {
+          return;
+        }
+      }
+    }
+    graph& h = take_graph();
+    copy_kept(g, h, keep_, &w);
+    const stack_arena::mark mark = state_.arena.here();
+    graph_event& changed = build_.make_event(h, r.thread, event_kind::read);
+    const thread_state& s = state_of(h, r.thread);
+    static_cast<void>(build_.place_access(h, changed, s));
+    changed.stamp = r.stamp;
+    if (build_.read_from(h, changed, &w)) {
+      buffering_.look_for_late_acquire(h, changed);
+      for_each_place(h, w, [&] {
+        const auto& order = model::at(h.order, w.location);
+        if (event_rules::place_in(order, &w) >= build_.oldest_source(h, changed, r.location)) {
+          take_read(h, changed, s, &w);
+        }
+      });
+    }
+    state_.arena.release(mark);
+    give_graph();
+  }
+
+  /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
+  /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, and no lanes are chosen.
+  [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
+    const bool writes = e.kind == event_kind::write;
+    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
+    if ((!writes && e.kind != event_kind::read) || e.mixed) {
+      return !state_.points.has_chosen_lanes(g, e, previous);
+    }
+    const auto& reads = model::at(g.reads, e.location);
+    if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
+      return false;
+    }
+    // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
+    const graph_event* const latest = writes ? &e : e.source;
+    const auto& order = model::at(g.order, e.location);
+    for (int i = event_rules::place_in(order, latest) + 1; i < model::count_of(order); ++i) {
+      if (previous(*model::at(order, i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- other events
+
+  void add_fence(graph& g, int t) {
+    const graph_event& e = synchronization_.next_fence(g, t);
+    g.sequential_fences += e.sequential ? 1 : 0;
+    take_other(g, e, state_of(g, t), {}, e.sequential);
+    g.sequential_fences -= e.sequential ? 1 : 0;
+  }
+
+  void add_at_sync_point(graph& g, int t, std::uint64_t chosen = 0) {
+    wide_value seen{};
+    if (const graph_event* const e = synchronization_.next_at_sync_point(g, t, seen, chosen); e != nullptr) {
+      take_other(g, *e, state_of(g, t), seen, false);
+    }
+  }
+
+  void add_arrival_at_active_mask(graph& g, int t) {
+    std::string wrong;
+    std::vector<std::uint64_t> choices = state_.points.at_active_mask(g, t, at_random(), wrong);
+    if (choices.empty()) {
+      state_.report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
+    } else if (at_random()) {
+      choices = {model::at(choices, chosen(model::count_of(choices)))};
+    }
+    for (std::size_t k = 0; k < choices.size() && !state_.stopped(); ++k) {
+      const stack_arena::mark mark = state_.arena.here();
+      add_at_sync_point(g, t, choices[k]);
+      state_.arena.release(mark);
+    }
+  }
+
+  void add_asynchronous(graph& g, int t) {
+    const graph_event* const e = synchronization_.next_asynchronous(g, t);
+    if (e == nullptr) {
+      return;
+    }
+    if (e->starts >= 0) {
+      model::at(g.threads, e->starts).start(e);
+    }
+    if (e->starts < 0 || state_.healthy(g, e->starts)) {
+      take_other(g, *e, state_of(g, t), {}, false);
+    }
+    if (e->starts >= 0) {
+      model::at(g.threads, e->starts).start(nullptr);
+    }
+  }
+
+  void take_other(graph& g, const graph_event& e, const thread_state& s, wide_value seen, bool check) {
+    thread_run& run = model::at(g.threads, e.thread);
+    ++g.next_stamp;
+    run.events.push_back(&e);
+    run.states.push_back(model::at(state_.machines, e.thread).step(s, seen));
+    if (state_.healthy(g, e.thread) && (!check || races_.consistent(g, {}))) {
+      if (!at_random() && waits_for_the_past(g, e.thread)) {
+        ++state_.result.counts.blocked;
+      } else {
+        visit(g);
+      }
+    }
+    run.states.pop_back();
+    run.events.pop_back();
+    --g.next_stamp;
+  }
+
+  // ---- the end
+
+  void complete(const graph& g) {
+    int longest = 0;
+    bool ended = true;
+    bool stuck = true;
+    for (int t = 0; t < state_.count(); ++t) {
+      longest += model::count_of(model::at(g.threads, t).events);
+      const thread_state& s = state_of(g, t);
+      ended = ended && s.status == thread_status::ended;
+      stuck = stuck && !build_.is_held(g, t) && !state_.points.waits_for_chosen_lanes(t, s) &&
+              s.status != thread_status::repeats && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
+    }
+    state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
+    end_.finish(g, ended, stuck);
+  }
+
+  const check_property& property_;
+  check_options options_;
+  exploration_state state_;
+  event_builder build_{state_};
+  race_check races_{state_};
+  memory_bytes bytes_{state_};
+  synchronization_events synchronization_{state_, build_};
+  next_thread next_{state_, build_, synchronization_};
+  buffering_check buffering_{state_};
+  execution_end end_{state_, property_};
+  std::mt19937_64 random_{};
+  std::vector<std::unique_ptr<graph>> graphs_{};
+  std::size_t graphs_used_ = 0;
+  std::vector<const graph_event*> scratch_{};
+  std::vector<int> keep_{};
+  std::uintptr_t stack_begin_ = 0;
+};
+
+}  // namespace
+}  // namespace detail
+
+check_result explore(const program& checked, const check_property& property, const check_options& options) {
+  if (checked.copies_of_each != 0 || !starts_copies(checked)) {
+    return detail::explorer(checked, property, options).run();
+  }
+  for (int each = 2;; each *= 2) {
+    auto whole = std::make_shared<const program>(with_copies(checked, each));
+    detail::explorer exploration(*whole, property, options);
+    check_result result = exploration.run();
+    const bool more = 2 * (whole->threads.size() - checked.threads.size()) + checked.threads.size() <= most_threads_and_copies;
+    if (!exploration.lacks_copies() || !more) {
+      result.found.whole = std::move(whole);
+      return result;
+    }
+  }
+}
+
+}  // namespace membar::check

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/compute.hpp>
+#include <check/final_condition.hpp>
+#include <membar/model/error.hpp>
+#include <ptx/instruction.hpp>
+#include <ptx/module.hpp>
+
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+namespace {
+
+/// Reads one condition. Errors say the line and the column of the scenario, in which the condition begins at `line` and `column`.
+class condition_reader {
+ public:
+  condition_reader(std::string_view text, int line, int column, const std::vector<named_memory>& memory)
+      : text_(text), line_(line), column_(column), memory_(memory) {}
+
+  [[nodiscard]] final_condition read() {
+    final_condition result = disjunction(0);
+    if (skip() != text_.size()) {
+      refuse("expected the end of the condition");
+    }
+    return result;
+  }
+
+ private:
+  /// Of a float `real`; else the magnitude, and whether it is negative.
+  struct number_value {
+    std::uint64_t magnitude = 0;
+    bool negative = false;
+    bool is_float = false;
+    double real = 0;
+    [[nodiscard]] double as_real() const noexcept {
+      return is_float ? real : (negative ? -1.0 : 1.0) * static_cast<double>(magnitude);
+    }
+  };
+  using value = std::function<number_value(const final_memory&)>;
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw model::error(line_, static_cast<int>(at_) + column_,
+                       what + ", found " + (at_ == text_.size() ? "its end" : "'" + std::string(text_.substr(at_, 12)) + "'"));
+  }
+  std::size_t skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+      ++at_;
+    }
+    return at_;
+  }
+  bool accept(std::string_view word) {
+    skip();
+    const bool is = text_.substr(at_, word.size()) == word;
+    at_ += is ? word.size() : 0;
+    return is;
+  }
+
+  final_condition disjunction(int depth) {
+    if (depth > 100) {
+      refuse("more than 100 parentheses are nested");
+    }
+    final_condition left = conjunction(depth);
+    while (accept("\\/") || accept("||")) {
+      left = [l = std::move(left), r = conjunction(depth)](const final_memory& m) { return l(m) || r(m); };
+    }
+    return left;
+  }
+
+  final_condition conjunction(int depth) {
+    final_condition left = factor(depth);
+    while (accept("/\\") || accept("&&")) {
+      left = [l = std::move(left), r = factor(depth)](const final_memory& m) { return l(m) && r(m); };
+    }
+    return left;
+  }
+
+  final_condition factor(int depth) {
+    if (depth > 100) {
+      refuse("more than 100 parentheses are nested");
+    }
+    skip();
+    if (text_.substr(at_, 2) != "!=" && (accept("~") || accept("!"))) {
+      return [inner = factor(depth + 1)](const final_memory& m) { return !inner(m); };
+    }
+    if (accept("(")) {
+      final_condition inner = disjunction(depth + 1);
+      if (!accept(")")) {
+        refuse("expected ')'");
+      }
+      return inner;
+    }
+    if (accept("true")) {
+      return [](const final_memory&) { return true; };
+    }
+    value left = term();
+    for (const auto& [word, test] : {std::pair("==", 0), std::pair("!=", 1), std::pair("<=", 2), std::pair(">=", 3),
+                                     std::pair("<", 4), std::pair(">", 5), std::pair("=", 0)}) {
+      if (accept(word)) {
+        return [l = std::move(left), r = term(), how = test](const final_memory& m) { return compare(how, l(m), r(m)); };
+      }
+    }
+    refuse("expected a comparison");
+  }
+
+  [[nodiscard]] static bool compare(int test, const number_value& a, const number_value& b) noexcept {
+    const bool floats = a.is_float || b.is_float;  // a NaN is equal to nothing, less and greater than nothing
+    const auto below = [&](const number_value& x, const number_value& y) {
+      return floats                     ? x.as_real() < y.as_real()
+             : x.negative != y.negative ? x.negative
+             : x.negative               ? x.magnitude > y.magnitude
+                                        : x.magnitude < y.magnitude;
+    };
+    const bool equal = floats ? a.as_real() == b.as_real() : a.magnitude == b.magnitude && a.negative == b.negative;
+    switch (test) {
+      case 0:
+        return equal;
+      case 1:
+        return !equal;
+      case 2:
+        return below(a, b) || equal;
+      case 3:
+        return below(b, a) || equal;
+      case 4:
+        return below(a, b);
+      default:
+        return below(b, a);
+    }
+  }
+
+  std::uint64_t number() {
+    skip();
+    const bool hex = text_.substr(at_, 2) == "0x";
+    at_ += hex ? 2 : 0;
+    std::uint64_t result = 0;
+    const std::size_t begin = at_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      const unsigned digit = c >= '0' && c <= '9'          ? static_cast<unsigned>(c - '0')
+                             : hex && c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
+                             : hex && c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
+                                                           : 16U;
+      if (digit == 16) {
+        break;
+      }
+      const unsigned base = hex ? 16 : 10;
+      if (result > (~std::uint64_t{0} - digit) / base) {
+        refuse("the number is larger than 64 bits");
+      }
+      result = result * base + digit;
+    }
+    if (at_ == begin) {
+      refuse("expected a number");
+    }
+    return result;
+  }
+
+  value term() {
+    skip();
+    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '-')) {
+      const std::size_t begin = at_;
+      const bool negative = accept("-");
+      const std::uint64_t magnitude = number();
+      number_value v{magnitude, negative && magnitude != 0};
+      if (at_ < text_.size() && text_[at_] == '.') {
+        const std::string rest(text_.substr(begin));
+        char* end = nullptr;
+        v.real = std::strtod(rest.c_str(), &end);
+        v.is_float = true;
+        at_ = begin + static_cast<std::size_t>(end - rest.c_str());
+      }
+      return [v](const final_memory&) { return v; };
+    }
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
+      ++at_;
+    }
+    const std::string name(text_.substr(begin, at_ - begin));
+    for (const named_memory& m : memory_) {
+      if (m.name == name && !name.empty()) {
+        const std::uint64_t index = accept("[") ? element() : 0;
+        if (index >= m.count) {
+          refuse("'" + name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+        }
+        const int bytes = bytes_of(m.type);
+        return
+            [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
+              const std::uint64_t v = extended(end.value(address, bytes), type);
+              if (is_float(type)) {
+                return number_value{0, false, true,
+                                    bytes == 4 ? static_cast<double>(detail::float_of<float>(v)) : detail::float_of<double>(v)};
+              }
+              const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
+              return number_value{negative ? std::uint64_t{0} - v : v, negative};
+            };
+      }
+    }
+    at_ = begin;
+    refuse("expected a number or the name of memory");
+  }
+
+  std::uint64_t element() {
+    const std::uint64_t index = number();
+    if (!accept("]")) {
+      refuse("expected ']'");
+    }
+    return index;
+  }
+
+  std::string_view text_;
+  int line_;
+  int column_;
+  const std::vector<named_memory>& memory_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory, int column) {
+  return condition_reader(text, line, column, memory).read();
+}
+
+}  // namespace membar::check

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/launch.hpp>
+#include <check/liveness.hpp>
+#include <check/machine.hpp>
+#include <check/program.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/error.hpp>
+#include <ptx/decode.hpp>
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+namespace {
+
+/// A mangled name as the demangler spells it; another name as it is.
+[[nodiscard]] std::string plain_name(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
+                                                     std::free);
+  return status == 0 && plain != nullptr ? plain.get() : mangled;
+}
+
+/// A variable of a function as its source names it: "cells" of "sum<3>(unsigned int)::cells".
+[[nodiscard]] std::string variable_name(const std::string& mangled) {
+  const std::string text = plain_name(mangled);
+  const std::size_t last = text.rfind("::");
+  return last == std::string::npos ? text : text.substr(last + 2);
+}
+
+/// Whether a kernel looks for what cooperative groups keep of its grid: `grid_group` does, and `sync` traps where the address is 0, as it is in a
+/// launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of the toolkit.
+[[nodiscard]] bool has_workspace(const kernel_code& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
+    return std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
+      return o.kind == source_operand::kind_t::special &&
+             (o.machine == special::workspace_high || o.machine == special::workspace_low);
+    });
+  });
+}
+
+/// The shared memory of block `number`.
+void add_shared(program& p, const launch_request& request, int number) {
+  for (const auto& [variable, offset] : request.kernel->shared) {
+    const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
+    const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
+    const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
+    if (bytes != 0 && !known) {
+      p.memory.push_back({variable_name(variable.name) + " of block " + std::to_string(number),
+                          shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
+                          bytes,
+                          false,
+                          false,
+                          {}});
+    }
+  }
+}
+
+[[nodiscard]] std::array<std::uint32_t, 3> coordinates(std::uint64_t n, const std::array<std::uint32_t, 3>& shape) {
+  return {static_cast<std::uint32_t>(n % shape[0]), static_cast<std::uint32_t>(n / shape[0] % shape[1]),
+          static_cast<std::uint32_t>(n / shape[0] / shape[1])};
+}
+
+/// Thread `t` of block `b` of a launch, whose first block has number `first_block` in the program.
+[[nodiscard]] thread_context context_of(const launch_request& request, std::uint64_t b, std::uint64_t t, int first_block) {
+  thread_context c;
+  c.kernel = request.kernel.get();
+  c.threads = request.block;
+  c.blocks = request.grid;
+  c.thread = coordinates(t, request.block);
+  c.block = coordinates(b, request.grid);
+  c.block_number = first_block + static_cast<int>(b);
+  c.where.gpu = request.device;
+  c.where.domain = request.domain;
+  c.where.block = first_block + static_cast<int>(b);
+  c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
+  if (request.cluster > 0) {
+    c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
+    c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
+    c.explicit_cluster = true;
+  }
+  c.where.warp = static_cast<int>(t / 32);
+  c.parameters = request.arguments;
+  return c;
+}
+
+/// Throws for a launch that cannot be checked.
+void check_size(const program& p, const launch_request& request, std::uint64_t blocks, std::uint64_t size) {
+  const kernel_code& kernel = *request.kernel;
+  if (blocks == 0 || size == 0 || p.threads.size() + blocks * size > most_threads) {
+    throw model::error("the launch of '" + kernel.name + "' brings the program to " +
+                       std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
+                       " can be checked: make the grid or the block smaller");
+  }
+  if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
+    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
+                       std::to_string(request.cluster) + ": a cluster is along x, and the blocks are a multiple of it");
+  }
+  if (request.arguments.size() != kernel.parameter_bytes) {
+    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
+                       " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
+  }
+}
+
+/// The launches that a new one comes after.
+void add_order(program& p, const launch_request& request) {
+  p.launches_before.push_back(request.after);
+  if (!request.dependent) {  // a launch that a dependent one let begin may go on after that one has ended
+    std::vector<int>& before = p.launches_before.back();
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      if (p.dependent[static_cast<std::size_t>(before[k])]) {
+        const std::vector<int>& further = model::at(p.launches_before, before[k]);
+        before.insert(before.end(), further.begin(), further.end());
+      }
+    }
+  }
+  p.dependent.push_back(request.dependent);
+}
+
+}  // namespace
+
+std::string source_name(const std::string& mangled) {
+  std::string text = plain_name(mangled);
+  int depth = 0;
+  std::size_t begin = 0;
+  std::size_t end = text.size();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && text[i] == '(' && text.substr(i, 21) != "(anonymous namespace)") {
+      end = i;
+      break;
+    }
+    depth += text[i] == '<' || text[i] == '(' ? 1 : text[i] == '>' || text[i] == ')' ? -1 : 0;
+    begin = depth == 0 && text[i] == ' ' ? i + 1 : begin;
+  }
+  text = text.substr(begin, end - begin);
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial, bool initialised,
+                         bool constant) {
+  std::uint64_t end = global_window + first_offset;
+  for (const memory_object& o : p.memory) {
+    if (o.address < shared_window) {
+      end = std::max(end, o.address + o.bytes + 256);
+    }
+  }
+  const std::uint64_t address = aligned(end, 256);
+  if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
+    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) + " bytes is empty or larger than 256 MiB");
+  }
+  p.memory.push_back({std::move(name), address, bytes, initialised, constant, std::move(initial)});
+  return address;
+}
+
+void add_variables(program& p, const ptx_module& module, const module_layout& layout) {
+  for (const ptx_variable& v : module.variables) {
+    if (v.space != state_space::shared && v.bytes != 0) {
+      p.memory.push_back({v.name, layout.globals.at(v.name), v.bytes, true, v.space == state_space::constant, v.initial});
+      for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
+        const auto place = layout.globals.find(a.of);
+        for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
+          p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
+        }
+      }
+    }
+  }
+}
+
+int add_launch(program& p, const launch_request& request) {
+  const kernel_code& kernel = *request.kernel;
+  std::uint64_t blocks = 1;
+  std::uint64_t size = 1;
+  for (std::size_t k = 0; k < 3; ++k) {
+    blocks = std::min<std::uint64_t>(blocks * request.grid[k], 1U << 20U);
+    size = std::min<std::uint64_t>(size * request.block[k], 1U << 20U);
+  }
+  check_size(p, request, blocks, size);
+  const int launch = model::count_of(p.launches_before);
+  add_order(p, request);
+  if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
+    p.kernels.push_back(request.kernel);
+  }
+  const std::uint64_t workspace =  // the size of the workspace, and the barrier
+      has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
+  int first_block = 0;
+  for (const thread_context& c : p.threads) {
+    first_block = std::max(first_block, c.block_number + 1);
+  }
+  for (std::uint64_t b = 0; b < blocks; ++b) {
+    add_shared(p, request, first_block + static_cast<int>(b));
+    for (std::uint64_t t = 0; t < size; ++t) {
+      thread_context c = context_of(request, b, t, first_block);
+      c.launch = launch;
+      c.workspace = workspace;
+      c.live_at_heads = live_at_heads(c);
+      p.threads.push_back(std::move(c));
+    }
+  }
+  return launch;
+}
+
+}  // namespace membar::check

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/compute.hpp>
+#include <check/liveness.hpp>
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <ptx/instruction.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace membar::check {
+
+namespace {
+
+/// The values that a register may hold: none yet, up to four, or any.
+struct value_set {
+  static constexpr int most = 4;
+  std::array<std::uint64_t, most> values{};
+  int count = 0;  ///< most + 1: any
+
+  [[nodiscard]] bool any() const noexcept { return count > most; }
+  /// True if the set has grown.
+  bool add(std::uint64_t v) noexcept {
+    if (any() || std::find(values.begin(), values.begin() + count, v) != values.begin() + count) {
+      return false;
+    }
+    if (count < most) {
+      values[static_cast<std::size_t>(count)] = v;
+    }
+    ++count;
+    return true;
+  }
+  void add_any() noexcept { count = most + 1; }
+  bool add(const value_set& other) noexcept {
+    bool grown = false;
+    if (other.any()) {
+      grown = !any();
+      add_any();
+    }
+    for (int k = 0; k < other.count && !other.any(); ++k) {
+      grown = add(other.values[static_cast<std::size_t>(k)]) || grown;
+    }
+    return grown;
+  }
+};
+
+/// Finds the live registers of one thread.
+class liveness {
+ public:
+  explicit liveness(const thread_context& context)
+      : context_(context), code_(context.kernel->code), size_(model::count_of(code_)), words_(context.kernel->words) {}
+
+  [[nodiscard]] std::vector<std::vector<std::uint64_t>> at_heads() {
+    std::vector<std::vector<std::uint64_t>> result(code_.size());
+    if (size_ > most_instructions || std::int64_t{size_} * words_ > most_sets) {
+      const set all(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0});
+      for (int i = 0; i < size_; ++i) {
+        if (model::at(code_, i).head) {
+          model::at(result, i) = all;
+        }
+      }
+      return result;
+    }
+    find_values();
+    find_control();
+    find_live();
+    for (int i = 0; i < size_; ++i) {
+      if (model::at(code_, i).head) {
+        model::at(result, i) = std::move(model::at(live_, i));
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// For larger kernels every register counts as live: the sets would take too much memory.
+  static constexpr int most_instructions = 4096;
+  static constexpr std::int64_t most_sets = 4'000'000;
+
+  using set = std::vector<std::uint64_t>;
+  [[nodiscard]] static bool has(const set& s, int n) noexcept {
+    return ((s[static_cast<std::size_t>(n / 64)] >> static_cast<unsigned>(n % 64)) & 1U) != 0;
+  }
+  static void put(set& s, int n) noexcept {
+    s[static_cast<std::size_t>(n / 64)] |= std::uint64_t{1} << static_cast<unsigned>(n % 64);
+  }
+
+  // ---- what an instruction reads and writes
+
+  template <class Use>
+  void for_each_source(const instruction& i, const Use& use) const {
+    for (const source_operand& o : i.by) {
+      if (o.kind == source_operand::kind_t::reg) {
+        use(o.word);
+        if (i.type == ptx_type::b128 && o.word + 1 < words_) {
+          use(o.word + 1);
+        }
+      }
+    }
+  }
+
+  template <class Use>
+  static void for_each_destination(const instruction& i, const Use& use) {
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      const destination_operand& d = i.to[k];
+      if (d.word >= 0) {
+        use(d.word);
+        if (d.bits > 64) {
+          use(d.word + 1);
+        }
+      }
+    }
+  }
+
+  // ---- values
+
+  [[nodiscard]] value_set of(int n, const source_operand& o) const {
+    value_set result;
+    switch (o.kind) {
+      case source_operand::kind_t::none:
+        result.add(0);
+        break;
+      case source_operand::kind_t::reg:
+        result = model::at(model::at(values_, n), o.word);
+        break;
+      case source_operand::kind_t::constant:
+        result.add(o.low);
+        break;
+      case source_operand::kind_t::special:
+        result.add(special_value(o.machine, context_));
+        break;
+    }
+    if (o.low != 0 && o.kind == source_operand::kind_t::reg) {
+      result.add_any();  // an address
+    }
+    if (o.negated && !result.any()) {
+      for (int k = 0; k < result.count; ++k) {
+        model::at(result.values, k) = (model::at(result.values, k) ^ 1U) & 1U;
+      }
+    }
+    return result;
+  }
+
+  /// Whether a predicate may have this value before instruction `n`.
+  [[nodiscard]] bool may_be(int n, int word, bool value) const {
+    const value_set& v = model::at(model::at(values_, n), word);
+    bool result = v.any();
+    for (int k = 0; k < v.count && !v.any(); ++k) {
+      result = result || ((model::at(v.values, k) & 1U) != 0) == value;
+    }
+    return result;
+  }
+
+  /// Calls `go` for every instruction that may follow instruction `n`, by the values found so far.
+  template <class Go>
+  void for_each_successor(int n, const Go& go) const {
+    const instruction& i = model::at(code_, n);
+    const bool runs = i.guard < 0 || may_be(n, i.guard, !i.guard_negated);
+    const bool skipped = i.guard >= 0 && may_be(n, i.guard, i.guard_negated);
+    if (runs && i.code == op::branch) {
+      go(i.target);
+    }
+    if (runs && i.code == op::branch_index) {
+      std::for_each(i.targets.begin(), i.targets.end(), go);
+    }
+    const bool falls = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap;
+    if ((runs && falls) || skipped) {
+      go(n + 1);
+    }
+  }
+
+  void find_values() {
+    values_.assign(code_.size(), {});
+    reached_.assign(code_.size(), false);
+    reached_[0] = true;
+    values_[0].assign(static_cast<std::size_t>(words_), {});
+    for (value_set& v : values_[0]) {
+      if (context_.copies_of >= 0) {
+        v.add_any();
+      } else {
+        v.add(0);  // the machine's registers begin as 0
+      }
+    }
+    std::vector<int> waiting = {0};
+    std::vector<value_set> after;
+    while (!waiting.empty()) {
+      const int n = waiting.back();
+      waiting.pop_back();
+      const instruction& i = model::at(code_, n);
+      after = model::at(values_, n);
+      if (i.guard < 0 || may_be(n, i.guard, !i.guard_negated)) {
+        transfer(n, i, after);
+      }
+      for_each_successor(n, [&](int next) {
+        if (next >= size_) {
+          return;
+        }
+        std::vector<value_set>& there = model::at(values_, next);
+        bool grown = !reached_[static_cast<std::size_t>(next)];
+        if (grown) {
+          reached_[static_cast<std::size_t>(next)] = true;
+          there = after;
+        } else {
+          for (std::size_t w = 0; w < there.size(); ++w) {
+            grown = there[w].add(after[w]) || grown;
+          }
+        }
+        if (grown && std::find(waiting.begin(), waiting.end(), next) == waiting.end()) {
+          waiting.push_back(next);
+        }
+      });
+    }
+  }
+
+  /// Puts what the instruction may compute into `after`, which holds the registers before it.
+  void transfer(int n, const instruction& i, std::vector<value_set>& after) const {
+    if (i.destinations == 0) {
+      return;
+    }
+    const auto width = [&](std::uint64_t v) { return truncated(v, std::min<int>(i.to[0].bits, 64)); };
+    const bool one = i.destinations == 1 && i.to[0].word >= 0 && i.to[0].bits <= 64 && i.type != ptx_type::b128;
+    value_set result;
+    if (!one || !computed(n, i, width, result)) {
+      result.add_any();
+    }
+    for_each_destination(i, [&](int word) {
+      value_set& to = model::at(after, word);
+      if (i.guard < 0) {
+        to = result;
+      } else {
+        to.add(result);
+      }
+    });
+  }
+
+  /// The values that an instruction may compute. False if they are not known.
+  template <class Width>
+  [[nodiscard]] bool computed(int n, const instruction& i, const Width& width, value_set& result) const {
+    if (i.code == op::load_param && i.by[0].kind == source_operand::kind_t::constant) {
+      const std::uint64_t from = i.by[0].low + static_cast<std::uint64_t>(i.offset);
+      std::uint64_t v = 0;
+      if (from + i.bytes > context_.parameters.size() || i.bytes > 8) {
+        return false;
+      }
+      std::memcpy(&v, context_.parameters.data() + from, i.bytes);
+      result.add(width(extended(v, i.type)));
+      return true;
+    }
+    if (i.code > op::select || i.code == op::pack || i.code == op::unpack || i.code == op::to_generic ||
+        i.code == op::from_generic || i.code == op::is_space || i.code == op::three_inputs || i.sources > 3) {
+      return false;
+    }
+    const value_set a = of(n, i.by[0]);
+    const value_set b = of(n, i.by[1]);
+    const value_set c = of(n, i.by[2]);
+    if (i.code == op::select && !c.any()) {
+      for (int k = 0; k < c.count; ++k) {
+        result.add((model::at(c.values, k) & 1U) != 0 ? a : b);
+      }
+      return true;
+    }
+    if (a.any() || b.any() || c.any()) {
+      return false;
+    }
+    for (int x = 0; x < a.count; ++x) {
+      for (int y = 0; y < b.count; ++y) {
+        for (int z = 0; z < c.count; ++z) {
+          result.add(width(compute(i, model::at(a.values, x), model::at(b.values, y), model::at(c.values, z))));
+        }
+      }
+    }
+    return true;
+  }
+
+  // ---- control dependence
+
+  /// Whether the path may divide at instruction `n`.
+  [[nodiscard]] bool divides(int n) const {
+    int count = 0;
+    int first = -1;
+    for_each_successor(n, [&](int next) {
+      count += next != first ? 1 : 0;
+      first = next;
+    });
+    return count > 1;
+  }
+
+  /// Post-dominators of every instruction that is reached, itself included, as sets; those of a path without an end are all.
+  void find_control() {
+    const set none(static_cast<std::size_t>(size_) / 64 + 1, 0);
+    const set all(none.size(), ~std::uint64_t{0});
+    std::vector<set> after(code_.size(), all);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int n = size_ - 1; n >= 0; --n) {
+        if (!reached_[static_cast<std::size_t>(n)]) {
+          continue;
+        }
+        set common = all;
+        bool ends = true;
+        for_each_successor(n, [&](int next) {
+          ends = false;
+          for (std::size_t k = 0; k < common.size(); ++k) {
+            common[k] &= model::at(after, next)[k];
+          }
+        });
+        if (ends) {
+          common = none;
+        }
+        put(common, n);
+        if (common != model::at(after, n)) {
+          model::at(after, n) = std::move(common);
+          changed = true;
+        }
+      }
+    }
+    controls_.assign(code_.size(), {});
+    endless_.assign(code_.size(), false);
+    for (int n = 0; n < size_; ++n) {
+      if (!reached_[static_cast<std::size_t>(n)] || !divides(n)) {
+        continue;
+      }
+      // an instruction depends on the branch if it is after one way on every path, and not after the branch on every path
+      set one(none);
+      bool endless = false;
+      for_each_successor(n, [&](int next) {
+        endless = endless || model::at(after, next) == all;
+        for (std::size_t k = 0; k < one.size(); ++k) {
+          one[k] |= model::at(after, next)[k];
+        }
+      });
+      endless_[static_cast<std::size_t>(n)] = endless || model::at(after, n) == all;
+      set mine = model::at(after, n);
+      mine[static_cast<std::size_t>(n / 64)] &=
+          ~(std::uint64_t{1} << static_cast<unsigned>(n % 64));  // it may depend on itself
+      for (std::size_t k = 0; k < one.size(); ++k) {
+        one[k] &= ~mine[k];
+      }
+      model::at(controls_, n) = std::move(one);
+    }
+  }
+
+  // ---- liveness
+
+  void find_live() {
+    const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
+    std::vector<bool> needed(code_.size(), false);
+    for (int n = 0; n < size_; ++n) {
+      const instruction& i = model::at(code_, n);
+      needed[static_cast<std::size_t>(n)] =
+          reached_[static_cast<std::size_t>(n)] &&
+          (is_event(i.code) || i.code == op::trap || (divides(n) && endless_[static_cast<std::size_t>(n)]));
+    }
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (int n = 0; n < size_; ++n) {  // the branches on which needed instructions depend
+        if (!reached_[static_cast<std::size_t>(n)] || needed[static_cast<std::size_t>(n)] || model::at(controls_, n).empty()) {
+          continue;
+        }
+        for (int m = 0; m < size_ && !needed[static_cast<std::size_t>(n)]; ++m) {
+          if (needed[static_cast<std::size_t>(m)] && has(model::at(controls_, n), m)) {
+            needed[static_cast<std::size_t>(n)] = true;
+            grown = true;
+          }
+        }
+      }
+      live_.assign(code_.size(), none);
+      for (bool changed = true; changed;) {
+        changed = false;
+        for (int n = size_ - 1; n >= 0; --n) {
+          if (!reached_[static_cast<std::size_t>(n)]) {
+            continue;
+          }
+          const instruction& i = model::at(code_, n);
+          set now = none;
+          for_each_successor(n, [&](int next) {
+            for (std::size_t k = 0; k < now.size(); ++k) {
+              now[k] |= model::at(live_, next)[k];
+            }
+          });
+          bool used = needed[static_cast<std::size_t>(n)];
+          for_each_destination(i, [&](int word) { used = used || has(now, word); });
+          if (used) {
+            if (!needed[static_cast<std::size_t>(n)]) {
+              needed[static_cast<std::size_t>(n)] = true;
+              grown = true;
+            }
+            if (i.guard < 0) {
+              for_each_destination(i, [&](int word) {
+                now[static_cast<std::size_t>(word / 64)] &= ~(std::uint64_t{1} << static_cast<unsigned>(word % 64));
+              });
+            }
+            if (i.guard >= 0 && divides_or_guards(n)) {
+              put(now, i.guard);
+            }
+            for_each_source(i, [&](int word) { put(now, word); });
+          }
+          if (now != model::at(live_, n)) {
+            model::at(live_, n) = std::move(now);
+            changed = true;
+          }
+        }
+      }
+    }
+  }
+
+  /// Whether the guard's value matters: it is not the same each time.
+  [[nodiscard]] bool divides_or_guards(int n) const {
+    const instruction& i = model::at(code_, n);
+    return may_be(n, i.guard, true) && may_be(n, i.guard, false);
+  }
+
+  const thread_context& context_;
+  const std::vector<instruction>& code_;
+  int size_;
+  int words_;
+  std::vector<std::vector<value_set>> values_{};  ///< before each instruction, of each register
+  std::vector<bool> reached_{};
+  std::vector<bool> endless_{};
+  std::vector<set> controls_{};
+  std::vector<set> live_{};
+};
+
+}  // namespace
+
+std::vector<std::vector<std::uint64_t>> live_at_heads(const thread_context& context) { return liveness(context).at_heads(); }
+
+}  // namespace membar::check

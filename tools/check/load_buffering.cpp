@@ -1,0 +1,950 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Explores the executions with load buffering: those in which program order and reads-from have a cycle, and dependencies and
+// reads-from have none.
+//
+// A thread runs on past a read whose source is not chosen yet. What is computed from such a read is unknown: an access with an
+// unknown address or value is left out until it is known, and an unknown branch stops the thread. A read takes a write that is there,
+// or stays open for one that comes later; a write is taken by any of the open reads of its location. For each execution there is
+// one way to choose, so that none is found twice. Executions without a cycle are left to explore.cpp. Axioms are checked on the
+// part that is there: more events, causality or coherence never repair a broken one.
+//
+// This costs far more than explore.cpp, and is limited to 64 events. It is used only where a cycle was not ruled out.
+//
+// The axioms are those of model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to coherence that is total; tests
+// compare the two.
+#include <check/data_flow.hpp>
+#include <check/event_builder.hpp>
+#include <check/execution_end.hpp>
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/load_buffering.hpp>
+#include <check/machine.hpp>
+#include <check/program.hpp>
+#include <check/sync_points.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/relation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::check::detail {
+namespace {
+
+/// What a read takes its value from that takes it from no write.
+constexpr int open_source = -2;
+constexpr int initial_source = -1;
+
+/// One event that a thread has come to.
+struct pending_event {
+  std::uint64_t slot = 0;  ///< which instruction of the thread's run, and which of its events
+  int number = -1;         ///< in the execution; -1: it is not part of it yet
+  bool known = false;      ///< address and value are known
+  bool open = false;       ///< a read whose source is not chosen yet
+  graph_event event{};
+};
+
+/// One event of the execution.
+struct placed_event {
+  graph_event event{};
+  std::uint64_t slot = 0;
+  int source = open_source;  ///< a read's: the number of a write, or one of the above
+  int partner = -1;          ///< of a read-modify-write's write
+};
+
+/// A thread as far as the sources that are chosen decide it.
+struct buffered_run {
+  std::vector<pending_event> pending;
+  const thread_state* end = nullptr;
+  bool unsupported = false;
+};
+
+/// An execution of at most 64 events, some of which may be missing still.
+struct buffered_execution {
+  explicit buffered_execution(const program& checked) : state(checked), runs(checked.threads.size()) {}
+
+  [[nodiscard]] int placed_at(int t, std::uint64_t slot) const noexcept {
+    for (int n = 0; n < model::count_of(events); ++n) {
+      if (model::at(events, n).event.thread == t && model::at(events, n).slot == slot) {
+        return n;
+      }
+    }
+    return -1;
+  }
+
+  [[nodiscard]] bool before_in_thread(int x, int y) const noexcept {
+    const placed_event& a = model::at(events, x);
+    const placed_event& b = model::at(events, y);
+    return a.event.thread == b.event.thread && a.slot < b.slot;
+  }
+
+  [[nodiscard]] bool launched_before(int t, int u) const {
+    const auto& before = state.checked.launches_before;
+    const int mine = model::at(state.checked.threads, u).launch;
+    return mine < model::count_of(before) &&
+           std::find(model::at(before, mine).begin(), model::at(before, mine).end(),
+                     model::at(state.checked.threads, t).launch) != model::at(before, mine).end();
+  }
+
+  /// The arrivals of a thread at a sync point, before event `n` of it.
+  [[nodiscard]] int turn_of(int n) const noexcept {
+    int count = 0;
+    for (int k = 0; k < model::count_of(events); ++k) {
+      const graph_event& e = model::at(events, k).event;
+      count += e.kind == event_kind::barrier && e.releases == model::at(events, n).event.releases &&
+                       e.sync_point == model::at(events, n).event.sync_point && before_in_thread(k, n)
+                   ? 1
+                   : 0;
+    }
+    return count;
+  }
+
+  /// Whether event `x`, an arrival, is waited for at `y`.
+  [[nodiscard]] bool meets(int x, int y) const {
+    const graph_event& a = model::at(events, x).event;
+    const graph_event& b = model::at(events, y).event;
+    return a.kind == event_kind::barrier && b.kind == event_kind::barrier && a.releases && !b.releases &&
+           a.sync_point == arrival_of(y).sync_point && state.points.takes_part(a.thread, b.thread, a.sync_point) &&
+           turn_of(x) == turn_of(index_of_arrival(y));
+  }
+
+  [[nodiscard]] int index_of_arrival(int y) const noexcept {
+    return placed_at(model::at(events, y).event.thread, model::at(events, y).slot - 1);
+  }
+  [[nodiscard]] const graph_event& arrival_of(int y) const noexcept { return model::at(events, index_of_arrival(y)).event; }
+
+  /// Program order, the CUDA API and barriers.
+  [[nodiscard]] model::relation fixed_order() const {
+    model::relation r;
+    const int size = model::count_of(events);
+    const auto& before = state.checked.launches_before;
+    const bool launches = std::any_of(before.begin(), before.end(), [](const auto& those) { return !those.empty(); });
+    for (int x = 0; x < size; ++x) {
+      const placed_event& a = model::at(events, x);
+      for (int y = 0; y < size; ++y) {
+        const placed_event& b = model::at(events, y);
+        if (a.event.thread == b.event.thread ? a.slot < b.slot
+                                             : (launches && launched_before(a.event.thread, b.event.thread)) || meets(x, y)) {
+          r.add(x, y);
+        }
+      }
+    }
+    return r;
+  }
+
+  [[nodiscard]] bool strong_pair(int x, int y) const noexcept {
+    return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
+  }
+
+  /// Whether nothing is open or unknown: what is there is an execution up to some point.
+  [[nodiscard]] bool is_whole() const noexcept {
+    for (const placed_event& e : events) {
+      if (e.event.kind == event_kind::read && e.source == open_source) {
+        return false;
+      }
+    }
+    for (const buffered_run& run : runs) {
+      bool gap = false;
+      for (const pending_event& p : run.pending) {
+        if (gap && p.number >= 0) {
+          return false;
+        }
+        gap = gap || p.number < 0;
+      }
+    }
+    return true;
+  }
+
+  /// The number of an event in its thread.
+  [[nodiscard]] int in_graph(int n) const noexcept {
+    int count = 0;
+    for (int k = 0; k < model::count_of(events); ++k) {
+      count += before_in_thread(k, n) ? 1 : 0;
+    }
+    return count;
+  }
+
+  /// The execution as other parts of the checker know one. Its events lie in the arena.
+  [[nodiscard]] graph as_graph() {
+    graph g;
+    g.threads.resize(state.checked.threads.size());
+    std::vector<graph_event*> made;
+    std::vector<std::pair<std::uint64_t, int>> sorted;
+    for (int n = 0; n < model::count_of(events); ++n) {
+      auto* const e = new (state.arena.take(sizeof(graph_event))) graph_event(model::at(events, n).event);
+      auto* const clock = static_cast<std::uint16_t*>(state.arena.take(state.checked.threads.size() * sizeof(std::uint16_t)));
+      std::fill(clock, clock + state.checked.threads.size(), std::uint16_t{0});
+      e->number = in_graph(n);
+      made.push_back(e);
+      sorted.emplace_back(e->stamp, n);
+      e->base = e->prefix = clock;
+    }
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t k = 0; k < sorted.size(); ++k) {  // a trace is sorted by these: the order in which things were decided
+      const_cast<std::uint16_t*>(model::at(made, sorted[k].second)->prefix)[0] = static_cast<std::uint16_t>(k);
+    }
+    for (int n = 0; n < model::count_of(events); ++n) {
+      const placed_event& p = model::at(events, n);
+      model::at(made, n)->source = p.source >= 0 ? model::at(made, p.source) : nullptr;
+      model::at(made, n)->partner = p.partner >= 0 ? model::at(made, p.partner) : nullptr;
+      auto& line_events = model::at(g.threads, p.event.thread).events;
+      line_events.resize(std::max<std::size_t>(line_events.size(), static_cast<std::size_t>(in_graph(n)) + 1));
+      line_events[static_cast<std::size_t>(in_graph(n))] = model::at(made, n);
+    }
+    for (int t = 0; t < state.count(); ++t) {
+      model::at(g.threads, t).states.push_back(model::at(runs, t).end);
+    }
+    g.reserve(static_cast<std::size_t>(state.locations.size()));
+    for (std::size_t l = 0; l < order.size(); ++l) {
+      for (const int w : order[l]) {
+        g.order[l].push_back(model::at(made, w));
+      }
+    }
+    return g;
+  }
+
+  exploration_state state;
+  std::vector<buffered_run> runs;
+  std::vector<placed_event> events{};
+  std::vector<std::vector<int>> order{};  ///< per location: its writes in coherence order, without the initial one
+};
+
+/// One run of a thread from its begin, with the sources that are chosen, as far as it is decided.
+class thread_runner {
+ public:
+  thread_runner(buffered_execution& x, int thread)
+      : x_(x),
+        thread_(thread),
+        machine_(model::at(x.state.machines, thread)),
+        run_(model::at(x.runs, thread)),
+        flow_(machine_, 1) {
+    data_flow::put(open_, 0);
+  }
+
+  void run() {
+    run_.pending.clear();
+    run_.end = nullptr;
+    run_.unsupported = false;
+    const thread_state* s = machine_.begin(watch_);
+    bool goes_on = true;
+    while (goes_on && s->status == thread_status::at_event && run_.pending.size() <= model::max_events) {
+      const instruction& i = machine_.at(*s);
+      reject_if(i.mbarrier != mbarrier_op::none || i.restricted);
+      pending_event& p = run_.pending.emplace_back();
+      p.slot = steps_ * slots_of_a_step + s->part;
+      p.event.thread = thread_;
+      p.event.pc = s->pc;
+      p.event.scope = i.scope;
+      if (i.code == op::load) {
+        s = load(p, *s, i);
+      } else if (is_rmw(i.code) && s->part == 0) {
+        s = read_of_rmw(p, *s, i);
+      } else if (i.code == op::store || is_rmw(i.code)) {
+        s = write(p, *s, i);
+      } else {
+        goes_on = orders(p, *s, i);
+        s = goes_on ? machine_.step(*s, {}, watch_) : s;
+      }
+    }
+    reject_if(run_.pending.size() > model::max_events);
+    run_.end = s;
+  }
+
+ private:
+  static constexpr std::uint64_t slots_of_a_step = 32;
+
+  [[nodiscard]] static bool unknown(const data_flow::set& s) noexcept { return s[0] != 0; }
+  void reject_if(bool unsupported) noexcept { run_.unsupported = run_.unsupported || unsupported; }
+
+  /// What becomes of an instruction that the thread comes to.
+  [[nodiscard]] watched at_instruction(const thread_state& s, const instruction& i, bool runs) {
+    ++steps_;
+    data_flow::set guard = flow_.none();
+    flow_.join_predicate(guard, i);
+    const bool jumps = i.code == op::branch || i.code == op::branch_index || i.code == op::exit || i.code == op::trap;
+    if (i.code == op::branch_index) {
+      flow_.join(guard, i.by[0], false);
+    }
+    if (unknown(guard)) {
+      if (jumps || i.code > op::fence) {
+        reject_if(i.code > op::fence);
+        return watched::stops;
+      }
+      const bool local = (i.code == op::load || i.code == op::store) && machine::is_local(machine_.base_address(s, i));
+      if (local || !flow_.follow(s, i, false)) {
+        run_.unsupported = true;
+        return watched::stops;
+      }
+      if (is_event(i.code)) {
+        run_.pending.emplace_back().slot = steps_ * slots_of_a_step;
+      }
+      return watched::skips;
+    }
+    if (!flow_.follow(s, i, runs)) {
+      run_.unsupported = true;
+      return watched::stops;
+    }
+    return watched::goes_on;
+  }
+
+  [[nodiscard]] bool address_is_known(const instruction& i) const {
+    data_flow::set address = flow_.none();
+    flow_.join(address, i.by[0], false);
+    return !unknown(address);
+  }
+
+  /// Fills in what a read is, and returns the value that it has read, if its source is chosen.
+  [[nodiscard]] wide_value read(pending_event& p, const thread_state& s, const instruction& i) {
+    p.event.kind = event_kind::read;
+    p.known = address_is_known(i) && describe(s, p.event);
+    p.number = x_.placed_at(thread_, p.slot);
+    p.open = p.number < 0 || model::at(x_.events, p.number).source == open_source;
+    return p.open ? wide_value{} : model::at(x_.events, p.number).event.value;
+  }
+
+  [[nodiscard]] const thread_state* load(pending_event& p, const thread_state& s, const instruction& i) {
+    const wide_value seen = read(p, s, i);
+    flow_.put_result(i, i.to[s.part], p.open ? open_ : flow_.none());
+    return machine_.step(s, seen, watch_);
+  }
+
+  /// What a read-modify-write computes with.
+  [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
+    data_flow::set operands = flow_.none();
+    flow_.join(operands, i.by[1], i.type == ptx_type::b128);
+    if (i.what == model::operation::compare_exchange) {
+      flow_.join(operands, i.by[2], i.type == ptx_type::b128);
+    }
+    return operands;
+  }
+
+  [[nodiscard]] const thread_state* read_of_rmw(pending_event& p, const thread_state& s, const instruction& i) {
+    const wide_value old = read(p, s, i);
+    const bool open = p.open;  // what is pending may move below
+    const bool undecided = i.what == model::operation::compare_exchange && (open || unknown(operands_of_rmw(i)));
+    if (!undecided && machine_.writes(s, old)) {
+      return machine_.step(s, old, watch_);  // the write is next
+    }
+    if (undecided) {  // whether it writes is not known: go on as if it did not
+      run_.pending.emplace_back().slot = steps_ * slots_of_a_step + 1;
+    }
+    if (i.code == op::atomic) {
+      flow_.put_result(i, i.to[0], open ? open_ : flow_.none());
+    }
+    // what it read may be known although what it was compared with is not
+    bool puts_result = undecided && i.code == op::atomic && i.to[0].word >= 0;
+    const wide_value seen = undecided ? wide_value{machine_.operand(s, 1) + 1, 0} : old;
+    return machine_.step(s, seen, [&](const thread_state& now, const instruction& next, bool runs) {
+      if (std::exchange(puts_result, false)) {
+        auto* const words = const_cast<thread_state&>(now).words();
+        words[i.to[0].word] = truncated(old.low, std::min<int>(i.to[0].bits, 64));
+        if (i.to[0].bits > 64) {
+          words[i.to[0].word + 1] = old.high;
+        }
+      }
+      return at_instruction(now, next, runs);
+    });
+  }
+
+  [[nodiscard]] const thread_state* write(pending_event& p, const thread_state& s, const instruction& i) {
+    p.event.kind = event_kind::write;
+    bool read_open = false;
+    data_flow::set operands = flow_.none();
+    if (is_rmw(i.code)) {
+      operands = operands_of_rmw(i);
+      read_open = run_.pending[run_.pending.size() - 2].open;
+    } else {
+      flow_.join(operands, i.by[1U + s.part], i.type == ptx_type::b128);
+    }
+    p.known = address_is_known(i) && !unknown(operands) && !read_open && describe(s, p.event);
+    p.event.value = machine_.stored(s);
+    p.number = x_.placed_at(thread_, p.slot);
+    if (i.code == op::atomic) {
+      flow_.put_result(i, i.to[0], read_open ? open_ : flow_.none());
+    }
+    return machine_.step(s, {}, watch_);
+  }
+
+  /// Fills in what a fence or a barrier is. False if the thread stops there.
+  [[nodiscard]] bool orders(pending_event& p, const thread_state& s, const instruction& i) {
+    p.known = true;
+    p.number = x_.placed_at(thread_, p.slot);
+    if (i.code == op::fence) {
+      p.event.kind = event_kind::fence;
+      p.event.strong = true;
+      p.event.acquires = model::acquires(i.order);
+      p.event.releases = model::releases(i.order);
+      p.event.sequential = i.order == memory_order::seq_cst;
+      return true;
+    }
+    p.event.kind = event_kind::barrier;
+    data_flow::set operands = flow_.none();
+    for (const source_operand& o : i.by) {
+      flow_.join(operands, o, false);
+    }
+    if (i.destinations > 0 || !sync_points::orders(i.code) || unknown(operands)) {
+      run_.unsupported = true;  // lanes that exchange values pass dependencies on
+      return false;
+    }
+    std::string wrong;
+    p.event.releases = s.part == 0;
+    p.event.sync_point = x_.state.points.at(thread_, s, wrong);
+    reject_if(!wrong.empty() || i.code == op::block_arrive || sync_points::warps_of(p.event.sync_point) != 0);
+    return true;
+  }
+
+  /// Fills in what an access of memory is. False if it is to no memory, which makes the run unsupported.
+  [[nodiscard]] bool describe(const thread_state& s, graph_event& e) {
+    const instruction& i = machine_.at(s);
+    describe_access(e, machine_, s);
+    const memory_object* const object = x_.state.locations.object_of(e.address, e.bytes);
+    const bool wrong = object == nullptr || e.address % alignment_of(i, s.part) != 0 ||
+                       (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i) ||
+                       (i.non_coherent && !object->constant);
+    if (!wrong) {
+      e.location = x_.state.locations.number_of(e.address, e.bytes);
+      x_.order.resize(static_cast<std::size_t>(x_.state.locations.size()));
+    }
+    reject_if(wrong);
+    return !wrong;
+  }
+
+  struct watcher {
+    thread_runner* by;
+    [[nodiscard]] watched operator()(const thread_state& s, const instruction& i, bool runs) const {
+      return by->at_instruction(s, i, runs);
+    }
+  };
+
+  buffered_execution& x_;
+  int thread_;
+  const machine& machine_;
+  buffered_run& run_;
+  data_flow flow_;
+  data_flow::set open_ = flow_.none();  ///< the origin of what an open read gives
+  std::uint64_t steps_ = 0;
+  watcher watch_{this};
+};
+
+/// The axioms of the memory model.
+class axiom_check {
+ public:
+  explicit axiom_check(buffered_execution& x) : x_(x) {}
+
+  /// Whether some order of the `fence.sc` makes the execution consistent. Reports a race of one that is whole so far.
+  [[nodiscard]] bool consistent_here() {
+    const int size = model::count_of(x_.events);
+    observed_.assign(static_cast<std::size_t>(size), 0);
+    model::relation base = x_.fixed_order();
+    base.close(size);
+    for (int reader = 0; reader < size; ++reader) {
+      if (model::at(x_.events, reader).event.kind != event_kind::read) {
+        continue;
+      }
+      // its source, and through the halves of read-modify-writes what that follows from
+      for (int r = reader; r >= 0;) {
+        const int w = model::at(x_.events, r).source;
+        if (w < 0 || !x_.strong_pair(w, r) || model::contains(model::at(observed_, w), reader)) {
+          break;
+        }
+        model::at(observed_, w) |= model::only(reader);
+        r = model::at(x_.events, w).partner;
+      }
+    }
+    for (int start = 0; start < size; ++start) {
+      const graph_event& head = model::at(x_.events, start).event;
+      if (!head.releases || head.kind == event_kind::barrier) {
+        continue;
+      }
+      for (int w = 0; w < size; ++w) {
+        const graph_event& write = model::at(x_.events, w).event;
+        if (write.kind == event_kind::write && write.strong &&
+            (w == start ||
+             (x_.before_in_thread(start, w) && (head.kind == event_kind::fence || head.location == write.location)))) {
+          for (model::event_set s = model::at(observed_, w); s != 0; s = model::rest(s)) {
+            synchronize(base, start, model::first(s));
+          }
+        }
+      }
+    }
+    whole_ = x_.is_whole();
+    return orient(base);
+  }
+
+ private:
+  /// Adds synchronizes-with from `start` to the ends of the acquire patterns that begin with read `r`.
+  void synchronize(model::relation& base, int start, int r) const {
+    const graph_event& read = model::at(x_.events, r).event;
+    if (!read.strong) {
+      return;
+    }
+    for (int end = 0; end < model::count_of(x_.events); ++end) {
+      const graph_event& e = model::at(x_.events, end).event;
+      const bool ends =
+          e.acquires &&
+          ((e.kind == event_kind::read && (end == r || (x_.before_in_thread(r, end) && e.location == read.location))) ||
+           (e.kind == event_kind::fence && x_.before_in_thread(r, end) && !read.reduction));
+      if (ends && start != end && x_.strong_pair(start, end)) {
+        base.add_closed(model::count_of(x_.events), start, end);
+      }
+    }
+  }
+
+  [[nodiscard]] bool orient(const model::relation& base) {
+    const int size = model::count_of(x_.events);
+    for (int x = 0; x < size; ++x) {
+      for (int y = x + 1; y < size; ++y) {
+        if (model::at(x_.events, x).event.sequential && model::at(x_.events, y).event.sequential && x_.strong_pair(x, y) &&
+            !base.holds(x, y) && !base.holds(y, x)) {
+          model::relation one = base;
+          one.add_closed(size, x, y);
+          model::relation other = base;
+          other.add_closed(size, y, x);
+          const bool first = orient(one);
+          const bool second = !x_.state.stopped() && orient(other);
+          return first || second;
+        }
+        if (model::at(x_.events, x).event.sequential && model::at(x_.events, y).event.sequential && x_.strong_pair(x, y) &&
+            base.holds(x, y) && base.holds(y, x)) {
+          return false;
+        }
+      }
+    }
+    if (!axioms_hold(base)) {
+      return false;
+    }
+    if (whole_) {
+      look_for_race(base);
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool causes(const model::relation& base, int x, int y) const noexcept {
+    return base.holds(x, y) || (model::at(x_.events, x).event.kind == event_kind::write && contains_any(base, x, y));
+  }
+
+  [[nodiscard]] bool contains_any(const model::relation& base, int w, int y) const noexcept {
+    for (model::event_set s = model::at(observed_, w); s != 0; s = model::rest(s)) {
+      if (base.holds(model::first(s), y)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] static int place_of(const std::vector<int>& order, int w) noexcept {
+    return static_cast<int>(std::find(order.begin(), order.end(), w) - order.begin());
+  }
+
+  [[nodiscard]] bool axioms_hold(const model::relation& base) const {
+    const int size = model::count_of(x_.events);
+    model::relation local;  // SC-per-Location
+    for (int x = 0; x < size; ++x) {
+      const placed_event& e = model::at(x_.events, x);
+      if (e.event.location < 0) {
+        continue;
+      }
+      const std::vector<int>& order = model::at(x_.order, e.event.location);
+      for (int y = 0; y < size; ++y) {
+        if (model::at(x_.events, y).event.location == e.event.location && x_.before_in_thread(x, y)) {
+          local.add(x, y);
+        }
+      }
+      if (e.event.kind == event_kind::write) {
+        for (int k = place_of(order, x) + 1; k < model::count_of(order); ++k) {
+          if (causes(base, model::at(order, k), x)) {
+            return false;
+          }
+          if (x_.strong_pair(x, model::at(order, k))) {
+            local.add(x, model::at(order, k));
+          }
+        }
+        const int r = e.partner;
+        if (r >= 0) {
+          const int source = model::at(x_.events, r).source;
+          for (int k = source < 0 ? 0 : place_of(order, source) + 1; k < place_of(order, x); ++k) {
+            if (x_.strong_pair(model::at(order, k), r) && x_.strong_pair(model::at(order, k), x)) {
+              return false;  // Atomicity
+            }
+          }
+          if (source >= 0 && place_of(order, source) > place_of(order, x)) {
+            return false;
+          }
+        }
+      } else if (e.event.kind == event_kind::read && e.source != open_source) {
+        if (e.source >= 0) {
+          if (base.holds(x, e.source)) {
+            return false;
+          }
+          if (x_.strong_pair(e.source, x)) {
+            local.add(e.source, x);
+          }
+        }
+        for (int k = e.source < 0 ? 0 : place_of(order, e.source) + 1; k < model::count_of(order); ++k) {
+          if (causes(base, model::at(order, k), x)) {
+            return false;
+          }
+          if (x_.strong_pair(x, model::at(order, k))) {
+            local.add(x, model::at(order, k));
+          }
+        }
+      }
+    }
+    return local.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
+  }
+
+  void look_for_race(const model::relation& base) {
+    const int size = model::count_of(x_.events);
+    for (int x = 0; x < size && !x_.state.stopped(); ++x) {
+      for (int y = x + 1; y < size; ++y) {
+        const graph_event& a = model::at(x_.events, x).event;
+        const graph_event& b = model::at(x_.events, y).event;
+        if (a.location >= 0 && a.location == b.location && (a.kind == event_kind::write || b.kind == event_kind::write) &&
+            a.thread != b.thread && !x_.strong_pair(x, y) && !causes(base, x, y) && !causes(base, y, x)) {
+          const graph g = x_.as_graph();
+          x_.state.report(g, check_status::race, race_text(x_.state.checked, a, b),
+                          {&*model::at(model::at(g.threads, a.thread).events, x_.in_graph(x)),
+                           &*model::at(model::at(g.threads, b.thread).events, x_.in_graph(y))});
+          return;
+        }
+      }
+    }
+  }
+
+  buffered_execution& x_;
+  std::vector<model::event_set> observed_{};  ///< per write: the reads that observe it
+  bool whole_ = false;
+};
+
+/// One exploration of the executions with a cycle.
+class load_buffering_explorer {
+ public:
+  load_buffering_explorer(const program& checked, const check_property& property, const check_options& options,
+                          check_result so_far)
+      : options_(options), x_(checked), end_(x_.state, property) {
+    x_.state.result = std::move(so_far);
+  }
+
+  [[nodiscard]] check_result run() {
+    for (int t = 0; t < x_.state.count(); ++t) {
+      thread_runner(x_, t).run();
+    }
+    visit();
+    x_.state.result.status = x_.state.result.found.status;
+    return std::move(x_.state.result);
+  }
+
+ private:
+  // ---- growth
+
+  void give_up(const std::string& why) {
+    graph empty;
+    empty.threads.resize(x_.state.checked.threads.size());
+    x_.state.report(
+        empty, check_status::gave_up,
+        "without load buffering nothing is found. An execution in which a read reads from a write that follows from it is not "
+        "ruled out, and " +
+            why);
+  }
+
+  /// The next event that is not part of the execution: writes, fences and barriers before reads.
+  [[nodiscard]] pending_event* next_event() {
+    pending_event* first = nullptr;
+    for (buffered_run& run : x_.runs) {
+      for (pending_event& p : run.pending) {
+        if (p.known && p.number < 0) {
+          if (p.event.kind != event_kind::read) {
+            return &p;
+          }
+          first = first == nullptr ? &p : first;
+        }
+      }
+    }
+    return first;
+  }
+
+  /// Whether a write of a location, all of whose known ones are part of the execution, may come still.
+  [[nodiscard]] bool may_be_written(int location) const {
+    return std::any_of(x_.runs.begin(), x_.runs.end(), [&](const buffered_run& run) {
+      return run.end->status == thread_status::undecided ||
+             std::any_of(run.pending.begin(), run.pending.end(), [&](const pending_event& p) {
+               return p.number < 0 && (!p.known || (p.event.kind == event_kind::write && p.event.location == location));
+             });
+    });
+  }
+
+  /// Whether some choice of the sources that are not chosen yet may make a cycle. Without one the execution is left to explore.hpp.
+  [[nodiscard]] bool may_have_cycle() const {
+    model::relation r = x_.fixed_order();
+    const auto add = [&](const std::vector<int>& writes, int to) {
+      for (const int w : writes) {
+        r.add(w, to);
+      }
+    };
+    const int size = model::count_of(x_.events);
+    for (int n = 0; n < size; ++n) {
+      const placed_event& e = model::at(x_.events, n);
+      if (e.event.kind == event_kind::read && e.source >= 0) {
+        r.add(e.source, n);
+      } else if (e.event.kind == event_kind::read && e.source == open_source) {
+        add(model::at(x_.order, e.event.location), n);
+      }
+    }
+    for (const buffered_run& run : x_.runs) {
+      if (run.end->status == thread_status::undecided) {
+        return true;
+      }
+      for (const pending_event& p : run.pending) {
+        if (p.number >= 0) {
+          continue;
+        }
+        if (!p.known || p.event.kind != event_kind::read) {
+          return true;
+        }
+        for (int n = 0; n < size; ++n) {  // what comes after it in its thread comes after its source
+          if (model::at(x_.events, n).event.thread == p.event.thread && model::at(x_.events, n).slot > p.slot) {
+            add(model::at(x_.order, p.event.location), n);
+          }
+        }
+      }
+    }
+    return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
+  }
+
+  /// Runs thread `t` again while `use` runs, and then puts back what it was.
+  template <class Use>
+  void with_new_run(int t, const Use& use) {
+    buffered_run kept;
+    if (!spare_.empty()) {
+      kept = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    std::swap(kept, model::at(x_.runs, t));
+    thread_runner(x_, t).run();
+    use();
+    std::swap(kept, model::at(x_.runs, t));
+    spare_.push_back(std::move(kept));
+  }
+
+  void visit() {
+    if (x_.state.stopped()) {
+      return;
+    }
+    if (++steps_ > options_.most_buffered_steps) {
+      give_up("the exploration of those takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
+      return;
+    }
+    for (const buffered_run& run : x_.runs) {
+      if (run.unsupported) {
+        give_up(
+            "a thread does something then that is not supported: values that lanes exchange, an address or a predicate of "
+            "local memory "
+            "or of a barrier that is not known, more than 64 events, or an access outside of memory");
+        return;
+      }
+    }
+    pending_event* const p = next_event();
+    if (p == nullptr) {
+      complete();
+      return;
+    }
+    if (p->event.kind == event_kind::read && !may_have_cycle()) {
+      return;
+    }
+    if (x_.events.size() == model::max_events) {
+      give_up("the execution has more than " + std::to_string(model::max_events) + " events");
+      return;
+    }
+    const stack_arena::mark mark = x_.state.arena.here();
+    placed_event e;
+    e.event = p->event;
+    e.slot = p->slot;
+    e.event.stamp = ++stamp_;
+    if (e.event.kind == event_kind::read) {
+      add_read(e);
+    } else {
+      add_other(e);
+    }
+    x_.state.arena.release(mark);
+  }
+
+  void add_read(const placed_event& e) {
+    for (const int other : x_.state.locations[e.event.location].overlapping) {
+      if (other < model::count_of(x_.order) && !model::at(x_.order, other).empty()) {
+        give_up("it has accesses of different sizes");
+        return;
+      }
+    }
+    const int number = model::count_of(x_.events);
+    x_.events.push_back(e);
+    const std::vector<int> sources = model::at(x_.order, e.event.location);
+    for (int k = -1; k < model::count_of(sources) && !x_.state.stopped(); ++k) {
+      choose(number, k < 0 ? initial_source : model::at(sources, k), [&] { visit_if_consistent(); });
+    }
+    if (!x_.state.stopped() && may_be_written(e.event.location)) {  // it stays open
+      with_new_run(e.event.thread, [&] { visit_if_consistent(); });
+    }
+    x_.events.pop_back();
+  }
+
+  void add_other(placed_event e) {
+    if (e.event.kind == event_kind::write && e.event.rmw) {
+      e.partner = x_.placed_at(e.event.thread, e.slot - 1);
+    }
+    for (const int other : e.event.location < 0 ? std::vector<int>{} : x_.state.locations[e.event.location].overlapping) {
+      if (std::any_of(x_.events.begin(), x_.events.end(), [&](const placed_event& o) { return o.event.location == other; })) {
+        give_up("it has accesses of different sizes");
+        return;
+      }
+    }
+    const int number = model::count_of(x_.events);
+    x_.events.push_back(e);
+    with_new_run(e.event.thread, [&] {
+      if (e.event.kind != event_kind::write) {
+        visit_if_consistent();
+        return;
+      }
+      for (int at = 0; at <= model::count_of(model::at(x_.order, e.event.location)) && !x_.state.stopped(); ++at) {
+        auto& order = model::at(x_.order, e.event.location);
+        order.insert(order.begin() + at, number);
+        offer(number, 0);
+        auto& after = model::at(x_.order, e.event.location);
+        after.erase(after.begin() + at);
+      }
+    });
+    x_.events.pop_back();
+  }
+
+  /// Lets the open reads from number `first` on take write `w` or not.
+  void offer(int w, int first) {
+    int r = first;
+    const graph_event& write = model::at(x_.events, w).event;
+    while (r < w && (model::at(x_.events, r).source != open_source || model::at(x_.events, r).event.kind != event_kind::read ||
+                     model::at(x_.events, r).event.location != write.location || x_.before_in_thread(r, w))) {
+      ++r;
+    }
+    if (r >= w) {
+      visit_if_consistent();
+      return;
+    }
+    choose(r, w, [&] { offer(w, r + 1); });
+    if (!x_.state.stopped()) {
+      offer(w, r + 1);
+    }
+  }
+
+  /// Read `r` reads from `w` while `use` runs.
+  template <class Use>
+  void choose(int r, int w, const Use& use) {
+    placed_event& read = model::at(x_.events, r);
+    const int t = read.event.thread;
+    const std::uint32_t stamp = read.event.stamp;
+    read.source = w;
+    read.event.stamp = ++stamp_;
+    if (w == initial_source) {
+      if (!x_.state.locations[read.event.location].initialised) {
+        const graph g = x_.as_graph();
+        x_.state.report(g, check_status::uninitialised,
+                        "thread " + std::to_string(t) + " may read " + place_text(x_.state.checked, read.event.address) +
+                            " before anything is written to it");
+        return;
+      }
+      read.event.value = x_.state.locations[read.event.location].initial;
+    } else {
+      read.event.value = model::at(x_.events, w).event.value;
+    }
+    with_new_run(t, use);
+    placed_event& again = model::at(x_.events, r);
+    again.source = open_source;
+    again.event.stamp = stamp;
+  }
+
+  void visit_if_consistent() {
+    if (!x_.state.stopped() && axioms_.consistent_here()) {
+      visit();
+    }
+  }
+
+  // ---- the end
+
+  /// Whether program order, barriers and reads-from have a cycle.
+  [[nodiscard]] bool has_cycle() const {
+    model::relation r = x_.fixed_order();
+    const int size = model::count_of(x_.events);
+    for (int n = 0; n < size; ++n) {
+      if (model::at(x_.events, n).event.kind == event_kind::read && model::at(x_.events, n).source >= 0) {
+        r.add(model::at(x_.events, n).source, n);
+      }
+    }
+    return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
+  }
+
+  /// Whether every thread that has gone on from a barrier has met all that it waits for.
+  [[nodiscard]] bool all_met() const {
+    for (int y = 0; y < model::count_of(x_.events); ++y) {
+      if (model::at(x_.events, y).event.kind != event_kind::barrier || model::at(x_.events, y).event.releases) {
+        continue;
+      }
+      for (int t = 0; t < x_.state.count(); ++t) {
+        bool met = !x_.state.points.takes_part(t, model::at(x_.events, y).event.thread, x_.arrival_of(y).sync_point) ||
+                   model::at(x_.runs, t).end->status == thread_status::ended;
+        for (int x = 0; x < model::count_of(x_.events) && !met; ++x) {
+          met = model::at(x_.events, x).event.thread == t && x_.meets(x, y);
+        }
+        if (!met) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  void complete() {
+    for (const placed_event& e : x_.events) {
+      if (e.event.kind == event_kind::read && e.source == open_source) {
+        return;
+      }
+    }
+    if (!has_cycle()) {
+      return;
+    }
+    bool ended = true;
+    bool stuck = true;
+    graph g = x_.as_graph();
+    for (int t = 0; t < x_.state.count(); ++t) {
+      if (!x_.state.healthy(g, t)) {
+        return;
+      }
+      const thread_state& s = *model::at(x_.runs, t).end;
+      ended = ended && s.status == thread_status::ended;
+      stuck = stuck && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
+    }
+    ended = ended && all_met();
+    if (ended) {
+      ++x_.state.result.counts.buffered;
+      x_.state.result.counts.longest = std::max(x_.state.result.counts.longest, model::count_of(x_.events));
+    }
+    end_.finish(g, ended, stuck);
+  }
+
+  check_options options_;
+  buffered_execution x_;
+  axiom_check axioms_{x_};
+  execution_end end_;
+  std::vector<buffered_run> spare_{};  ///< their memory is used again
+  std::uint32_t stamp_ = 0;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+check_result explore_load_buffering(const program& checked, const check_property& property, const check_options& options,
+                                    check_result so_far) {
+  return load_buffering_explorer(checked, property, options, std::move(so_far)).run();
+}
+
+}  // namespace membar::check::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The bytes of memory in an execution whose accesses have several sizes: what a read takes, and what is there in the end.
+#pragma once
+
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/program.hpp>
+#include <membar/model/array.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace membar::check::detail {
+
+/// Finds the write that each byte comes from.
+class memory_bytes {
+ public:
+  explicit memory_bytes(exploration_state& state) : state_(state) {}
+
+  [[nodiscard]] bool has_other_sizes(const graph& g, int location) const {
+    for (const int other : state_.locations[location].overlapping) {
+      if (other < model::count_of(g.order) && model::at(g.order, other).size() > 1) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The bytes that a read takes from writes of other sizes. False if they are not decided.
+  [[nodiscard]] bool mixed_value(const graph& g, graph_event& e) {
+    const location_info& here = state_.locations[e.location];
+    e.mixed = true;
+    e.value = {};
+    for (int b = 0; b < e.bytes; ++b) {
+      const std::uint64_t at = e.address + static_cast<std::uint64_t>(b);
+      const graph_event* latest = latest_of_byte(g, at, e.location, [&](const graph_event& w) {
+        if (!state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
+          state_.report(g, check_status::gave_up,
+                        "a read of thread " + std::to_string(e.thread) +
+                            " may take its bytes from writes of several sizes that are not all ordered before it",
+                        {&w});
+        }
+      });
+      if (state_.stopped()) {
+        return false;
+      }
+      std::uint64_t byte = 0;
+      if (latest != nullptr) {
+        byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+        state_.rules.follow(e, *latest);
+      } else if (!here.initialised) {
+        state_.report_of(g, e.thread, check_status::uninitialised,
+                         "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
+        return false;
+      } else {
+        byte = byte_of(here.initial, b);
+      }
+      (b < 8 ? e.value.low : e.value.high) |= byte << (8 * static_cast<unsigned>(b % 8));
+    }
+    return true;
+  }
+
+  /// The bytes of memory at the end of an execution.
+  [[nodiscard]] std::uint64_t final_value(const graph& g, std::uint64_t address, int bytes) const {
+    std::uint64_t result = 0;
+    for (int b = 0; b < bytes; ++b) {
+      const std::uint64_t at = address + static_cast<std::uint64_t>(b);
+      const graph_event* latest = nullptr;
+      for (int l = 0; l < state_.locations.size(); ++l) {
+        const location_info& info = state_.locations[l];
+        if (latest == nullptr && l < model::count_of(g.order) && at >= info.address &&
+            at < info.address + static_cast<std::uint64_t>(info.bytes)) {
+          latest = latest_of_byte(g, at, l, [](const graph_event&) {});
+        }
+      }
+      std::uint64_t byte = 0;
+      if (latest != nullptr) {
+        byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+      } else if (const memory_object* o = state_.locations.object_of(at, 1); o != nullptr) {
+        byte = at - o->address < o->initial.size() ? o->initial[static_cast<std::size_t>(at - o->address)] : 0;
+      }
+      result |= byte << (8 * static_cast<unsigned>(b));
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t byte_of(wide_value v, int n) noexcept {
+    return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
+  }
+
+  /// The last write that covers a byte of a location, in the order that coherence and causality give; null: none.
+  template <class Look>
+  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location, const Look& look) const {
+    const graph_event* latest = nullptr;
+    const auto consider = [&](int l) {
+      if (l >= model::count_of(g.order)) {
+        return;
+      }
+      for (const graph_event* w : model::at(g.order, l)) {
+        if (w == nullptr || address < w->address || address >= w->address + static_cast<std::uint64_t>(w->bytes)) {
+          continue;
+        }
+        look(*w);
+        // of one location they come in coherence order; of two, causality has ordered them
+        if (latest == nullptr || latest->location == w->location || state_.rules.causes(g, *latest, w->base)) {
+          latest = w;
+        }
+      }
+    };
+    consider(location);
+    for (const int other : state_.locations[location].overlapping) {
+      consider(other);
+    }
+    return latest;
+  }
+
+  exploration_state& state_;
+};
+
+}  // namespace membar::check::detail

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which thread of an execution goes on.
+#pragma once
+
+#include <check/event_builder.hpp>
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <check/synchronization_events.hpp>
+#include <membar/model/array.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace membar::check::detail {
+
+/// Chooses the thread whose event is added next.
+class next_thread {
+ public:
+  next_thread(exploration_state& state, const event_builder& build, const synchronization_events& synchronization)
+      : state_(state), build_(build), synchronization_(synchronization) {}
+
+  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
+  /// rounds of a loop that would only wait come last.
+  [[nodiscard]] int of(const graph& g) {
+    if (const int t = amid_rmw(g); t >= 0) {
+      return t;
+    }
+    std::array<int, 4> first{-1, -1, -1,
+                             -1};  // read-modify-writes, loads, and both again of threads that spin without progress
+    for (int t = 0; t < state_.count(); ++t) {
+      if (!is_ready(g, t)) {
+        continue;
+      }
+      const op code = model::at(state_.machines, t).at(state_of(g, t)).code;
+      if (code == op::load || is_rmw(code)) {
+        const std::size_t kind = is_rmw(code) ? 0 : 1;
+        if (first[kind] < 0) {
+          int& place = spins_without_progress(g, t) ? first[kind + 2] : first[kind];
+          place = place < 0 ? t : place;
+        }
+        continue;
+      }
+      if (is_met(g, t)) {
+        return t;
+      }
+    }
+    for (const int t : first) {
+      if (t >= 0) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  /// One of those that may go on; -1 if there is none. `chosen` chooses one of a number of them.
+  template <class Chosen>
+  [[nodiscard]] int any_of(const graph& g, const Chosen& chosen) {
+    if (const int t = amid_rmw(g); t >= 0) {
+      return t;
+    }
+    std::vector<int> ready;
+    for (int t = 0; t < state_.count(); ++t) {
+      if (is_ready(g, t) && is_met(g, t)) {
+        ready.push_back(t);
+      }
+    }
+    return ready.empty() ? -1 : model::at(ready, chosen(model::count_of(ready)));
+  }
+
+ private:
+  [[nodiscard]] bool is_ready(const graph& g, int t) {
+    return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
+  }
+
+  /// The thread that has read for a read-modify-write and writes next; -1 if there is none.
+  [[nodiscard]] int amid_rmw(const graph& g) {
+    for (int t = 0; t < state_.count(); ++t) {
+      if (is_ready(g, t) && state_of(g, t).part == 1 && is_rmw(model::at(state_.machines, t).at(state_of(g, t)).code)) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  /// Whether a thread that is ready waits at no barrier, or those whom it waits for have come.
+  [[nodiscard]] bool is_met(const graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    std::vector<const graph_event*> left;
+    const instruction& i = model::at(state_.machines, t).at(s);
+    if (i.code >= op::proxy_fence) {
+      return (i.code != op::async_wait || synchronization_.awaited(g, t, left)) &&
+             (i.code != op::grid_wait || build_.are_over(g, t, false));
+    }
+    return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !state_.points.group(g, t, left).empty() ||
+           (i.code == op::cluster_wait && state_.points.misuse_of_cluster_barrier(g, t, i) != nullptr);
+  }
+
+  /// Whether the thread, if it read the latest values, would go around a loop that only waits.
+  [[nodiscard]] bool spins_without_progress(const graph& g, int t) {
+    constexpr int longest_poll = 8;  // events of a loop's round that are looked ahead
+    const stack_arena::mark mark = state_.arena.here();
+    const machine& m = model::at(state_.machines, t);
+    const thread_state* s = &state_of(g, t);
+    bool result = false;
+    for (int events = 0; events < longest_poll && !result; ++events) {
+      const instruction& i = m.at(*s);
+      const bool writes = is_rmw(i.code) && s->part == 1;
+      if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_rmw(i.code))) {
+        break;
+      }
+      wide_value seen{};
+      if (i.code != op::fence && !writes) {
+        const std::uint64_t address = m.address(*s);
+        if (state_.locations.object_of(address, i.bytes) == nullptr) {
+          break;
+        }
+        const int location = state_.locations.number_of(address, i.bytes);
+        const graph_event* const latest = location < model::count_of(g.order) ? model::at(g.order, location).back() : nullptr;
+        seen = latest != nullptr ? latest->value : state_.locations[location].initial;
+      }
+      s = m.step(*s, seen);
+      result = s->status == thread_status::waiting;
+      if (s->status != thread_status::at_event) {
+        break;
+      }
+    }
+    state_.arena.release(mark);
+    return result;
+  }
+
+  exploration_state& state_;
+  const event_builder& build_;
+  const synchronization_events& synchronization_;
+};
+
+}  // namespace membar::check::detail

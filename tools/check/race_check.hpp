@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The data races of an execution, and whether its `fence.sc` have an order.
+#pragma once
+
+#include <check/exploration_state.hpp>
+#include <check/fence_order.hpp>
+#include <check/graph.hpp>
+#include <check/program.hpp>
+#include <membar/model/array.hpp>
+
+#include <vector>
+
+namespace membar::check::detail {
+
+/// Looks for races of the event that is added.
+class race_check {
+ public:
+  explicit race_check(exploration_state& state) : state_(state) {}
+
+  /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
+  [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
+    suspects result;
+    const auto look = [&](const std::vector<const graph_event*>& others) {
+      for (const graph_event* o : others) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, state_.rules.clock_for(*o, e)) && !at_one_mbarrier(*o, e) &&
+            !state_.rules.morally_strong(*o, e) && !state_.rules.causes(g, *o, state_.rules.clock_for(*o, e))) {
+          result.emplace_back(o, &e);
+        }
+      }
+    };
+    const auto look_at = [&](int location) {
+      if (location < model::count_of(g.order)) {
+        look(model::at(g.order, location));
+        if (e.kind == event_kind::write) {
+          look(model::at(g.reads, location));
+        }
+      }
+    };
+    look_at(e.location);
+    for (const int other : state_.locations[e.location].overlapping) {
+      look_at(other);
+    }
+    return result;
+  }
+
+  /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
+  [[nodiscard]] bool consistent(const graph& g, const suspects& found) {
+    if (g.sequential_fences < 2) {
+      if (!found.empty()) {
+        state_.report_race(g, *found.front().first, *found.front().second);
+      }
+      return found.empty();
+    }
+    if (state_.copies && !found.empty()) {
+      state_.report(g, check_status::gave_up,
+                    "accesses that may race beside fence.sc of several threads and asynchronous copies are not supported",
+                    {found.front().first, found.front().second});
+      return false;
+    }
+    fence_order order(g, state_.rules);
+    const bool result = order.search(found);
+    if (order.race() != nullptr) {
+      state_.report_race(g, *order.race()->first, *order.race()->second);
+      return false;
+    }
+    return result;
+  }
+
+ private:
+  /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
+  [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
+    return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
+           ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));
+  }
+
+  exploration_state& state_;
+};
+
+}  // namespace membar::check::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/code_edit.hpp>
+#include <check/program.hpp>
+#include <membar-check/places.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace membar_check {
+
+namespace check = membar::check;
+
+instruction_places places_of(const check::program& p, int thread, const check::instruction& i) {
+  const auto& files = p.threads[static_cast<std::size_t>(thread)].kernel->files;
+  const auto place = [&](int file, int line) {
+    const bool known = file > 0 && static_cast<std::size_t>(file) < files.size() && line > 0;
+    return known ? source_place{files[static_cast<std::size_t>(file)], line} : source_place{};
+  };
+  instruction_places result{place(i.file, i.source_line), place(i.caller_file, i.caller_line)};
+  if (result.own.path.empty() || (result.caller.path == result.own.path && result.caller.line == result.own.line)) {
+    result.caller = {};
+  }
+  return result;
+}
+
+std::string places_text(const check::program& p, const check::mixed_barriers& m) {
+  const auto& files = p.threads[static_cast<std::size_t>(m.thread)].kernel->files;
+  const auto line = [&](const check::instruction& i) {
+    const bool called = i.caller_line > 0;
+    const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
+    const int number = called ? i.caller_line : i.source_line;
+    return number > 0 && file < files.size()
+               ? std::filesystem::path(files[file]).filename().string() + ":" + std::to_string(number)
+               : std::string();
+  };
+  const auto place = [](const check::instruction& i) {
+    return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
+                              i.file, i.source_line, i.line};
+  };
+  const bool in_order = place(*m.at) < place(*m.other_at);
+  const std::string first = line(in_order ? *m.at : *m.other_at);
+  const std::string second = line(in_order ? *m.other_at : *m.at);
+  return first.empty() || second.empty() || first == second
+             ? "PTX lines " + std::to_string(std::min(m.at->line, m.other_at->line)) + " and " +
+                   std::to_string(std::max(m.at->line, m.other_at->line))
+             : "lines " + first + " and " + second;
+}
+
+int issuer_of(const check::program& p, int thread) {
+  const int issuer = p.threads[static_cast<std::size_t>(thread)].copies_of;
+  return issuer < 0 ? thread : issuer;
+}
+
+check::instruction instruction_at(const check::code_site& site) {
+  check::instruction at = *site.first;
+  at.caller_line = site.one_caller ? at.caller_line : 0;
+  return at;
+}
+
+std::string change_text(const check::code_site& site, const check::code_edit& e) {
+  using kind = check::code_edit::kind_t;
+  check::instruction fence;
+  fence.code = check::op::fence;
+  const std::string opcode = check::opcode_of(*site.first);
+  switch (e.kind) {
+    case kind::proxy_fence_before:
+      return "put before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
+    case kind::fence_before:
+      return "put before its " + opcode + ": " + check::strength_text(fence, e.to);
+    case kind::fence_after:
+      return "put after its " + opcode + ": " + check::strength_text(fence, e.to);
+    case kind::own:
+      break;
+  }
+  return opcode + " becomes " + check::strength_text(*site.first, e.to);
+}
+
+}  // namespace membar_check
