@@ -121,6 +121,7 @@ TEST(ptx_opcodes, of_the_rows_that_fit_the_one_with_most_words_is_meant) {
   EXPECT_TRUE(opcode_of("mbarrier.arrive.expect_tx.release.cta.b64").transaction);
   EXPECT_FALSE(opcode_of("mbarrier.arrive.release.cta.b64").transaction);
   EXPECT_EQ(opcode_of("barrier.cta.arrive.aligned").code, check::op::block_arrive);
+  EXPECT_EQ(opcode_of("bar.warp.sync").code, check::op::warp_barrier);
   EXPECT_EQ(opcode_of("barrier.cluster.arrive.release.aligned").code, check::op::cluster_arrive);
   EXPECT_EQ(opcode_of("fence.proxy.async.shared::cta").proxy_spaces, check::bit_of(check::proxy_space::own_shared));
   EXPECT_TRUE(opcode_of("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster").restricted);

@@ -234,7 +234,7 @@ constexpr opcode_row opcodes[] = {
     {"bar.red.popc", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 1},
     {"bar.red.and", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 2},
     {"bar.red.or", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 3},
-    {"bar.warp", op::warp_barrier, sources_of(1, 1), &opcode_reader::barrier},
+    {"bar.warp.sync", op::warp_barrier, sources_of(1, 1), &opcode_reader::barrier},
     {"barrier.sync", op::block_barrier, sources_of(1, 2), &opcode_reader::barrier},
     {"barrier.arrive", op::block_arrive, sources_of(2, 2), &opcode_reader::barrier},
     {"barrier.red.popc", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 1},
