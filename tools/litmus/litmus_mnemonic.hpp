@@ -7,8 +7,8 @@
 #include <membar/memory_order.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
+#include <ptx/words.hpp>
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,23 +18,8 @@ namespace membar::litmus_files::detail {
 
 using namespace model;
 
-/// A word and what it means.
-template <class Value>
-struct meaning {
-  std::string_view word;
-  Value value;
-};
-
-/// What a word means, if the table has it.
-template <class Value, std::size_t Count>
-[[nodiscard]] constexpr std::optional<Value> find(const meaning<Value> (&table)[Count], std::string_view word) noexcept {
-  for (const meaning<Value>& one : table) {
-    if (one.word == word) {
-      return one.value;
-    }
-  }
-  return std::nullopt;
-}
+using ptx::find;
+using ptx::meaning;
 
 /// The parts of a mnemonic, and what they mean.
 struct mnemonic {
@@ -66,36 +51,18 @@ struct mnemonic {
 }
 
 /// The bytes of a type suffix such as "u32"; 0 for any other word.
-[[nodiscard]] inline int type_bytes(const std::string& part) {
-  if (part.size() < 2 || std::string_view("busf").find(part.front()) == std::string_view::npos) {
-    return 0;
-  }
-  static constexpr meaning<int> sizes[] = {{"8", 1}, {"16", 2}, {"32", 4}, {"64", 8}, {"128", 16}};
-  return find(sizes, std::string_view(part).substr(1)).value_or(0);
+[[nodiscard]] inline int type_bytes(std::string_view part) {
+  const ptx::ptx_type type = ptx::type_named(part);
+  return type == ptx::ptx_type::pred || (ptx::is_half(type) && type != ptx::ptx_type::f16) ? 0 : ptx::bytes_of(type);
+}
+
+/// The operation of a mnemonic. Litmus files may name two as in formulas.
+[[nodiscard]] inline std::optional<operation> operation_named(std::string_view part) {
+  return part == "plus" ? operation::add : part == "minus" ? operation::subtract : find(ptx::operation_words, part);
 }
 
 /// Says what the parts of a mnemonic mean. Throws `error` if two of them contradict each other.
 [[nodiscard]] inline mnemonic analyse(const token& word) {
-  static constexpr meaning<memory_order> orders[] = {{"relaxed", memory_order::relaxed},
-                                                     {"acquire", memory_order::acquire},
-                                                     {"release", memory_order::release},
-                                                     {"acq_rel", memory_order::acq_rel},
-                                                     {"sc", memory_order::seq_cst}};
-  static constexpr meaning<thread_scope> scopes[] = {{"cta", thread_scope::block},
-                                                     {"cluster", thread_scope::cluster},
-                                                     {"gpu", thread_scope::device},
-                                                     {"sys", thread_scope::system}};
-  static constexpr meaning<operation> operations[] = {
-      {"add", operation::add},        {"plus", operation::add},     {"sub", operation::subtract},
-      {"minus", operation::subtract}, {"mul", operation::multiply}, {"div", operation::divide},
-      {"and", operation::bit_and},    {"or", operation::bit_or},    {"xor", operation::bit_xor},
-      {"min", operation::minimum},    {"max", operation::maximum},  {"inc", operation::increment},
-      {"dec", operation::decrement},  {"exch", operation::move},    {"cas", operation::compare_exchange}};
-  static constexpr meaning<state_space> spaces[] = {{"generic", state_space::generic},
-                                                    {"global", state_space::global},
-                                                    {"shared", state_space::shared},
-                                                    {"shared::cta", state_space::shared},
-                                                    {"shared::cluster", state_space::shared_cluster}};
   mnemonic m;
   m.parts = split(lower(word.text));
   for (std::size_t i = 1; i < m.parts.size(); ++i) {
@@ -105,7 +72,7 @@ struct mnemonic {
         fail(word, "'" + std::string(word.text) + "' has '" + part + "' and another word of its kind");
       }
     };
-    if (const auto order = find(orders, part)) {
+    if (const auto order = find(ptx::order_words, part)) {
       once(!m.order && !m.weak);
       m.order = order;
     } else if (part == "weak") {
@@ -117,10 +84,10 @@ struct mnemonic {
       m.mmio = true;
     } else if (part == "nc") {
       m.read_only = true;
-    } else if (const auto scope = find(scopes, part)) {
+    } else if (const auto scope = find(ptx::scope_words, part)) {
       once(!m.scope);
       m.scope = scope;
-    } else if (const auto what = find(operations, part)) {
+    } else if (const auto what = operation_named(part)) {
       once(!m.what);
       m.what = what;
     } else if (type_bytes(part) != 0) {
@@ -129,9 +96,9 @@ struct mnemonic {
     } else if (part == "v2" || part == "v4" || part == "v8") {
       once(m.elements == 1);
       m.elements = part.back() - '0';
-    } else if (const auto space = find(spaces, part)) {
+    } else if (const auto* const row = ptx::space_named(part); row != nullptr && row->for_model) {
       once(!m.space);
-      m.space = space;
+      m.space = row->for_model;
     } else {
       m.others.push_back(part);
     }
