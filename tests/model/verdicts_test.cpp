@@ -2,7 +2,8 @@
 // Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
 #include <tests/litmus/litmus_files.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <check/litmus_program.hpp>
 #include <check/repair.hpp>
 #include <check/scenario.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <algorithm>
 #include <array>

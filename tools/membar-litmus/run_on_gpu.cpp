@@ -9,7 +9,7 @@
 #include <membar-litmus/kernel_library.hpp>
 #include <membar-litmus/run.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/error.hpp>
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>

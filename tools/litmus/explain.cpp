@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Prints explanations: as text, as JSON and as a picture for Graphviz.
-#pragma once
+#include <litmus/explain.hpp>
 
 #include <litmus/explanation.hpp>
+#include <litmus/missing_instruction.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/causality.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
-#include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/quoted.hpp>
 #include <membar/model/relation.hpp>
@@ -16,7 +14,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,22 +21,7 @@ namespace membar::litmus_files {
 
 using namespace model;
 
-/// How an explanation is printed.
-enum class explanation_format { text, json, dot };
-
-/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r1, y' reads 0".
-[[nodiscard]] inline std::string race_text(const litmus_test& test, const data_race& race) {
-  const auto text = [&](const data_race::access& a) {
-    const litmus_test::thread& t = at(test.threads, a.thread);
-    return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
-  };
-  std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
-  for (int r = 0; r < race.read_count; ++r) {
-    const data_race::earlier_read& read = at(race.reads, r);
-    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
-  }
-  return out;
-}
+namespace {
 
 /// Prints explanations.
 class explanation_printer {
@@ -315,5 +297,29 @@ class explanation_printer {
   event_set used_ = 0;
   std::vector<step> edges_;
 };
+
+}  // namespace
+
+std::string race_text(const litmus_test& test, const data_race& race) {
+  const auto text = [&](const data_race::access& a) {
+    const litmus_test::thread& t = at(test.threads, a.thread);
+    return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
+  };
+  std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
+  for (int r = 0; r < race.read_count; ++r) {
+    const data_race::earlier_read& read = at(race.reads, r);
+    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
+  }
+  return out;
+}
+
+std::string explain(const litmus_test& test, explanation_format format, const search_options& options) {
+  const explanation found = find_explanation(test, options);
+  std::string printed = explanation_printer(test, found).print(format);
+  if (format == explanation_format::text) {
+    printed += missing_instruction(test, options);
+  }
+  return printed;
+}
 
 }  // namespace membar::litmus_files
