@@ -25,7 +25,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "memory_apart", "morally_strong",
+FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "private_memory", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
 # Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
 TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "search_test", "verdicts_test"]

@@ -56,7 +56,7 @@ class explanation_printer {
       const int source = at(w.choice.source, read);
       edges_.push_back({source, read, "rf"});
     }
-    for (event_set s = f.received; s != 0; s = rest(s)) {
+    for (event_set s = f.shuffle_reads; s != 0; s = rest(s)) {
       edges_.push_back({at(w.choice.source, first(s)), first(s), "shuffle"});
     }
     for (event_set s = f.writes & used_; s != 0; s = rest(s)) {
@@ -128,9 +128,10 @@ class explanation_printer {
       case event_kind::group_wait:
       case event_kind::grid_wait:
         return "waits";
-      case event_kind::sent:
-      case event_kind::received:
-        return (e.kind == event_kind::sent ? "sends " : "receives ") + value_text(test_, at(found_.shown->values, index));
+      case event_kind::shuffle_write:
+      case event_kind::shuffle_read:
+        return (e.kind == event_kind::shuffle_write ? "shuffle W " : "shuffle R ") +
+               value_text(test_, at(found_.shown->values, index));
     }
     return "";
   }

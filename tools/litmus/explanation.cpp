@@ -33,7 +33,8 @@ class witness_finder final : public execution_visitor {
       witness w;
       w.events.assign(execution.events().begin(), execution.events().end());
       for (int i = 0; i < count_of(w.events); ++i) {
-        const event_set with_value = execution.facts().memory | execution.facts().sent | execution.facts().received;
+        const event_set with_value =
+            execution.facts().memory | execution.facts().shuffle_writes | execution.facts().shuffle_reads;
         w.values.push_back(contains(with_value, i) ? execution.value(i) : 0);
       }
       w.facts = execution.facts();
