@@ -2,13 +2,13 @@
 #include <litmus/explain.hpp>
 
 #include <litmus/explanation.hpp>
+#include <litmus/json_document.hpp>
 #include <litmus/missing_instruction.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/causality.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/program.hpp>
-#include <membar/model/quoted.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
@@ -22,6 +22,9 @@ namespace membar::litmus_files {
 using namespace model;
 
 namespace {
+
+/// Text in quotation marks, with escapes.
+[[nodiscard]] std::string quoted(const std::string& text) { return text_of(text); }
 
 /// Prints explanations.
 class explanation_printer {
@@ -222,34 +225,37 @@ class explanation_printer {
   }
 
   [[nodiscard]] std::string json() const {
-    std::string out = "{\"test\": " + quoted(test_.name) + ", \"verdict\": " + quoted(verdict_word()) +
-                      ", \"condition\": " + quoted(question());
-    out += ", \"rules\": [";
-    for (std::size_t i = 0; i < found_.broken.size(); ++i) {
-      out += (i == 0 ? "" : ", ") + quoted(name(found_.broken[i]));
+    nlohmann::ordered_json out = document("explanation");
+    out["test"] = test_.name;
+    out["verdict"] = verdict_word();
+    out["condition"] = question();
+    out["rules"] = nlohmann::ordered_json::array();
+    for (const rule one : found_.broken) {
+      out["rules"].push_back(name(one));
     }
-    out += "], \"events\": [";
-    bool first_one = true;
+    out["events"] = nlohmann::ordered_json::array();
     for (event_set s = used_; found_.shown && s != 0; s = rest(s)) {
       const event& e = at(found_.shown->events, first(s));
-      out += (first_one ? "" : ", ") + ("{\"id\": " + quoted(letter(first(s)))) + ", \"thread\": " + quoted(thread_name(e)) +
-             ", \"action\": " + quoted(action(first(s))) + ", \"instruction\": " + quoted(written(e)) + "}";
-      first_one = false;
+      out["events"].push_back(
+          {{"id", letter(first(s))}, {"thread", thread_name(e)}, {"action", action(first(s))}, {"instruction", written(e)}});
     }
-    out += "], \"race\": " + (found_.race.found ? quoted(race_text(test_, found_.race.found)) : "null");
-    out += ", \"relations\": " + steps(edges_) + ", \"cycle\": " + steps(found_.cycle);
-    out += ", \"candidates\": " + std::to_string(found_.counts.candidates) +
-           ", \"cut\": " + (found_.counts.cut.thread >= 0 ? "true" : "false") + "}\n";
-    return out;
+    out["race"] = nullptr;
+    if (found_.race.found) {
+      out["race"] = race_text(test_, found_.race.found);
+    }
+    out["relations"] = steps(edges_);
+    out["cycle"] = steps(found_.cycle);
+    out["candidates"] = found_.counts.candidates;
+    out["cut"] = found_.counts.cut.thread >= 0;
+    return text_of(out) + "\n";
   }
 
-  [[nodiscard]] std::string steps(const std::vector<step>& list) const {
-    std::string out = "[";
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      out += (i == 0 ? "" : ", ") + ("{\"from\": " + quoted(letter(list[i].from))) +
-             ", \"relation\": " + quoted(list[i].relation) + ", \"to\": " + quoted(letter(list[i].to)) + "}";
+  [[nodiscard]] nlohmann::ordered_json steps(const std::vector<step>& list) const {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const step& s : list) {
+      out.push_back({{"from", letter(s.from)}, {"relation", s.relation}, {"to", letter(s.to)}});
     }
-    return out + "]";
+    return out;
   }
 
   [[nodiscard]] std::string dot() const {
