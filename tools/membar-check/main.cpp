@@ -12,7 +12,7 @@
 #include <check/order_costs.hpp>
 #include <check/repair.hpp>
 #include <check/scenario.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <chrono>
 #include <exception>

@@ -124,97 +124,67 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
   return false;
 }
 
-}  // namespace detail
-
-/// Where threads with these places run on the machine.
-/// * The GPUs of a test are the first devices that reach each other.
-/// * The threads of one GPU and one domain share a launch.
-/// * Blocks of one cluster need a cluster launch. Other blocks do not: each is alone in its cluster.
-/// * Threads of one block whose places name different warps run in different warps; otherwise the parameters decide.
-///
-/// Errors: `error`, with what the machine lacks.
-[[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
-  if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
-    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
-  }
-  if (on.devices.empty()) {
-    throw error(cudaErrorNoDevice,
-                "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
-  }
-  placement where;
-  where.seats.resize(places.size());
-  std::vector<int> gpus;
-  for (const model::place& p : places) {
-    if (!p.host) {
-      static_cast<void>(detail::number_of(gpus, p.gpu));
-    }
-  }
+/// The devices of the GPUs that the places name, in the order of `gpus`.
+[[nodiscard]] inline std::vector<int> devices_for(const std::vector<int>& gpus, const machine& on) {
   if (gpus.empty()) {
     throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place one of them on a GPU");
   }
   std::vector<int> devices;
-  if (!detail::pick_peers(on, gpus.size(), devices)) {
+  if (!pick_peers(on, gpus.size(), devices)) {
     throw error(cudaErrorPeerAccessUnsupported,
                 "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
                 "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
                 gpus.size(), gpus.size(), on.devices.size());
   }
+  return devices;
+}
 
-  std::vector<std::pair<int, int>> launches;              // GPU and domain
-  std::vector<std::pair<int, int>> blocks;                // GPU and block
-  std::vector<std::vector<std::pair<bool, int>>> groups;  // per launch: a cluster's number, or that of a block without one
-  std::vector<std::vector<std::vector<int>>> members;     // per launch and cluster group: blocks
-  std::vector<std::vector<int>> warps;                    // per block: of its threads
-  for (std::size_t t = 0; t < places.size(); ++t) {
-    const model::place& p = places[t];
-    if (p.host) {
-      continue;
-    }
-    const int device = devices[detail::number_of(gpus, p.gpu)];
-    const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
-    if (p.domain < 0 || p.domain >= facts.domains) {
-      throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
-                  "capability 9.0; run it there, or name a smaller one",
-                  p.domain, facts.name.c_str(), facts.domains);
-    }
+/// Which threads share a launch, a cluster and a block.
+struct thread_groups {
+  std::vector<std::pair<int, int>> launches;                ///< GPU and domain
+  std::vector<std::pair<int, int>> blocks;                  ///< GPU and block
+  std::vector<std::vector<std::pair<bool, int>>> clusters;  ///< per launch: a cluster's number, or that of a block without one
+  std::vector<std::vector<std::vector<int>>> members;       ///< per launch and cluster: blocks
+  std::vector<std::vector<int>> warps;                      ///< per block: of its threads
+
+  /// Gives thread `t` its launch, and its seat as far as no other thread decides it.
+  void add(placement& where, std::size_t t, const model::place& p, int device) {
     seat& s = where.seats[t];
-    s.launch = detail::number_of(launches, {p.gpu, p.domain});
+    s.launch = number_of(launches, {p.gpu, p.domain});
     if (s.launch == where.launches.size()) {
       where.launches.push_back({device, p.domain, {}});
-      groups.emplace_back();
+      clusters.emplace_back();
       members.emplace_back();
     }
     where.launches[s.launch].threads.push_back(static_cast<int>(t));
-    s.group = detail::number_of(blocks, {p.gpu, p.block});
+    s.group = number_of(blocks, {p.gpu, p.block});
     if (s.group == warps.size()) {
       warps.emplace_back();
     }
     s.slot = static_cast<unsigned char>(warps[s.group].size());
     warps[s.group].push_back(p.warp);
-    s.cluster_group = detail::number_of(groups[s.launch], {p.cluster >= 0, p.cluster >= 0 ? p.cluster : p.block});
+    s.cluster_group = number_of(clusters[s.launch], {p.cluster >= 0, p.cluster >= 0 ? p.cluster : p.block});
     if (s.cluster_group == members[s.launch].size()) {
       members[s.launch].emplace_back();
     }
-    s.rank = detail::number_of(members[s.launch][s.cluster_group], p.block);
+    s.rank = number_of(members[s.launch][s.cluster_group], p.block);
   }
-  std::size_t ranks = 1;
-  for (std::size_t t = 0; t < places.size(); ++t) {
-    seat& s = where.seats[t];
-    if (places[t].host) {
-      s.launch = static_cast<unsigned char>(where.launches.size() + where.threads_on_host.size());
-      where.threads_on_host.push_back(static_cast<int>(t));
-      continue;
-    }
+
+  /// Completes the seat of a thread on a GPU with the sizes of its groups. Returns the number of blocks in its cluster.
+  [[nodiscard]] std::size_t complete(placement& where, seat& s) const {
     const std::vector<int>& of_block = warps[s.group];
     s.slots = static_cast<unsigned char>(of_block.size());
-    s.cluster_groups = static_cast<unsigned char>(groups[s.launch].size());
-    ranks = std::max(ranks, members[s.launch][s.cluster_group].size());
+    s.cluster_groups = static_cast<unsigned char>(clusters[s.launch].size());
     where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
     where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
     where.warps_differ =
         where.warps_differ || std::any_of(of_block.begin(), of_block.end(), [&](int w) { return w != of_block.front(); });
+    return members[s.launch][s.cluster_group].size();
   }
+};
+
+/// Chooses the size of the clusters, of which the greatest has `ranks` blocks. Throws `error` for what the devices lack.
+inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,
                 "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
@@ -246,6 +216,61 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
                 "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
                 ranks, portable_cluster);
   }
+}
+
+}  // namespace detail
+
+/// Where threads with these places run on the machine.
+/// * The GPUs of a test are the first devices that reach each other.
+/// * The threads of one GPU and one domain share a launch.
+/// * Blocks of one cluster need a cluster launch. Other blocks do not: each is alone in its cluster.
+/// * Threads of one block whose places name different warps run in different warps; otherwise the parameters decide.
+///
+/// Errors: `error`, with what the machine lacks.
+[[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
+  if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
+    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
+  }
+  if (on.devices.empty()) {
+    throw error(cudaErrorNoDevice,
+                "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
+  }
+  placement where;
+  where.seats.resize(places.size());
+  std::vector<int> gpus;
+  for (const model::place& p : places) {
+    if (!p.host) {
+      static_cast<void>(detail::number_of(gpus, p.gpu));
+    }
+  }
+  const std::vector<int> devices = detail::devices_for(gpus, on);
+  detail::thread_groups groups;
+  for (std::size_t t = 0; t < places.size(); ++t) {
+    const model::place& p = places[t];
+    if (p.host) {
+      continue;
+    }
+    const int device = devices[detail::number_of(gpus, p.gpu)];
+    const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
+    if (p.domain < 0 || p.domain >= facts.domains) {
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
+                  "capability 9.0; run it there, or name a smaller one",
+                  p.domain, facts.name.c_str(), facts.domains);
+    }
+    groups.add(where, t, p, device);
+  }
+  std::size_t ranks = 1;
+  for (std::size_t t = 0; t < places.size(); ++t) {
+    seat& s = where.seats[t];
+    if (places[t].host) {
+      s.launch = static_cast<unsigned char>(where.launches.size() + where.threads_on_host.size());
+      where.threads_on_host.push_back(static_cast<int>(t));
+    } else {
+      ranks = std::max(ranks, groups.complete(where, s));
+    }
+  }
+  detail::fit_to_devices(where, on, ranks);
   return where;
 }
 

@@ -36,8 +36,8 @@ struct event_structure {
   event_set initializations = 0;  ///< of mbarriers
   event_set initialization_fences = 0;
   event_set barriers = 0;
-  event_set sent = 0;
-  event_set received = 0;
+  event_set shuffle_writes = 0;
+  event_set shuffle_reads = 0;
   event_set asynchronous = 0;  ///< accesses and completions of asynchronous operations
   event_set release_starts = 0;
   event_set acquire_fences = 0;
@@ -107,11 +107,9 @@ template <class Rules>
 constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,
                                   std::span<const event> events);
 
-/// Fills `f` with what `events` decide.
+/// Fills in the sets of events. Returns the strong ones.
 template <class Rules>
-constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
-  f = event_structure{};
-  f.count = count_of(events);
+[[nodiscard]] constexpr event_set classify(event_structure& f, const Rules& rules, std::span<const event> events) {
   event_set strong = 0;
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
@@ -120,8 +118,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.reads |= if_kind(event_kind::read);
     f.writes |= if_kind(event_kind::write);
     f.barriers |= if_kind(event_kind::barrier);
-    f.sent |= if_kind(event_kind::sent);
-    f.received |= if_kind(event_kind::received);
+    f.shuffle_writes |= if_kind(event_kind::shuffle_write);
+    f.shuffle_reads |= if_kind(event_kind::shuffle_read);
     f.proxy_fences |= precedes_alone(rules, e) ? if_kind(event_kind::proxy_fence) : 0;
     f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
     f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
@@ -143,16 +141,43 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.initial |= e.thread < 0 ? me : 0;
   }
   f.memory = f.reads | f.writes;
-
   for (int i = 0; i < f.count; ++i) {
     const event& x = at(events, i);
-    const bool x_memory = contains(f.memory, i);
-    if (x_memory && x.via == proxy::generic) {
+    if (contains(f.memory, i) && x.via == proxy::generic) {
       f.generic_memory |= only(i);
     }
     f.read_only |= x.via == proxy::read_only ? only(i) : 0;
     f.async_proxy |= x.via == proxy::async ? only(i) : 0;
     f.map_reads |= x.via == proxy::tensor_map ? only(i) : 0;
+  }
+  return strong;
+}
+
+/// Relates two accesses of memory.
+template <class Rules>
+constexpr void relate_accesses(event_structure& f, const Rules& rules, std::span<const event> events, int i, int j,
+                               bool one_block) {
+  const event& x = at(events, i);
+  const event& y = at(events, j);
+  if (x.physical == y.physical) {
+    f.overlap.add(i, j);
+    f.one_address_each = f.one_address_each && x.address == y.address;
+    f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
+    if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
+      f.same_address.add(i, j);
+    }
+  }
+  if (x.via == y.via && one_block) {
+    f.same_proxy_block.add(i, j);
+  }
+}
+
+/// Fills in the relations that hold between two events whatever the other events are.
+template <class Rules>
+constexpr void relate(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
+  for (int i = 0; i < f.count; ++i) {
+    const event& x = at(events, i);
+    const bool x_memory = contains(f.memory, i);
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =
@@ -171,17 +196,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
           x.thread >= 0 && y.thread >= 0 &&
           (x.thread == y.thread || same_block(program.threads[x.thread].where, program.threads[y.thread].where));
       if (x_memory && contains(f.memory, j)) {
-        if (x.physical == y.physical) {
-          f.overlap.add(i, j);
-          f.one_address_each = f.one_address_each && x.address == y.address;
-          f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
-          if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
-            f.same_address.add(i, j);
-          }
-        }
-        if (x.via == y.via && one_block) {
-          f.same_proxy_block.add(i, j);
-        }
+        relate_accesses(f, rules, events, i, j, one_block);
       }
       for (const api_edge& edge : program.api) {
         if (x.thread == edge.before && y.thread == edge.after) {
@@ -211,7 +226,11 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   }
   f.one_address_each = f.one_address_each && (f.memory & ~f.generic_memory) == 0 && rules.holds(rule::generic_accesses) &&
                        rules.holds(rule::addresses_are_apart);
+}
 
+/// Fills in `po_loc`, and the patterns of releases and acquires.
+template <class Rules>
+constexpr void find_patterns(event_structure& f, const Rules& rules, std::span<const event> events, event_set strong) {
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     f.po_loc[i] = f.po[i] & f.overlap[i];
@@ -240,6 +259,14 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
         f.one_way_acquire[i] = f.po[i] & f.one_way_acquires;
       }
     }
+  }
+}
+
+/// Fills in the dependencies.
+template <class Rules>
+constexpr void find_dependencies(event_structure& f, const Rules& rules, std::span<const event> events) {
+  for (int i = 0; i < f.count; ++i) {
+    const event& e = at(events, i);
     // dep = address, data and control dependencies; the write of an update depends on its read
     event_set on =
         (rules.holds(rule::data_dependency) ? e.data : 0) | (rules.holds(rule::address_dependency) ? e.addressed : 0) |
@@ -256,7 +283,17 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.dependency.add(first(on), i);
     }
   }
+}
 
+/// Fills `f` with what `events` decide.
+template <class Rules>
+constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
+  f = event_structure{};
+  f.count = count_of(events);
+  const event_set strong = classify(f, rules, events);
+  relate(f, rules, program, events);
+  find_patterns(f, rules, events, strong);
+  find_dependencies(f, rules, events);
   // base ⊇ po ∪ edges of the CUDA API
   if (rules.holds(rule::base_includes_program_order)) {
     f.base = f.po;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
+/// Private memory: memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
 /// every way at the end, and states that differ only in how they were reached are visited once.
 ///
-/// Memory is apart if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
+/// Memory is private if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
 /// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
-/// of the CUDA API no memory is apart: base causality may have a cycle, where threads wait for one that begins after them.
+/// of the CUDA API no memory is private: base causality may have a cycle, where threads wait for one that begins after them.
 /// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
 /// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
 #pragma once
@@ -26,19 +26,19 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Finds the memory of a path that is apart, and interleaves its accesses.
-class memory_apart : public thread_paths {
+/// Finds the private memory of a path, and interleaves its accesses.
+class private_memory : public thread_paths {
  protected:
-  constexpr memory_apart(const program_view& program, execution_visitor& visitor, bool failed_compare_writes, bool one_address,
-                         waits waiting)
+  constexpr private_memory(const program_view& program, execution_visitor& visitor, bool failed_compare_writes,
+                           bool one_address, waits waiting)
       : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
-  ~memory_apart() = default;
+  ~private_memory() = default;
 
   // Declared once more, because nvcc looks for the function of a class in between.
   constexpr bool path_chosen() override = 0;
 
-  /// Whether the memory that `all` are the accesses of is apart.
-  [[nodiscard]] constexpr bool is_apart(event_set all) const noexcept {
+  /// Whether the memory that `all` are the accesses of is private.
+  [[nodiscard]] constexpr bool is_private(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
     if (!program_.api.empty()) {
       return false;
@@ -80,7 +80,7 @@ class memory_apart : public thread_paths {
     return step({watched(all), left & ~all, seen}, memory, first(all & facts_.initial));
   }
 
-  /// Called for each interleaving of all memory that is apart: false ends the enumeration.
+  /// Called for each interleaving of all private memory: false ends the enumeration.
   [[nodiscard]] virtual bool interleaved() = 0;
   /// Called for each step.
   virtual void count_interleaving() = 0;

@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Writes a litmus test in the text format that litmus_file.hpp reads.
-#pragma once
+#include <litmus/writer.hpp>
 
 #include <membar/model/array.hpp>
-#include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <string>
 #include <vector>
 
 namespace membar::litmus_files {
 
+namespace {
+
 using namespace model;
 
-namespace detail {
-
-[[nodiscard]] inline std::string thread_name(const litmus_test& test, int thread) {
+[[nodiscard]] std::string thread_name(const litmus_test& test, int thread) {
   return "P" + std::to_string(at(test.threads, thread).number);
 }
 
 /// The first value of a register. The address of shared memory names a thread of its block.
-[[nodiscard]] inline std::string register_value_text(const litmus_test& test, std::int64_t value) {
+[[nodiscard]] std::string register_value_text(const litmus_test& test, std::int64_t value) {
   for (int l = 0; l < count_of(test.locations); ++l) {
     const int owner = at(test.locations, l).owner;
     if (owner >= 0 && value == address_value(l)) {
@@ -36,16 +32,7 @@ namespace detail {
   return value_text(test, value);
 }
 
-[[nodiscard]] inline std::string place_text(const place& where) {
-  if (where.host) {
-    return "host";
-  }
-  return "cta " + std::to_string(where.block) + (where.cluster >= 0 ? ",cluster " + std::to_string(where.cluster) : "") +
-         (where.domain != 0 ? ",domain " + std::to_string(where.domain) : "") + ",gpu " + std::to_string(where.gpu) +
-         (where.warp != 0 ? ",warp " + std::to_string(where.warp) : "");
-}
-
-[[nodiscard]] inline std::string initial_state_text(const litmus_test& test) {
+[[nodiscard]] std::string initial_state_text(const litmus_test& test) {
   std::string out = "{\n";
   std::set<std::string> shared;
   for (int i = 0; i < count_of(test.locations); ++i) {
@@ -96,7 +83,7 @@ namespace detail {
 }
 
 /// A thread's column: its place, then its labels and instructions.
-[[nodiscard]] inline std::vector<std::string> column_of(const litmus_test& test, int index) {
+[[nodiscard]] std::vector<std::string> column_of(const litmus_test& test, int index) {
   const litmus_test::thread& thread = at(test.threads, index);
   std::vector<std::string> column = {thread_name(test, index) + "@" + place_text(thread.where)};
   for (std::size_t i = 0; i <= thread.code.size(); ++i) {
@@ -112,7 +99,7 @@ namespace detail {
   return column;
 }
 
-[[nodiscard]] inline std::string rows_text(const litmus_test& test) {
+[[nodiscard]] std::string rows_text(const litmus_test& test) {
   std::vector<std::vector<std::string>> columns;
   std::vector<std::size_t> widths;
   std::size_t rows = 0;
@@ -136,11 +123,19 @@ namespace detail {
   return out;
 }
 
-}  // namespace detail
+}  // namespace
 
-/// The text of a test: reading it again gives an equal test.
-[[nodiscard]] inline std::string write_litmus(const litmus_test& test) {
-  std::string out = "PTX " + test.name + "\n" + detail::initial_state_text(test) + detail::rows_text(test);
+std::string place_text(const place& where) {
+  if (where.host) {
+    return "host";
+  }
+  return "cta " + std::to_string(where.block) + (where.cluster >= 0 ? ",cluster " + std::to_string(where.cluster) : "") +
+         (where.domain != 0 ? ",domain " + std::to_string(where.domain) : "") + ",gpu " + std::to_string(where.gpu) +
+         (where.warp != 0 ? ",warp " + std::to_string(where.warp) : "");
+}
+
+std::string write_litmus(const litmus_test& test) {
+  std::string out = "PTX " + test.name + "\n" + initial_state_text(test) + rows_text(test);
   if (!test.filter.empty()) {
     out += "filter " + test.filter_text + "\n";
   }

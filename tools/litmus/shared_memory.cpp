@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Gives each block its own instance of the shared memory that a litmus file names. Source: PTX ISA, "Shared State Space".
-#pragma once
+#include <litmus/shared_memory.hpp>
 
-#include <litmus/litmus_names.hpp>
-#include <litmus/litmus_state.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace membar::litmus_files::detail {
 
-using namespace model;
+namespace {
+
 using model::error;
 
-/// A location is shared memory if it is declared so, or if an access of it names the shared state space. One name then stands for
-/// one location per block that uses it. They are named with the first thread of their block, "P0:x", unless there is only one.
 class shared_memory {
  public:
-  explicit shared_memory(litmus_names& in) : in_(in) {}
+  explicit shared_memory(declarations& names) : names_(names), test_(names.test) {}
 
   /// Throws `error` for memory that cannot be shared memory.
   void divide(const std::vector<remote_address>& remote) {
-    const int named = count_of(in_.test.locations);
+    const int named = count_of(test_.locations);
     std::vector<bool> shared;
     for (int l = 0; l < named; ++l) {
       shared.push_back(is_shared(l));
@@ -41,14 +36,14 @@ class shared_memory {
       }
     }
     for (const remote_address& r : remote) {
-      const std::int64_t old = at(at(in_.test.threads, r.thread).registers, r.reg);
-      if (!same_cluster(at(in_.test.threads, r.thread).where, at(in_.test.threads, r.owner).where)) {
-        fail(r.word, "P" + std::to_string(at(in_.test.threads, r.thread).number) + " is not in the cluster of P" +
-                         std::to_string(at(in_.test.threads, r.owner).number) + ", whose shared memory it names");
+      const std::int64_t old = at(at(test_.threads, r.thread).registers, r.reg);
+      if (!same_cluster(at(test_.threads, r.thread).where, at(test_.threads, r.owner).where)) {
+        fail(r.word, "P" + std::to_string(at(test_.threads, r.thread).number) + " is not in the cluster of P" +
+                         std::to_string(at(test_.threads, r.owner).number) + ", whose shared memory it names");
       }
       for (const auto& [instance, index] : instances_) {
         if (address_value(instance.first) == old && same_block_of(instance.second, r.owner)) {
-          at(at(in_.test.threads, r.thread).registers, r.reg) = address_value(index);
+          at(at(test_.threads, r.thread).registers, r.reg) = address_value(index);
         }
       }
     }
@@ -58,8 +53,8 @@ class shared_memory {
   // Calls `use(thread, instruction, location, state space)` for each time that an instruction names the location.
   template <class Use>
   void for_each_access(int location_index, const Use& use) {
-    for (int t = 0; t < count_of(in_.test.threads); ++t) {
-      for (instruction& i : at(in_.test.threads, t).code) {
+    for (int t = 0; t < count_of(test_.threads); ++t) {
+      for (instruction& i : at(test_.threads, t).code) {
         const bool copies = i.code == opcode::async_copy;
         if ((accesses_memory(i.code) || copies) && !i.indirect && i.target == location_index) {
           use(t, i, i.target, i.space);
@@ -78,8 +73,8 @@ class shared_memory {
 
   [[nodiscard]] bool is_shared(int location_index) {
     const std::string array = array_of(location_index);
-    bool shared = in_.is_declared_shared(array);
-    for (int l = 0; l < count_of(in_.test.locations); ++l) {
+    bool shared = names_.is_declared_shared(array);
+    for (int l = 0; l < count_of(test_.locations); ++l) {
       if (array_of(l) == array) {
         for_each_access(l, [&](int, const instruction&, int, state_space space) {
           shared = shared || space == state_space::shared || space == state_space::shared_cluster;
@@ -91,20 +86,20 @@ class shared_memory {
 
   // The name of the array that a location is an element of, or its own, without the block's.
   [[nodiscard]] std::string array_of(int location_index) const {
-    const std::string& full = at(in_.test.location_names, location_index);
+    const std::string& full = at(test_.location_names, location_index);
     const std::string name = full.substr(full.find(':') + 1);
     return name.substr(0, name.find('['));
   }
 
   void check(int l) {
-    const std::string& name = at(in_.test.location_names, l);
-    for (int other = 0; other < count_of(in_.test.locations); ++other) {
-      const location& o = at(in_.test.locations, other);
+    const std::string& name = at(test_.location_names, l);
+    for (int other = 0; other < count_of(test_.locations); ++other) {
+      const location& o = at(test_.locations, other);
       if ((o.physical == l || other == l) && (o.physical != other || o.arrivals != 0)) {
         throw error("'" + name + "' is shared memory, which has no other address, no other proxy and no mbarrier here");
       }
       if (o.initial == address_value(l)) {
-        throw error("'" + at(in_.test.location_names, other) + "' holds the address of '" + name +
+        throw error("'" + at(test_.location_names, other) + "' holds the address of '" + name +
                     "', which is shared memory: each block has its own. Begin with the address in a register");
       }
     }
@@ -112,14 +107,14 @@ class shared_memory {
       if (space == state_space::global) {
         throw error(i.line, 1, "'" + name + "' is shared memory; this access names global memory");
       }
-      if (at(in_.test.threads, t).where.host) {
+      if (at(test_.threads, t).where.host) {
         throw error(i.line, 1, "'" + name + "' is shared memory, which a host thread does not reach");
       }
     });
   }
 
   [[nodiscard]] bool same_block_of(int one, int other) const {
-    return same_block(at(in_.test.threads, one).where, at(in_.test.threads, other).where);
+    return same_block(at(test_.threads, one).where, at(test_.threads, other).where);
   }
 
   // One location for each block that uses location `l`.
@@ -131,7 +126,7 @@ class shared_memory {
           return;
         }
       }
-      for (int t = 0; t < count_of(in_.test.threads); ++t) {
+      for (int t = 0; t < count_of(test_.threads); ++t) {
         if (same_block_of(t, thread)) {
           owners.push_back(t);
           return;
@@ -139,7 +134,7 @@ class shared_memory {
       }
     };
     const auto holds_address = [&](int thread, int reg) {
-      return at(at(in_.test.threads, thread).registers, reg) == address_value(l);
+      return at(at(test_.threads, thread).registers, reg) == address_value(l);
     };
     const auto is_remote = [&](int thread, int reg) {
       for (const remote_address& r : remote) {
@@ -150,8 +145,8 @@ class shared_memory {
       return false;
     };
     for_each_access(l, [&](int t, const instruction&, int, state_space) { add(t); });
-    for (int t = 0; t < count_of(in_.test.threads); ++t) {
-      for (int reg = 0; reg < count_of(at(in_.test.threads, t).registers); ++reg) {
+    for (int t = 0; t < count_of(test_.threads); ++t) {
+      for (int reg = 0; reg < count_of(at(test_.threads, t).registers); ++reg) {
         if (holds_address(t, reg) && !is_remote(t, reg)) {
           add(t);
         }
@@ -162,26 +157,26 @@ class shared_memory {
         add(r.owner);
       }
     }
-    for (int t = 0; t < count_of(in_.test.threads) && owners.empty(); ++t) {
-      if (!at(in_.test.threads, t).where.host) {
+    for (int t = 0; t < count_of(test_.threads) && owners.empty(); ++t) {
+      if (!at(test_.threads, t).where.host) {
         add(t);
       }
     }
     if (owners.empty()) {
-      throw error("'" + at(in_.test.location_names, l) + "' is shared memory, and all threads are on the host");
+      throw error("'" + at(test_.location_names, l) + "' is shared memory, and all threads are on the host");
     }
-    const std::string name = at(in_.test.location_names, l);
+    const std::string name = at(test_.location_names, l);
     for (std::size_t k = 0; k < owners.size(); ++k) {
       const std::string full =
-          owners.size() == 1 ? name : "P" + std::to_string(at(in_.test.threads, owners[k]).number) + ":" + name;
+          owners.size() == 1 ? name : "P" + std::to_string(at(test_.threads, owners[k]).number) + ":" + name;
       int index = l;
       if (k == 0) {
-        at(in_.test.location_names, l) = full;
+        at(test_.location_names, l) = full;
       } else {
-        index = in_.declare({}, full);
-        at(in_.test.locations, index).initial = at(in_.test.locations, l).initial;
+        index = names_.declare({}, full);
+        at(test_.locations, index).initial = at(test_.locations, l).initial;
       }
-      at(in_.test.locations, index).owner = owners[k];
+      at(test_.locations, index).owner = owners[k];
       instances_[{l, owners[k]}] = index;
     }
     for (const int owner : owners) {
@@ -191,21 +186,28 @@ class shared_memory {
       }
       for_each_access(
           l, [&](int t, const instruction&, int& named, state_space) { named = same_block_of(t, owner) ? index : named; });
-      for (int t = 0; t < count_of(in_.test.threads); ++t) {
+      for (int t = 0; t < count_of(test_.threads); ++t) {
         if (!same_block_of(t, owner)) {
           continue;
         }
-        for (int reg = 0; reg < count_of(at(in_.test.threads, t).registers); ++reg) {
+        for (int reg = 0; reg < count_of(at(test_.threads, t).registers); ++reg) {
           if (holds_address(t, reg) && !is_remote(t, reg)) {
-            at(at(in_.test.threads, t).registers, reg) = address_value(index);
+            at(at(test_.threads, t).registers, reg) = address_value(index);
           }
         }
       }
     }
   }
 
-  litmus_names& in_;
+  declarations& names_;
+  litmus_test& test_;
   std::map<std::pair<int, int>, int> instances_;  ///< the name's location and a thread of the block -> the block's location
 };
+
+}  // namespace
+
+void divide_shared_memory(declarations& names, const std::vector<remote_address>& remote) {
+  shared_memory(names).divide(remote);
+}
 
 }  // namespace membar::litmus_files::detail

@@ -3,7 +3,7 @@
 /// The mnemonics of a litmus file: "atom.acq_rel.gpu.add.u32" and what its parts mean.
 #pragma once
 
-#include <litmus/litmus_tokens.hpp>
+#include <litmus/lexer.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Prints explanations: as text, as JSON and as a picture for Graphviz.
-#pragma once
+#include <litmus/explain.hpp>
 
 #include <litmus/explanation.hpp>
+#include <litmus/json_document.hpp>
+#include <litmus/missing_instruction.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/causality.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
-#include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
-#include <membar/model/quoted.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,22 +21,10 @@ namespace membar::litmus_files {
 
 using namespace model;
 
-/// How an explanation is printed.
-enum class explanation_format { text, json, dot };
+namespace {
 
-/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r1, y' reads 0".
-[[nodiscard]] inline std::string race_text(const litmus_test& test, const data_race& race) {
-  const auto text = [&](const data_race::access& a) {
-    const litmus_test::thread& t = at(test.threads, a.thread);
-    return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
-  };
-  std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
-  for (int r = 0; r < race.read_count; ++r) {
-    const data_race::earlier_read& read = at(race.reads, r);
-    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
-  }
-  return out;
-}
+/// Text in quotation marks, with escapes.
+[[nodiscard]] std::string quoted(const std::string& text) { return text_of(text); }
 
 /// Prints explanations.
 class explanation_printer {
@@ -74,7 +59,7 @@ class explanation_printer {
       const int source = at(w.choice.source, read);
       edges_.push_back({source, read, "rf"});
     }
-    for (event_set s = f.received; s != 0; s = rest(s)) {
+    for (event_set s = f.shuffle_reads; s != 0; s = rest(s)) {
       edges_.push_back({at(w.choice.source, first(s)), first(s), "shuffle"});
     }
     for (event_set s = f.writes & used_; s != 0; s = rest(s)) {
@@ -146,9 +131,10 @@ class explanation_printer {
       case event_kind::group_wait:
       case event_kind::grid_wait:
         return "waits";
-      case event_kind::sent:
-      case event_kind::received:
-        return (e.kind == event_kind::sent ? "sends " : "receives ") + value_text(test_, at(found_.shown->values, index));
+      case event_kind::shuffle_write:
+      case event_kind::shuffle_read:
+        return (e.kind == event_kind::shuffle_write ? "shuffle W " : "shuffle R ") +
+               value_text(test_, at(found_.shown->values, index));
     }
     return "";
   }
@@ -239,34 +225,37 @@ class explanation_printer {
   }
 
   [[nodiscard]] std::string json() const {
-    std::string out = "{\"test\": " + quoted(test_.name) + ", \"verdict\": " + quoted(verdict_word()) +
-                      ", \"condition\": " + quoted(question());
-    out += ", \"rules\": [";
-    for (std::size_t i = 0; i < found_.broken.size(); ++i) {
-      out += (i == 0 ? "" : ", ") + quoted(name(found_.broken[i]));
+    nlohmann::ordered_json out = document("explanation");
+    out["test"] = test_.name;
+    out["verdict"] = verdict_word();
+    out["condition"] = question();
+    out["rules"] = nlohmann::ordered_json::array();
+    for (const rule one : found_.broken) {
+      out["rules"].push_back(name(one));
     }
-    out += "], \"events\": [";
-    bool first_one = true;
+    out["events"] = nlohmann::ordered_json::array();
     for (event_set s = used_; found_.shown && s != 0; s = rest(s)) {
       const event& e = at(found_.shown->events, first(s));
-      out += (first_one ? "" : ", ") + ("{\"id\": " + quoted(letter(first(s)))) + ", \"thread\": " + quoted(thread_name(e)) +
-             ", \"action\": " + quoted(action(first(s))) + ", \"instruction\": " + quoted(written(e)) + "}";
-      first_one = false;
+      out["events"].push_back(
+          {{"id", letter(first(s))}, {"thread", thread_name(e)}, {"action", action(first(s))}, {"instruction", written(e)}});
     }
-    out += "], \"race\": " + (found_.race.found ? quoted(race_text(test_, found_.race.found)) : "null");
-    out += ", \"relations\": " + steps(edges_) + ", \"cycle\": " + steps(found_.cycle);
-    out += ", \"candidates\": " + std::to_string(found_.counts.candidates) +
-           ", \"cut\": " + (found_.counts.cut.thread >= 0 ? "true" : "false") + "}\n";
-    return out;
+    out["race"] = nullptr;
+    if (found_.race.found) {
+      out["race"] = race_text(test_, found_.race.found);
+    }
+    out["relations"] = steps(edges_);
+    out["cycle"] = steps(found_.cycle);
+    out["candidates"] = found_.counts.candidates;
+    out["cut"] = found_.counts.cut.thread >= 0;
+    return text_of(out) + "\n";
   }
 
-  [[nodiscard]] std::string steps(const std::vector<step>& list) const {
-    std::string out = "[";
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      out += (i == 0 ? "" : ", ") + ("{\"from\": " + quoted(letter(list[i].from))) +
-             ", \"relation\": " + quoted(list[i].relation) + ", \"to\": " + quoted(letter(list[i].to)) + "}";
+  [[nodiscard]] nlohmann::ordered_json steps(const std::vector<step>& list) const {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const step& s : list) {
+      out.push_back({{"from", letter(s.from)}, {"relation", s.relation}, {"to", letter(s.to)}});
     }
-    return out + "]";
+    return out;
   }
 
   [[nodiscard]] std::string dot() const {
@@ -315,5 +304,29 @@ class explanation_printer {
   event_set used_ = 0;
   std::vector<step> edges_;
 };
+
+}  // namespace
+
+std::string race_text(const litmus_test& test, const data_race& race) {
+  const auto text = [&](const data_race::access& a) {
+    const litmus_test::thread& t = at(test.threads, a.thread);
+    return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
+  };
+  std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
+  for (int r = 0; r < race.read_count; ++r) {
+    const data_race::earlier_read& read = at(race.reads, r);
+    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
+  }
+  return out;
+}
+
+std::string explain(const litmus_test& test, explanation_format format, const search_options& options) {
+  const explanation found = find_explanation(test, options);
+  std::string printed = explanation_printer(test, found).print(format);
+  if (format == explanation_format::text) {
+    printed += missing_instruction(test, options);
+  }
+  return printed;
+}
 
 }  // namespace membar::litmus_files

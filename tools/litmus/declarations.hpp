@@ -3,7 +3,7 @@
 /// The names that a litmus file has declared so far: locations, threads and registers.
 #pragma once
 
-#include <litmus/litmus_tokens.hpp>
+#include <litmus/lexer.hpp>
 #include <litmus/nearest_name.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/litmus_test.hpp>
@@ -54,11 +54,9 @@ using namespace model;
   return true;
 }
 
-/// The tokens of a file, and the test that is built of them.
-class litmus_names : public litmus_tokens {
+/// The test that a file describes, as far as it has been read, and what only the reader needs of its names.
+class declarations {
  public:
-  explicit litmus_names(std::string_view text) : litmus_tokens(text) {}
-
   /// The location's index, -1 if there is none of that name.
   [[nodiscard]] int find_location(std::string_view name) const { return index_in(test.location_names, name); }
 
@@ -136,23 +134,6 @@ class litmus_names : public litmus_tokens {
                                   (nearest.empty() ? "" : "; the nearest declared name is '" + nearest + "'")});
     }
     return index;
-  }
-
-  /// A location's name; an element of an array keeps its index in the name, and `x[0]` is `x`.
-  std::string location_name(const token& word) {
-    std::string name(word.text);
-    if (name.find('.') != std::string::npos || name.find(':') != std::string::npos) {
-      fail(word, "'" + name + "' is no name of a location");
-    }
-    if (at_symbol("[")) {
-      take();
-      const int element = expect_small("an element's number");
-      expect("]", "after an element's number");
-      if (element != 0) {
-        name += "[" + std::to_string(element) + "]";
-      }
-    }
-    return name;
   }
 
   /// The index of thread Pn, -1 if there is none.
