@@ -3,6 +3,8 @@
 /// The command membar-domains and the library that it preloads, on programs that use a driver without a device.
 #include "tests/domains/command_fixture.hpp"
 
+#include <dlfcn.h>
+
 namespace {
 
 using membar_test::domains_command;
@@ -485,6 +487,19 @@ TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
   // It stands behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
+}
+
+TEST(domains_library, every_function_of_its_table_is_exported) {
+  void* const library =
+      dlopen((fs::path(MEMBAR_DOMAINS).parent_path() / "libmembar_domains.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const char* symbol : {
+#define MEMBAR_HOOK(symbol, since, before, handler) #symbol,
+#include "membar-domains/preload/hooks.def"
+#undef MEMBAR_HOOK
+           "InitializeInjection"}) {
+    EXPECT_NE(dlsym(library, symbol), nullptr) << symbol;
+  }
 }
 
 }  // namespace
