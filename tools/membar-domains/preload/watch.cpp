@@ -198,7 +198,7 @@ struct launches {
   int looks = 0;
   reach reason = reach::own;  ///< the farthest of any launch
   std::vector<std::pair<bool, std::uint64_t>> runs;
-  std::uint64_t far_nodes = 0, near_nodes = 0;   ///< in instantiated graphs
+  std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
   bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
   /// As `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
   template <class Get>
