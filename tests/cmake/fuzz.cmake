@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the fuzzer of a test with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS.
+# Builds the fuzzer of a test of SOURCE and INCLUDE, lists with commas, with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS.
 if(NOT COMPILER)
   message("SKIPPED: ${TEST} needs clang++ with libFuzzer, and no clang++ was found")
   return()
 endif()
+string(REPLACE "," ";" SOURCE "${SOURCE}")
+string(REPLACE "," ";-I" INCLUDE "${INCLUDE}")
 execute_process(
   COMMAND ${COMPILER} -std=c++20 -O1 -gline-tables-only -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I${INCLUDE} ${SOURCE} -o
           ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
