@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     RENAMED: {"deadlock"},
     "model": {"base", "vocabulary", "model"},
     "litmus": CORE | {"model", "litmus"},
-    "tools/common": {"model"},
+    "tools/common": {"vocabulary", "model"},
     "tools/ptx": {"vocabulary", "model", "tools/ptx"},
     "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
