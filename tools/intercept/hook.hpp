@@ -58,7 +58,7 @@ extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_c
 
 /// The driver's own function behind a hook, or null if the driver has none.
 template <class Function>
-[[nodiscard]] Function* function_behind(hook& of) noexcept {
+[[nodiscard, gnu::always_inline]] inline Function* function_behind(hook& of) noexcept {
   void* function = of.next.load(std::memory_order_acquire);
   if (function == nullptr) {
     function = driver_symbol(of.symbol);
@@ -68,9 +68,9 @@ template <class Function>
 }
 
 /// Calls the driver's own function behind a hook with the handler's arguments. On a machine without a driver a program finds our symbols
-/// all the same; then there is no device.
+/// all the same; then there is no device. Inlined, as a call would pass all arguments once more.
 template <auto Index, class... Arguments>
-CUresult next(Arguments... arguments) {
+[[gnu::always_inline]] inline CUresult next(Arguments... arguments) {
   auto* const function = function_behind<CUresult(Arguments...)>(membar_hooks[static_cast<std::size_t>(Index)]);
   return function == nullptr ? CUDA_ERROR_NO_DEVICE : function(arguments...);
 }
