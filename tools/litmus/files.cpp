@@ -48,8 +48,9 @@ file_list files_of(const std::vector<std::string>& paths) {
 
 model::litmus_test read_test(const std::string& path, bool strict) {
   model::litmus_test test = read_litmus(membar_tools::read_file(path));
-  if (strict) {
-    model::require_no_remark(test);
+  if (strict && !test.remarks.empty()) {
+    const model::remark& first = test.remarks.front();
+    throw model::error(first.line, first.column, first.text);
   }
   return test;
 }

@@ -124,21 +124,6 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
   return false;
 }
 
-/// The devices of the GPUs that the places name, in the order of `gpus`.
-[[nodiscard]] inline std::vector<int> devices_for(const std::vector<int>& gpus, const machine& on) {
-  if (gpus.empty()) {
-    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place one of them on a GPU");
-  }
-  std::vector<int> devices;
-  if (!pick_peers(on, gpus.size(), devices)) {
-    throw error(cudaErrorPeerAccessUnsupported,
-                "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
-                "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
-                gpus.size(), gpus.size(), on.devices.size());
-  }
-  return devices;
-}
-
 /// Which threads share a launch, a cluster and a block.
 struct thread_groups {
   std::vector<std::pair<int, int>> launches;                ///< GPU and domain
@@ -168,18 +153,6 @@ struct thread_groups {
       members[s.launch].emplace_back();
     }
     s.rank = number_of(members[s.launch][s.cluster_group], p.block);
-  }
-
-  /// Completes the seat of a thread on a GPU with the sizes of its groups. Returns the number of blocks in its cluster.
-  [[nodiscard]] std::size_t complete(placement& where, seat& s) const {
-    const std::vector<int>& of_block = warps[s.group];
-    s.slots = static_cast<unsigned char>(of_block.size());
-    s.cluster_groups = static_cast<unsigned char>(clusters[s.launch].size());
-    where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
-    where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
-    where.warps_differ =
-        where.warps_differ || std::any_of(of_block.begin(), of_block.end(), [&](int w) { return w != of_block.front(); });
-    return members[s.launch][s.cluster_group].size();
   }
 };
 
@@ -243,7 +216,16 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
       static_cast<void>(detail::number_of(gpus, p.gpu));
     }
   }
-  const std::vector<int> devices = detail::devices_for(gpus, on);
+  if (gpus.empty()) {
+    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place one of them on a GPU");
+  }
+  std::vector<int> devices;
+  if (!detail::pick_peers(on, gpus.size(), devices)) {
+    throw error(cudaErrorPeerAccessUnsupported,
+                "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
+                "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
+                gpus.size(), gpus.size(), on.devices.size());
+  }
   detail::thread_groups groups;
   for (std::size_t t = 0; t < places.size(); ++t) {
     const model::place& p = places[t];
@@ -266,9 +248,16 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
     if (places[t].host) {
       s.launch = static_cast<unsigned char>(where.launches.size() + where.threads_on_host.size());
       where.threads_on_host.push_back(static_cast<int>(t));
-    } else {
-      ranks = std::max(ranks, groups.complete(where, s));
+      continue;
     }
+    const std::vector<int>& of_block = groups.warps[s.group];
+    s.slots = static_cast<unsigned char>(of_block.size());
+    s.cluster_groups = static_cast<unsigned char>(groups.clusters[s.launch].size());
+    ranks = std::max(ranks, groups.members[s.launch][s.cluster_group].size());
+    where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
+    where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
+    where.warps_differ =
+        where.warps_differ || std::any_of(of_block.begin(), of_block.end(), [&](int w) { return w != of_block.front(); });
   }
   detail::fit_to_devices(where, on, ranks);
   return where;

@@ -224,16 +224,12 @@ namespace detail {
   std::string out = "\"";
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (code < 0x20) {
-      static constexpr char digits[] = "0123456789abcdef";
-      out += "\\u00";
-      out += digits[code >> 4];
-      out += digits[code & 15];
+    if (code < 0x20) {
+      char escape[8] = {};
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(code));
+      out += escape;
     } else {
-      out += c;
+      out += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
     }
   }
   return out + "\"";

@@ -153,28 +153,10 @@ template <class Rules>
   return strong;
 }
 
-/// Relates two accesses of memory.
-template <class Rules>
-constexpr void relate_accesses(event_structure& f, const Rules& rules, std::span<const event> events, int i, int j,
-                               bool one_block) {
-  const event& x = at(events, i);
-  const event& y = at(events, j);
-  if (x.physical == y.physical) {
-    f.overlap.add(i, j);
-    f.one_address_each = f.one_address_each && x.address == y.address;
-    f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
-    if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
-      f.same_address.add(i, j);
-    }
-  }
-  if (x.via == y.via && one_block) {
-    f.same_proxy_block.add(i, j);
-  }
-}
-
 /// Fills in the relations that hold between two events whatever the other events are.
 template <class Rules>
-constexpr void relate(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
+constexpr void relate_pairs(event_structure& f, const Rules& rules, const program_view& program,
+                            std::span<const event> events) {
   for (int i = 0; i < f.count; ++i) {
     const event& x = at(events, i);
     const bool x_memory = contains(f.memory, i);
@@ -196,7 +178,17 @@ constexpr void relate(event_structure& f, const Rules& rules, const program_view
           x.thread >= 0 && y.thread >= 0 &&
           (x.thread == y.thread || same_block(program.threads[x.thread].where, program.threads[y.thread].where));
       if (x_memory && contains(f.memory, j)) {
-        relate_accesses(f, rules, events, i, j, one_block);
+        if (x.physical == y.physical) {
+          f.overlap.add(i, j);
+          f.one_address_each = f.one_address_each && x.address == y.address;
+          f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
+          if (x.address == y.address || !rules.holds(rule::addresses_are_apart)) {
+            f.same_address.add(i, j);
+          }
+        }
+        if (x.via == y.via && one_block) {
+          f.same_proxy_block.add(i, j);
+        }
       }
       for (const api_edge& edge : program.api) {
         if (x.thread == edge.before && y.thread == edge.after) {
@@ -228,9 +220,9 @@ constexpr void relate(event_structure& f, const Rules& rules, const program_view
                        rules.holds(rule::addresses_are_apart);
 }
 
-/// Fills in `po_loc`, and the patterns of releases and acquires.
+/// Fills in `po_loc`, the patterns of releases and acquires, and the dependencies.
 template <class Rules>
-constexpr void find_patterns(event_structure& f, const Rules& rules, std::span<const event> events, event_set strong) {
+constexpr void relate_to_later(event_structure& f, const Rules& rules, std::span<const event> events, event_set strong) {
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     f.po_loc[i] = f.po[i] & f.overlap[i];
@@ -259,14 +251,6 @@ constexpr void find_patterns(event_structure& f, const Rules& rules, std::span<c
         f.one_way_acquire[i] = f.po[i] & f.one_way_acquires;
       }
     }
-  }
-}
-
-/// Fills in the dependencies.
-template <class Rules>
-constexpr void find_dependencies(event_structure& f, const Rules& rules, std::span<const event> events) {
-  for (int i = 0; i < f.count; ++i) {
-    const event& e = at(events, i);
     // dep = address, data and control dependencies; the write of an update depends on its read
     event_set on =
         (rules.holds(rule::data_dependency) ? e.data : 0) | (rules.holds(rule::address_dependency) ? e.addressed : 0) |
@@ -291,9 +275,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   f = event_structure{};
   f.count = count_of(events);
   const event_set strong = classify(f, rules, events);
-  relate(f, rules, program, events);
-  find_patterns(f, rules, events, strong);
-  find_dependencies(f, rules, events);
+  relate_pairs(f, rules, program, events);
+  relate_to_later(f, rules, events, strong);
   // base ⊇ po ∪ edges of the CUDA API
   if (rules.holds(rule::base_includes_program_order)) {
     f.base = f.po;

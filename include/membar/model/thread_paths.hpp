@@ -181,7 +181,11 @@ class thread_paths : public path_values {
         continue;
       }
       if (i.code == opcode::mbarrier_wait && i.destination >= 0) {
-        if (!walk_failed_wait(thread, next, state)) {
+        const mark before = save(thread);
+        set(thread, i.destination, constant(0), state);
+        const bool more = walk(thread, next + 1, state);
+        restore(thread, before);
+        if (!more) {
           return false;
         }
         set(thread, i.destination, constant(1), state);
@@ -214,15 +218,6 @@ class thread_paths : public path_values {
       set(thread, i.predicate, i.predicate < 0 ? -1 : at(at(registers_, thread), i.predicate), state);
       more = walk(thread, next + 1, state);
     }
-    restore(thread, before);
-    return more;
-  }
-
-  // The path on which the test of an mbarrier at instruction `next` is false.
-  constexpr bool walk_failed_wait(int thread, int next, const thread_state& state) {
-    const mark before = save(thread);
-    set(thread, at(code(thread), next).destination, constant(0), state);
-    const bool more = walk(thread, next + 1, state);
     restore(thread, before);
     return more;
   }
