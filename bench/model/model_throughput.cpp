@@ -6,7 +6,7 @@
 #include "naive.hpp"
 #include "random_test.hpp"
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <benchmark/benchmark.h>

@@ -5,7 +5,7 @@
 /// reader and the instruction format with the model and nothing else.
 #pragma once
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <algorithm>

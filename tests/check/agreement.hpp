@@ -6,7 +6,7 @@
 #include <check/explore.hpp>
 #include <check/graph.hpp>
 #include <check/litmus_program.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
 

@@ -5,7 +5,9 @@
 usage: command_line_test.py <membar-check>
 """
 
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -118,8 +120,8 @@ COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope,
 # (text of the scenario, exit status, words that the output has)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged\n"]),
-    (BRANCHES, 0, ["verified", "clocks stand still; threads met at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
-    (BRANCHES.replace("block 3 args 1", "block 64 args 32"), 0, ["PTX lines 39 and 42, which CUDA leaves undefined\n"]),
+    (BRANCHES, 1, ["undefined", "threads meet at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
+    (BRANCHES.replace("block 3 args 1", "block 64 args 32"), 1, ["PTX lines 39 and 42, which CUDA leaves undefined\n"]),
     (BRANCHES.replace("args 1", "args 0"), 0, ["verified\t1 executions, 0 blocked, 0.00 s; clocks stand still\n"]),
     (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
@@ -162,6 +164,11 @@ SCENARIOS = [
     (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
+    ("# a comment\nscenario 1\n" + GOOD, 0, ["verified"]),
+    ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
+    ("scenario one\n" + GOOD, 2, ["error\t1:1: expected the version of the format, found 'one'"]),
+    ("scenario 1 2\n" + GOOD, 2, ["error\t1:1: '2' is not expected here"]),
+    (GOOD + "scenario 1\n", 2, ["error\t4:1: 'scenario' gives the version of the format and is only possible before all other lines"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t1 executions"]),
 ]
 
@@ -188,6 +195,14 @@ def main():
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")
+        header = (pathlib.Path(__file__).resolve().parents[2] / "include/membar/base/config.hpp").read_text(encoding="utf-8")
+        number = int(re.search(r"^#define MEMBAR_VERSION (\d+)$", header, re.MULTILINE).group(1))
+        version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+        expect([f"membar-check {version}\n"], 0, "--version")
+        expect(["--limit needs a value: give it as --limit=VALUE"], 2, "--limit")
+        expect(["--limit needs a number of events, at least 1: '-1' was given"], 2, "--limit=-1", "good.scenario")
+        expect(["--format needs text or json: 'xml' was given"], 2, "--format=xml", "good.scenario")
+        expect(["good.scenario\tverified"], 0, "--format=text", "good.scenario", cwd=folder)
         expect(["unknown option '--fast'"], 2, "--fast", "good.scenario")
         expect(["--limit needs a number of events"], 2, "--limit=0", "good.scenario")
         expect(["gave up", "more than 3 events"], 3, "--limit=3", "good.scenario", cwd=folder)
@@ -244,10 +259,44 @@ def main():
         expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
         expect(["--litmus and --dot write what is found in one file, and 2 are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
         expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
+        # a report in JSON: one document for the run
+        def report(status, *arguments):
+            done = subprocess.run([check, "--format=json", *arguments], capture_output=True, text=True, cwd=folder)
+            if done.returncode != status:
+                wrong.append(f"--format=json {arguments}: exit status {done.returncode}, expected {status}")
+            document = json.loads(done.stdout)
+            if [document[key] for key in ("format", "format_version", "version")] != ["membar-check-report", 1, version]:
+                wrong.append(f"the head of a report: {document}")
+            return document["files"]
+
+        def holds(what, condition):
+            if not condition:
+                wrong.append(f"the report of {what} is another one")
+
+        (folder / "costs").write_text(COSTS, encoding="utf-8")
+        files = report(2, "good.scenario", "race.litmus", "missing.scenario")
+        holds("three files", [(f["file"], f["status"]) for f in files]
+              == [("good.scenario", "verified"), ("race.litmus", "race"), ("missing.scenario", "error")])
+        holds("a verified file", files[0]["executions"] == 1 and files[0]["blocked"] == 0 and files[0]["equal_threads_exchanged"]
+              and files[0]["events"] > 0 and "finding" not in files[0])
+        finding = files[1]["finding"]
+        holds("a race", "data race on x" in finding["message"] and [t["number"] for t in finding["threads"]] == [0, 1]
+              and [e["thread"] for e in finding["events"] if e["blamed"]] == [0, 1])
+        holds("an event", any(e["instruction"] == "ld.relaxed.gpu.s32" and e["reads_from"] == {"thread": 0, "number": 1}
+                              and e["what"] == "reads 1 of y, from thread 0 event 1" for e in finding["events"]))
+        holds("a missing file", files[2]["error"] == "cannot open the file")
+        repairs = report(1, "--repair", "race.litmus")[0]["repairs"]
+        holds("repairs", repairs["device"] == "NVIDIA H200" and repairs["complete"] and len(repairs["found"]) == 3
+              and repairs["found"][0]["cost_ns"] == 14.8
+              and repairs["found"][0]["changes"][0]["change"] == "ld.relaxed.gpu.s32 becomes ld.acquire.gpu")
+        excess = report(0, "--repair", "--costs=costs", "excess.litmus")[0]["excess_orders"]
+        holds("excess orders", excess["orders"] == 2 and excess["each"] == excess["together"] and excess["each"][0]["cost_ns"] == -10)
+        failed = report(2, "--dot=missing/d", "race.litmus")
+        holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"] == "cannot write missing/d")
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 38} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 47} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -5,7 +5,7 @@
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
 #include <check/scenario.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // PTX text is read as it stands, and what is not known is an error that says the line.
+#include <membar/model/named_test.hpp>
+#include <ptx/opcode.hpp>
+#include <ptx/writer.hpp>
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -8,10 +11,12 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <tuple>
 
 namespace {
 
 using namespace membar_test;
+namespace model = membar::model;
 
 /// The message of the error that reading and decoding a text ends in; empty if there is none.
 std::string error_of(const std::string& text) {
@@ -94,6 +99,133 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_of("wrong"), "1:1: expected a directive of a module, found 'wrong'");
   EXPECT_EQ(error_of(".entry k() {"), "1:13: expected '}', found the end of the text");
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
+}
+
+/// An opcode as it is read.
+check::instruction opcode_of(const std::string& text) {
+  check::instruction i;
+  i.text = text;
+  static_cast<void>(check::read_opcode(i));
+  return i;
+}
+
+TEST(ptx_opcodes, of_the_rows_that_fit_the_one_with_most_words_is_meant) {
+  EXPECT_EQ(opcode_of("mul.lo.s32").code, check::op::multiply_low);
+  EXPECT_EQ(opcode_of("mul.wide.u32").code, check::op::multiply_wide);
+  EXPECT_EQ(opcode_of("red.add.u32").code, check::op::reduction);
+  EXPECT_EQ(opcode_of("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32").code,
+            check::op::async_copy);
+  EXPECT_EQ(opcode_of("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes").code, check::op::async_copy);
+  EXPECT_EQ(opcode_of("cp.async.bulk.commit_group").completes, model::completion::bulk_group);
+  EXPECT_EQ(opcode_of("cp.async.commit_group").completes, model::completion::group);
+  EXPECT_TRUE(opcode_of("mbarrier.arrive.expect_tx.release.cta.b64").transaction);
+  EXPECT_FALSE(opcode_of("mbarrier.arrive.release.cta.b64").transaction);
+  EXPECT_EQ(opcode_of("barrier.cta.arrive.aligned").code, check::op::block_arrive);
+  EXPECT_EQ(opcode_of("bar.warp.sync").code, check::op::warp_barrier);
+  EXPECT_EQ(opcode_of("barrier.cluster.arrive.release.aligned").code, check::op::cluster_arrive);
+  EXPECT_EQ(opcode_of("fence.proxy.async.shared::cta").proxy_spaces, check::bit_of(check::proxy_space::own_shared));
+  EXPECT_TRUE(opcode_of("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster").restricted);
+}
+
+TEST(ptx_opcodes, an_error_names_the_opcodes_of_that_name_that_are_supported) {
+  EXPECT_EQ(error_in("shfl.sync.b32 %r1, %r1, 0, 31, -1;"),
+            "8:1: 'shfl.sync.b32' is not supported; supported are shfl.up, shfl.down, shfl.bfly, shfl.idx");
+}
+
+TEST(ptx_opcodes, what_is_printed_is_read_again) {
+  for (const auto& order : check::order_words) {
+    for (const auto& scope : check::scope_words) {
+      const check::instruction fence = opcode_of(check::opcode_text("fence", order.value, scope.value));
+      EXPECT_EQ(fence.order, order.value);
+      EXPECT_EQ(fence.scope, scope.value);
+    }
+  }
+  for (const auto& what : check::operation_words) {
+    const std::string text = check::opcode_text("atom", membar::memory_order::relaxed, what.value, check::ptx_type::u32);
+    if (check::is_atomic_operation(what.value)) {
+      EXPECT_EQ(opcode_of(text).what, what.value) << text;
+    } else {
+      EXPECT_NE(error_in(text + " %r1, [%rd1], 1;"), "") << text;
+    }
+  }
+  for (const auto& test : check::comparison_words) {
+    EXPECT_EQ(opcode_of(check::opcode_text("setp", test.value, check::ptx_type::f32)).test, test.value);
+  }
+  for (const check::type_row& type : check::type_words) {
+    if (type.type != check::ptx_type::none) {
+      EXPECT_EQ(opcode_of(check::opcode_text("mov", type.type)).type, type.type);
+    }
+  }
+  for (const check::op code :
+       {check::op::load, check::op::store, check::op::reduction, check::op::fence, check::op::proxy_fence}) {
+    EXPECT_EQ(
+        opcode_of(check::opcode_text(check::spelling_of(code), code == check::op::proxy_fence ? "" : "relaxed",
+                                     code == check::op::proxy_fence ? "" : "gpu", code == check::op::reduction ? "add" : "",
+                                     code == check::op::fence || code == check::op::proxy_fence ? "" : "u32"))
+            .code,
+        code);
+  }
+  EXPECT_EQ(check::spelling_of(check::op::load, check::mbarrier_op::test), "mbarrier.try_wait");
+  EXPECT_EQ(check::spelling_of(check::op::atomic, check::mbarrier_op::arrive), "mbarrier.arrive");
+}
+
+TEST(ptx_opcodes, the_model_names_orders_scopes_and_operations_by_the_same_words) {
+  for (const auto& order : check::order_words) {
+    EXPECT_EQ(order.word, model::detail::ptx_name(order.value));
+  }
+  for (const auto& scope : check::scope_words) {
+    EXPECT_EQ(scope.word, model::detail::ptx_name(scope.value));
+  }
+  for (const auto& what : check::operation_words) {
+    EXPECT_EQ(what.word, model::detail::ptx_name(what.value));
+  }
+}
+
+TEST(ptx_writer, builds_what_is_read_of_the_text) {
+  check::kernel_writer writer("k", 1);
+  const auto r = writer.declare_registers("%r", check::ptx_type::b64, 2);
+  const auto p = writer.declare_registers("%p", check::ptx_type::pred, 1);
+  writer.declare_local("final", 8, 16);
+  writer.add("mov.b64", {r[0], check::number(-5)});
+  writer.label("L");
+  writer.add("atom.relaxed.gpu.cas.b32", {check::sink(), check::memory_at(4096), r[0], check::named("%tid.x")});
+  writer.add("setp.eq.u64", {p[0], r[0], r[1]});
+  writer.guard(p[0], true);
+  writer.add("bra", {check::named("L")});
+  writer.add("st.local.u64", {check::memory_at("final", 8), r[1]});
+  writer.add("ld.u64", {r[0], check::memory_at(r[1])});
+  writer.add("ret", {});
+  const check::ptx_module module = check::read_ptx(
+      ".entry k()\n{\n.reg .b64 %r<2>;\n.reg .pred %p<1>;\n.local .align 8 .b8 final[16];\nmov.b64 %r0, -5;\nL:\n"
+      "atom.relaxed.gpu.cas.b32 _, [4096], %r0, %tid.x;\nsetp.eq.u64 %p0, %r0, %r1;\n@!%p0 bra L;\n"
+      "st.local.u64 [final+8], %r1;\nld.u64 %r0, [%r1];\nret;\n}\n");
+  const check::kernel_code built = check::decode_kernel({}, {}, writer.function());
+  const check::kernel_code read = check::decode_kernel(module, check::layout_of(module), module.functions.front());
+  EXPECT_EQ(built.name, read.name);
+  EXPECT_EQ(built.words, read.words);
+  EXPECT_EQ(built.local_bytes, read.local_bytes);
+  ASSERT_EQ(built.code.size(), read.code.size());
+  for (std::size_t k = 0; k < built.code.size(); ++k) {
+    const check::instruction& x = built.code[k];
+    const check::instruction& y = read.code[k];
+    EXPECT_EQ(x.text, y.text);
+    EXPECT_EQ(x.line, y.line) << x.text;
+    EXPECT_EQ(
+        std::tuple(x.code, x.type, x.order, x.scope, x.what, x.bytes, x.offset, x.target, x.head, x.guard, x.guard_negated),
+        std::tuple(y.code, y.type, y.order, y.scope, y.what, y.bytes, y.offset, y.target, y.head, y.guard, y.guard_negated))
+        << x.text;
+    ASSERT_EQ(x.sources, y.sources) << x.text;
+    ASSERT_EQ(x.destinations, y.destinations) << x.text;
+    for (std::size_t n = 0; n < x.sources; ++n) {
+      EXPECT_EQ(std::tuple(x.by[n].kind, x.by[n].word, x.by[n].low, x.by[n].machine),
+                std::tuple(y.by[n].kind, y.by[n].word, y.by[n].low, y.by[n].machine))
+          << x.text;
+    }
+    for (std::size_t n = 0; n < x.destinations; ++n) {
+      EXPECT_EQ(std::tuple(x.to[n].word, x.to[n].bits), std::tuple(y.to[n].word, y.to[n].bits)) << x.text;
+    }
+  }
+  EXPECT_EQ(writer.end_line(), 15);
 }
 
 TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_many) {

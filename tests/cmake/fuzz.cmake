@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the fuzzer of a test with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS.
+# Builds the fuzzer of a test from its SOURCES with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS. Lists are
+# separated by commas.
 if(NOT COMPILER)
   message("SKIPPED: ${TEST} needs clang++ with libFuzzer, and no clang++ was found")
   return()
 endif()
+foreach(list IN ITEMS SOURCES INCLUDES)
+  string(REPLACE "," ";" ${list} "${${list}}")
+endforeach()
+list(TRANSFORM INCLUDES PREPEND -I)
 execute_process(
-  COMMAND ${COMPILER} -std=c++20 -O1 -gline-tables-only -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I${INCLUDE} ${SOURCE} -o
-          ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
+  COMMAND ${COMPILER} -std=c++20 -O1 -gline-tables-only -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all ${INCLUDES} ${SOURCES}
+          -o ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
 if(NOT built EQUAL 0)
   if(messages MATCHES "libclang_rt.fuzzer")
     message("SKIPPED: ${TEST} needs libFuzzer, and ${COMPILER} comes without it")

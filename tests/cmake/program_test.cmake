@@ -14,10 +14,13 @@ function(membar_build_for_tests)
   endforeach()
 endfunction()
 
-# membar_need_for_kind(<kind> [<target>...]): the target membar_<kind> builds what the tests of the kind need.
+# membar_need_for_kind(<kind> [<target>...]): the target membar_<kind> builds what the tests of the kind need, and <kind>_tests also runs them.
 function(membar_need_for_kind kind)
   if(NOT TARGET membar_${kind})
     add_custom_target(membar_${kind})
+    add_custom_target(${kind}_tests
+      COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${PROJECT_BINARY_DIR} -L "^${kind}$" -j 4 --output-on-failure --no-tests=error
+      DEPENDS membar_${kind} USES_TERMINAL VERBATIM)
   endif()
   if(ARGN)
     add_dependencies(membar_${kind} ${ARGN})

@@ -10,10 +10,10 @@ namespace membar_test::deadlocks {
 
 namespace deadlock = membar::deadlock;
 
-using membar::pe;
 using deadlock::hazard;
 using deadlock::signal_add, deadlock::signal_set;
 using deadlock::signal_at_least, deadlock::signal_equals;
+using membar::pe;
 
 // Streams of each PE; signals that are set, and signals that are added to; an event.
 inline constexpr int main_stream = 1;
@@ -90,8 +90,7 @@ struct grid_too_large : entry<hazard::grid_too_large, effect::hangs> {
 
  private:
   [[nodiscard]] static std::vector<deadlock::kernel_role> roles() {
-    return {{deadlock::step_notify(pe(0), count, signal_add(1))},
-            {deadlock::step_wait(count, signal_at_least(1))}};
+    return {{deadlock::step_notify(pe(0), count, signal_add(1))}, {deadlock::step_wait(count, signal_at_least(1))}};
   }
 };
 

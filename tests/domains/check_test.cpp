@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "membar-domains/report_json.hpp"
+
 namespace {
 
 using namespace membar_domains;
@@ -85,6 +87,9 @@ TEST(check_of_pairs, what_it_could_not_see_is_said) {
   records r = pair(4096);
   r.pointers.erase(0);
   EXPECT_NE(text(checked(r, {}, {})).find("Of 1 kernels no pointer was seen"), std::string::npos);
+  json report;
+  add(report, checked(pair(4096), std::nullopt, device_scope{true, true}));
+  EXPECT_EQ(report["kernels_without_code"], json::parse("[\"put\"]"));
 }
 
 }  // namespace

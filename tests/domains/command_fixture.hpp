@@ -30,6 +30,12 @@ inline std::string text_of(const fs::path& path) {
   return text.str();
 }
 
+/// The first line that is JSON, among what was said.
+inline std::string json_line(const std::string& said) {
+  const auto begin = said.starts_with('{') ? 0 : said.find("\n{") + 1;
+  return said.substr(begin, said.find('\n', begin) - begin);
+}
+
 class domains_command : public testing::Test {
  protected:
   void SetUp() override {

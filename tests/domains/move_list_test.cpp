@@ -44,6 +44,17 @@ TEST(move_list, a_far_rule_decides_for_far_launches_and_the_next_for_the_others)
       "peer's or the host's memory, or nothing");
 }
 
+TEST(move_list, of_another_format_is_rejected_and_one_without_a_format_is_read) {
+  EXPECT_EQ(move_list::parse("# membar-domains list, format 1\r\nremote ^put$\n", "moves.txt").rules().size(), 1U);
+  EXPECT_EQ(move_list::parse("remote ^put$\n", "moves.txt").rules().size(), 1U);
+  for (const char* version : {"2", "", "1x"}) {
+    EXPECT_EQ(message_of("# membar-domains list, format " + std::string(version) + "\nremote ^put$\n"),
+              "moves.txt: the list has format '" + std::string(version) +
+                  "', and this membar-domains reads format 1: use the membar-domains that wrote it, or let watch write the "
+                  "list again");
+  }
+}
+
 TEST(move_list, a_mangled_name_matches_by_its_short_its_plain_and_its_own_name) {
   for (const char* pattern :
        {"^two_shot_all_reduce_kernel_inplace$", "two_shot_all_reduce_kernel_inplace<c10::BFloat16", "^_ZN12_GLOBAL"}) {

@@ -26,7 +26,7 @@ TEST(domains_options, it_watches_unless_told_otherwise) {
 
 TEST(domains_options, each_option_is_read) {
   const options o = parse_options({"try", "--list=a", "--remote=b", "--remote=c=d", "--output=e", "--turn=7", "--runs=2",
-                                   "--cupti=f", "--whole-runs", "--", "g"});
+                                   "--cupti=f", "--whole-runs", "--format=json", "--", "g"});
   EXPECT_EQ(o.what, options::action::try_);
   EXPECT_EQ(o.list, "a");
   EXPECT_EQ(o.remote, (std::vector<std::string>{"b", "c=d"}));
@@ -35,13 +35,31 @@ TEST(domains_options, each_option_is_read) {
   EXPECT_EQ(o.runs, 2);
   EXPECT_EQ(o.cupti, "f");
   EXPECT_TRUE(o.whole_runs);
+  EXPECT_TRUE(o.json);
+  EXPECT_FALSE(parse_options({"--", "g"}).json);
+}
+
+TEST(domains_options, help_and_version_need_no_program_and_help_names_every_option) {
+  EXPECT_EQ(parse_options({"--help"}).what, options::action::help);
+  EXPECT_EQ(parse_options({"try", "-h"}).what, options::action::help);
+  EXPECT_EQ(parse_options({"--version"}).what, options::action::version);
+  for (const char* words :
+       {"  --list=FILE ", "  --remote=REGEX ", "  --check ", "  --once ", "  --whole-runs ", "  --format=FORMAT ",
+        "  --turn=N ", "  --runs=N ", "  --cupti=FILE ", "  --output=FOLDER ", "  --version "}) {
+    EXPECT_NE(usage().find(words), std::string::npos) << words << usage();
+  }
 }
 
 TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
-  EXPECT_EQ(message_of({"look", "--", "a"}), "'look' is no action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(message_of({"look", "--", "a"}), "'look' is not an action: write watch, try or apply, and -- before the program");
   EXPECT_EQ(message_of({"watch", "--far", "--", "a"}),
-            "'--far' is no option: see membar-domains --help, and write -- before the program");
-  EXPECT_EQ(message_of({"try", "--turn=0", "--", "a"}), "--turn is '0': write a number from 1 to 1000000");
+            "'--far' is not an option: see membar-domains --help, and write -- before the program");
+  EXPECT_EQ(message_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");
+  EXPECT_EQ(message_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not possible: write a number from 1 to 1000000");
+  EXPECT_EQ(message_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not possible: write a number from 1 to 100");
+  EXPECT_EQ(message_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not possible: write text or json");
+  EXPECT_EQ(message_of({"./app"}), "'./app' is not an action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(message_of({"try", "--list=", "--", "a"}), "--list has no value: write --list=...");
   EXPECT_EQ(message_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
   EXPECT_EQ(message_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
   EXPECT_EQ(message_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");

@@ -7,6 +7,7 @@
 
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/picture.hpp"
+#include "membar-domains/report_json.hpp"
 
 namespace {
 
@@ -35,7 +36,7 @@ records chain(std::uint32_t graph, int beside = 5) {
 }
 
 TEST(overlap, boundaries_beside_a_remote_kernel_cost_what_they_take_longer_than_alone) {
-  const overlap_report report = overlaps(chain(0), put_is_remote);
+  const overlap_report report = find_overlaps(chain(0), put_is_remote);
   ASSERT_EQ(report.boundaries.size(), 1U);
   const boundary& b = report.boundaries[0];
   EXPECT_EQ(b.alone, 50U);
@@ -50,17 +51,17 @@ TEST(overlap, boundaries_beside_a_remote_kernel_cost_what_they_take_longer_than_
 }
 
 TEST(overlap, what_comes_back_is_less_in_a_graph) {
-  EXPECT_DOUBLE_EQ(overlaps(chain(7), put_is_remote).expected_back_ms, 0.15 * relief_of(destination::peer, true).value);
+  EXPECT_DOUBLE_EQ(find_overlaps(chain(7), put_is_remote).expected_back_ms, 0.15 * relief_of(destination::peer, true).value);
 }
 
 TEST(overlap, a_prediction_is_of_a_launch_of_a_graph) {
   records r = chain(7);
-  EXPECT_EQ(overlaps(r, put_is_remote).expected.graph.units, 0U);  // which launch, is not known
+  EXPECT_EQ(find_overlaps(r, put_is_remote).expected.graph.units, 0U);  // which launch, is not known
   for (std::size_t i = 0, launch = 0; i < r.kernels.size(); ++i) {
     launch += r.kernels[i].graph != 0 && (i == 0 || r.kernels[i].start - r.kernels[i - 1].start > 500'000) ? 1 : 0;
     r.kernels[i].launch = static_cast<std::uint32_t>(launch);
   }
-  const prediction p = overlaps(r, put_is_remote).expected.graph;
+  const prediction p = find_overlaps(r, put_is_remote).expected.graph;
   EXPECT_EQ(p.units, 5U);
   EXPECT_DOUBLE_EQ(p.wait_us, 10 * 3.0);
   EXPECT_DOUBLE_EQ(p.share.value, relief_of(destination::peer, true).value);
@@ -68,13 +69,13 @@ TEST(overlap, a_prediction_is_of_a_launch_of_a_graph) {
 
 TEST(overlap, a_prediction_for_a_stream_is_of_50_launches) {
   // 110 launches in chains of 11, of which the last 55 beside: the unit in the middle is beside for 45 of its 50.
-  const prediction p = overlaps(chain(0), put_is_remote).expected.stream;
+  const prediction p = find_overlaps(chain(0), put_is_remote).expected.stream;
   EXPECT_EQ(p.units, 1U);
   EXPECT_DOUBLE_EQ(p.wait_us, 41 * 3.0);  // of 50 launches, those at the end of a chain have no next
 }
 
 TEST(overlap, the_list_carries_the_prediction_to_try) {
-  const overlap_report seen = overlaps(chain(0), put_is_remote);
+  const overlap_report seen = find_overlaps(chain(0), put_is_remote);
   const predictions back = predictions_in(list_of(seen));
   EXPECT_EQ(back.stream.units, seen.expected.stream.units);
   EXPECT_NEAR(back.stream.wait_us, seen.expected.stream.wait_us, 0.001);
@@ -84,9 +85,9 @@ TEST(overlap, the_list_carries_the_prediction_to_try) {
 }
 
 TEST(overlap, reports_of_processes_become_one) {
-  const overlap_report one = overlaps(chain(0), put_is_remote);
-  const overlap_report other = overlaps(chain(0, 2), put_is_remote);
-  const overlap_report all = merged({one, other, {}});
+  const overlap_report one = find_overlaps(chain(0), put_is_remote);
+  const overlap_report other = find_overlaps(chain(0, 2), put_is_remote);
+  const overlap_report all = merge_reports({one, other, {}});
   ASSERT_EQ(all.boundaries.size(), 1U);
   EXPECT_EQ(all.boundaries[0].beside, 70U);
   EXPECT_DOUBLE_EQ(all.boundaries[0].held_up, 3);
@@ -100,10 +101,10 @@ TEST(overlap, a_short_name_that_another_process_has_locally_does_not_list_a_kern
   overlap_report one, other;
   one.remote.resize(1);
   one.remote[0].name = "void copy<Put>(float*)";
-  one.remote[0].alone_of_its_short_name = one.remote[0].told = true;
+  one.remote[0].alone_of_its_short_name = one.remote[0].distinguished = true;
   other.local.insert("void copy<Read>(float*)");
-  EXPECT_TRUE(merged({one, one}).remote[0].alone_of_its_short_name);
-  EXPECT_FALSE(merged({one, other}).remote[0].alone_of_its_short_name);
+  EXPECT_TRUE(merge_reports({one, one}).remote[0].alone_of_its_short_name);
+  EXPECT_FALSE(merge_reports({one, other}).remote[0].alone_of_its_short_name);
 }
 
 TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
@@ -111,13 +112,13 @@ TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
   r.names[2] = "put_at_start(int)";
   r.kernels.push_back({0, 2, 0, 10, 20, 2});
   const std::string text =
-      sentence(overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
+      sentence(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
   EXPECT_TRUE(text.starts_with("put holds up ")) << text;
   EXPECT_NE(text.find("moving it to another domain"), std::string::npos) << text;
 }
 
 TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
-  const overlap_report report = overlaps(chain(0, 10), put_is_remote);
+  const overlap_report report = find_overlaps(chain(0, 10), put_is_remote);
   EXPECT_EQ(report.held_up_count, 0U);
   EXPECT_EQ(report.unknown, 100U);
   EXPECT_NE(sentence(report).find("none like them ran alone"), std::string::npos);
@@ -125,10 +126,10 @@ TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
 
 TEST(overlap, a_put_on_another_device_holds_nothing_up) {
   records r = chain(0);
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     k.device = k.name == 1 ? 1 : 0;
   }
-  EXPECT_EQ(sentence(overlaps(r, put_is_remote)),
+  EXPECT_EQ(sentence(find_overlaps(r, put_is_remote)),
             "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.");
 }
 
@@ -149,17 +150,17 @@ TEST(overlap, of_long_kernels_only_the_gap_counts) {
     }
     now += 1'000'000;
   }
-  EXPECT_DOUBLE_EQ(overlaps(r, put_is_remote).boundaries.at(0).held_up, 2);
+  EXPECT_DOUBLE_EQ(find_overlaps(r, put_is_remote).boundaries.at(0).held_up, 2);
 }
 
 TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
   EXPECT_EQ(
-      sentence(overlaps(chain(0), put_is_remote)),
+      sentence(find_overlaps(chain(0), put_is_remote)),
       "put holds up 50 boundaries of other kernels by 3.00 µs each, 0.15 ms of 0.30 ms beside; moving it to another "
       "domain should "
       "give about 0.14 ms back. 50 launches of a stream beside should take 116.8 µs less (98.4 to 121.8): the wait is "
       "123.0 µs under recording, which can be less than without, of which on H100 and H200 0.95 (0.80 to 0.99) came back.");
-  EXPECT_EQ(sentence(overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
+  EXPECT_EQ(sentence(find_overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
             "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.");
 }
 
@@ -168,16 +169,16 @@ TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
   r.names[2] = "put_at_start(int)";
   r.kernels.push_back({0, 2, 0, 10, 20, 2});
   const std::string list =
-      list_of(overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
+      list_of(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
   EXPECT_NE(list.find("\nremote ^put$  # known"), std::string::npos) << list;
   EXPECT_NE(list.find("\n# ran beside nothing: remote ^put_at_start$"), std::string::npos) << list;
 }
 
-TEST(overlap, the_list_tells_kernels_of_one_short_name_apart) {
+TEST(overlap, the_list_distinguishes_kernels_of_one_short_name) {
   records r = chain(0);
   r.names = {{0, "void apply<add>(int)"}, {1, "void apply<neg>(int)"}};
-  const std::string list =
-      list_of(overlaps(r, [](auto, const std::string& name) { return std::string(name.find("neg") == 11 ? "peer" : ""); }));
+  const std::string list = list_of(
+      find_overlaps(r, [](auto, const std::string& name) { return std::string(name.find("neg") == 11 ? "peer" : ""); }));
   EXPECT_NE(list.find("\nremote ^void apply<neg>\\(int\\)$  # peer"), std::string::npos) << list;
 }
 
@@ -187,7 +188,7 @@ records one_name() {
   r.names = {{0, "copy"}};
   std::uint32_t launch = 0;
   std::uint32_t put = 1000;
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     k.launch = k.name == 1 ? ++put : ++launch;
     k.name = 0;
   }
@@ -199,12 +200,12 @@ records one_name() {
 std::string all_are_remote(std::uint32_t, const std::string&) { return "peer"; }
 bool by_pointer(std::uint32_t, const std::string&) { return true; }
 
-TEST(overlap, launches_of_one_name_are_told_apart_by_their_order) {
+TEST(overlap, launches_of_one_name_are_distinguished_by_their_order) {
   records r = one_name();
-  EXPECT_EQ(overlaps(r, all_are_remote).held_up_count, 0U) << "by name nothing is left that could be held up";
-  tell_apart(r, by_pointer);
-  const overlap_report seen = overlaps(r, all_are_remote);
-  EXPECT_TRUE(seen.told());
+  EXPECT_EQ(find_overlaps(r, all_are_remote).held_up_count, 0U) << "by name nothing is left that could be held up";
+  distinguish_launches(r, by_pointer);
+  const overlap_report seen = find_overlaps(r, all_are_remote);
+  EXPECT_TRUE(seen.distinguished());
   EXPECT_EQ(seen.held_up_count, 50U);
   EXPECT_DOUBLE_EQ(seen.held_up_ms, 0.15);
   ASSERT_EQ(seen.remote.size(), 1U);
@@ -214,48 +215,48 @@ TEST(overlap, launches_of_one_name_are_told_apart_by_their_order) {
   EXPECT_NE(list_of(seen).find("\nremote:far ^copy$"), std::string::npos) << list_of(seen);
 }
 
-TEST(overlap, launches_whose_order_or_number_is_not_known_are_not_told_apart_and_predict_nothing) {
+TEST(overlap, launches_whose_order_or_number_is_not_known_are_not_distinguished_and_predict_nothing) {
   for (const bool ordered : {false, true}) {
     records r = one_name();
     r.far[0].ordered = ordered;
     r.far[0].runs.back().second += ordered ? 1 : 0;
-    tell_apart(r, by_pointer);
-    const overlap_report seen = overlaps(r, all_are_remote);
-    EXPECT_FALSE(seen.told());
-    EXPECT_EQ(list_of(merged({overlaps(chain(0), put_is_remote), seen})).find("# predicted"), std::string::npos);
+    distinguish_launches(r, by_pointer);
+    const overlap_report seen = find_overlaps(r, all_are_remote);
+    EXPECT_FALSE(seen.distinguished());
+    EXPECT_EQ(list_of(merge_reports({find_overlaps(chain(0), put_is_remote), seen})).find("# predicted"), std::string::npos);
   }
 }
 
-TEST(overlap, a_process_that_crashed_before_it_wrote_its_launches_is_not_told_apart) {
+TEST(overlap, a_process_that_crashed_before_it_wrote_its_launches_is_not_distinguished) {
   records r = one_name();
   r.far.clear();
-  tell_apart(r, by_pointer);
-  EXPECT_FALSE(overlaps(r, all_are_remote).told());
+  distinguish_launches(r, by_pointer);
+  EXPECT_FALSE(find_overlaps(r, all_are_remote).distinguished());
 }
 
-TEST(overlap, nodes_of_a_name_are_told_apart_where_all_of_them_are_alike) {
+TEST(overlap, nodes_of_a_name_are_distinguished_where_all_of_them_are_alike) {
   records r = one_name();
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     k.graph = k.launch > 1000 ? 0 : 7;
   }
   r.far[0].runs = {{true, 5}};
   r.far[0].near_nodes = 11;
   records mixed = r;
-  tell_apart(r, by_pointer);
-  EXPECT_EQ(overlaps(r, all_are_remote).held_up_count, 50U);
+  distinguish_launches(r, by_pointer);
+  EXPECT_EQ(find_overlaps(r, all_are_remote).held_up_count, 50U);
   mixed.far[0].far_nodes = 1;
-  tell_apart(mixed, by_pointer);
-  EXPECT_FALSE(overlaps(mixed, all_are_remote).told());
+  distinguish_launches(mixed, by_pointer);
+  EXPECT_FALSE(find_overlaps(mixed, all_are_remote).distinguished());
 }
 
-TEST(overlap, a_name_that_is_remote_whatever_its_pointers_is_not_told_apart) {
+TEST(overlap, a_name_that_is_remote_whatever_its_pointers_is_not_distinguished) {
   records r = one_name();
-  tell_apart(r, [](auto, const auto&) { return false; });
-  EXPECT_EQ(overlaps(r, all_are_remote).remote.at(0).count, 115U);
+  distinguish_launches(r, [](auto, const auto&) { return false; });
+  EXPECT_EQ(find_overlaps(r, all_are_remote).remote.at(0).count, 115U);
 }
 
 TEST(overlap, stores_to_the_host_have_a_wait_and_no_prediction) {
-  overlap_report report = overlaps(chain(0), [](std::uint32_t, const std::string& name) {
+  overlap_report report = find_overlaps(chain(0), [](std::uint32_t, const std::string& name) {
     return std::string(name == "put" ? "pointer to host memory" : "");
   });
   EXPECT_NE(sentence(report).find("The copy engine (cudaMemcpyAsync) holds nothing up"), std::string::npos) << sentence(report);
@@ -268,7 +269,7 @@ TEST(overlap, stores_to_the_host_have_a_wait_and_no_prediction) {
 }
 
 TEST(overlap, a_prediction_rests_on_the_wait_without_recording_where_that_was_measured) {
-  overlap_report report = overlaps(chain(0), put_is_remote);
+  overlap_report report = find_overlaps(chain(0), put_is_remote);
   const double recorded = report.expected_back_ms;
   EXPECT_NE(sentence(report).find("under recording, which can be less than without"), std::string::npos);
   const double wait = report.expected.stream.wait_us;
@@ -279,25 +280,25 @@ TEST(overlap, a_prediction_rests_on_the_wait_without_recording_where_that_was_me
   EXPECT_NE(sentence(report).find("µs when nothing is recorded, of which on H100 and H200 0.95 (0.80 to 0.99) came back"),
             std::string::npos)
       << sentence(report);
-  overlap_report not_measured = overlaps(chain(0), put_is_remote);
+  overlap_report not_measured = find_overlaps(chain(0), put_is_remote);
   use_measured(not_measured, {30, 500}, {});
-  EXPECT_EQ(sentence(not_measured), sentence(overlaps(chain(0), put_is_remote)));
+  EXPECT_EQ(sentence(not_measured), sentence(find_overlaps(chain(0), put_is_remote)));
 }
 
 TEST(overlap, of_a_measured_wait_the_part_counts_that_boundaries_had_under_recording) {
   records r = chain(0);
-  for (ran& k : r.kernels) {  // long kernels: 25 µs alone, 30 beside, which is bandwidth, and gaps of 1 and 4 µs
+  for (kernel_record& k : r.kernels) {  // long kernels: 25 µs alone, 30 beside, which is bandwidth, and gaps of 1 and 4 µs
     k.start *= 12;
     k.end = k.name == 1 ? k.end * 12 : k.start + 25'000;
   }
-  overlap_report report = overlaps(r, put_is_remote);
+  overlap_report report = find_overlaps(r, put_is_remote);
   const boundary& b = report.boundaries.at(0);
   ASSERT_GT(b.held_up, 0);
   ASSERT_DOUBLE_EQ(report.expected.stream.of_boundaries, 1);
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     k.end += k.name == 0 && k.start > 12 * 6'000'000 ? 5'000 : 0;
   }
-  report = overlaps(r, put_is_remote);
+  report = find_overlaps(r, put_is_remote);
   const double part = report.expected.stream.of_boundaries;
   EXPECT_NEAR(part, report.boundaries.at(0).held_up / (report.boundaries.at(0).held_up + 5), 1e-9);
   use_measured(report, {}, {20, 1000});
@@ -307,7 +308,7 @@ TEST(overlap, of_a_measured_wait_the_part_counts_that_boundaries_had_under_recor
 TEST(overlap, a_wait_that_recording_hides_is_predicted_where_it_was_measured) {
   records r = chain(0, 0);
   std::uint64_t now = 1'000'000;
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     if (k.name == 0) {
       k.start = now;
       k.end = now + 2000;
@@ -315,7 +316,7 @@ TEST(overlap, a_wait_that_recording_hides_is_predicted_where_it_was_measured) {
     }
   }
   r.kernels.push_back({0, 2, 0, 1'200'000, now, 1});
-  overlap_report report = overlaps(r, put_is_remote);
+  overlap_report report = find_overlaps(r, put_is_remote);
   ASSERT_EQ(report.held_up_count, 0U) << sentence(report);
   EXPECT_NE(sentence(report).find("there is nothing to move"), std::string::npos) << sentence(report);
   use_measured(report, {}, {20, 9, 200});  // less than a twentieth
@@ -324,8 +325,8 @@ TEST(overlap, a_wait_that_recording_hides_is_predicted_where_it_was_measured) {
   EXPECT_NEAR(report.expected_back_ms, 20 * 95 / 1000.0, 1e-9);
   EXPECT_NE(sentence(report).find("50 launches of a stream beside should take 95.0 µs less"), std::string::npos)
       << sentence(report);
-  report =
-      overlaps(r, [](auto, const std::string& name) { return std::string(name == "put" ? "pointer to host memory" : ""); });
+  report = find_overlaps(
+      r, [](auto, const std::string& name) { return std::string(name == "put" ? "pointer to host memory" : ""); });
   use_measured(report, {}, {20, 100, 200});
   EXPECT_NE(sentence(report).find("a wait of 100.0 µs when nothing is recorded. These are stores to the host."),
             std::string::npos)
@@ -334,10 +335,10 @@ TEST(overlap, a_wait_that_recording_hides_is_predicted_where_it_was_measured) {
 
 TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   records r = chain(0);
-  r.parted = {1};
-  overlap_report report = overlaps(r, put_is_remote);
-  EXPECT_EQ(sentence(merged({report, report})),
-            "The program runs put in another domain already: there is nothing to move. What 100 boundaries beside still took "
+  r.already_isolated = {1};
+  overlap_report report = find_overlaps(r, put_is_remote);
+  EXPECT_EQ(sentence(merge_reports({report, report})),
+            "put is already isolated in another domain: there is nothing to move. What 100 boundaries beside still took "
             "longer, 0.30 ms of 0.60 ms, no domain gives back.");
   EXPECT_EQ(predictions_in(list_of(report)).stream.units, 0U);
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
@@ -345,22 +346,22 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   r.names[2] = "store";
   const auto remote = [](std::uint32_t, const std::string& name) { return std::string(name == "small" ? "" : "known"); };
   r.kernels[r.kernels.size() - 1].name = 2;
-  report = overlaps(r, remote);
+  report = find_overlaps(r, remote);
   EXPECT_EQ(report.boundaries.at(0).beside, 10U);
   EXPECT_EQ(report.boundaries.at(0).alone, 50U);
   EXPECT_TRUE(sentence(report).starts_with("store holds up 10 boundaries")) << sentence(report);
   r.kernels.back() = {0, 2, 0, 10, 20, 2};  // the other ran beside nothing
-  EXPECT_TRUE(sentence(overlaps(r, remote)).starts_with("The program runs put in another domain already"))
-      << sentence(overlaps(r, remote));
+  EXPECT_TRUE(sentence(find_overlaps(r, remote)).starts_with("put is already isolated in another domain"))
+      << sentence(find_overlaps(r, remote));
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U);
 }
 
 TEST(overlap, what_waits_for_room_is_no_part_of_a_prediction) {
   records r = chain(0);
-  for (ran& k : r.kernels) {
+  for (kernel_record& k : r.kernels) {
     k.fills = k.name == 1;
   }
-  const overlap_report seen = overlaps(r, put_is_remote);
+  const overlap_report seen = find_overlaps(r, put_is_remote);
   EXPECT_EQ(seen.held_up_count, 0U);
   EXPECT_EQ(seen.no_room, 50U);
   EXPECT_DOUBLE_EQ(seen.no_room_ms, 0.15);
@@ -374,7 +375,7 @@ TEST(overlap, what_waits_for_room_is_no_part_of_a_prediction) {
 
 TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   const records r = chain(0);
-  const std::string svg = timeline(r, overlaps(r, put_is_remote), 120);
+  const std::string svg = timeline(r, find_overlaps(r, put_is_remote), 120);
   std::size_t held = 0;
   for (auto at = svg.find("class=\"held\""); at != std::string::npos; at = svg.find("class=\"held\"", at + 1)) {
     ++held;
@@ -382,7 +383,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   EXPECT_EQ(held, 10U + 1U);  // and the legend
   EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos);
   EXPECT_NE(svg.find("held up 3.00 µs"), std::string::npos) << "the whole wait";
-  EXPECT_EQ(timeline(r, overlaps(r, [](auto, const auto&) { return std::string(); })), "");
+  EXPECT_EQ(timeline(r, find_overlaps(r, [](auto, const auto&) { return std::string(); })), "");
 }
 
 TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
@@ -393,24 +394,25 @@ TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
     r.kernels.push_back({0, 1, 0, now, now + 2000, 0});
     now += 40'000;
   }
-  const std::string svg = timeline(r, overlaps(r, put_is_remote), 120);
+  const std::string svg = timeline(r, find_overlaps(r, put_is_remote), 120);
   EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos) << "the put is in the window";
 }
 
-TEST(intervals, united_ones_are_in_order_and_apart) {
-  const auto all = united({{50, 60}, {0, 10}, {5, 20}, {22, 30}}, 2);
+TEST(intervals, merged_ones_are_in_order_and_apart) {
+  const auto all = merge({{50, 60}, {0, 10}, {5, 20}, {22, 30}}, 2);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].start, 0);
   EXPECT_EQ(all[0].end, 30);
-  EXPECT_TRUE(covered(all, 3, 30));
-  EXPECT_FALSE(covered(all, 25, 31));
-  EXPECT_TRUE(touched(all, 30, 40));
-  EXPECT_FALSE(touched(all, 31, 49));
+  EXPECT_TRUE(contains(all, 3, 30));
+  EXPECT_FALSE(contains(all, 25, 31));
+  EXPECT_TRUE(overlaps(all, 30, 40));
+  EXPECT_FALSE(overlaps(all, 31, 49));
 }
 
 TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) {
   std::istringstream in(
-      "N 0 void a<b, c>(d)\nR 0 pointer to a peer\nE 0 n3 f2\nG 0 1 4\nK 0 7 0 100 200 0 9 1\nL 3 graph 1\nT 3 10 20\nM 1 5 "
+      "F 1\nN 0 void a<b, c>(d)\nR 0 pointer to a peer\nE 0 n3 f2\nG 0 1 4\nK 0 7 0 100 200 0 9 1\nL 3 graph 1\nT 3 10 20\nM 1 "
+      "5 "
       "25\nD 4\nK 0 7 0 0 0 0\nT 3 30 40");  // which may have been 4000
   const records r = read_records(in);
   EXPECT_EQ(r.names.at(0), "void a<b, c>(d)");
@@ -423,8 +425,41 @@ TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) 
   EXPECT_EQ(r.far.at(0).near_nodes, 4U);
   EXPECT_EQ(r.ticks.size(), 1U);
   EXPECT_EQ(r.moves.at(0).how, mode::on);
-  EXPECT_TRUE(r.parted.contains(4));
+  EXPECT_TRUE(r.already_isolated.contains(4));
   EXPECT_EQ(r.unreadable, 1);
+}
+
+std::string message_of_records(const std::string& text) {
+  std::istringstream in(text);
+  try {
+    static_cast<void>(read_records(in));
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
+  for (const char* first : {"F 2", "N 0 put"}) {
+    EXPECT_EQ(message_of_records(std::string(first) + "\nN 1 small\n"),
+              "its records begin with '" + std::string(first) +
+                  "', and this membar-domains reads format 1, which begins with 'F 1': the command and the library that it "
+                  "preloads are of different versions: install both from one build");
+  }
+  EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";
+  EXPECT_EQ(message_of_records("F"), "") << "one that crashed while it did";
+}
+
+TEST(reports_in_json, of_watch_have_what_the_table_has) {
+  json report = document("watch");
+  add(report, find_overlaps(chain(0), put_is_remote));
+  EXPECT_EQ(report["format"], "membar-domains.watch");
+  EXPECT_EQ(report["version"], 1);
+  EXPECT_EQ(report["held_up_count"], 50);
+  EXPECT_EQ(report["boundaries"].at(0)["held_up_us"], 3.0);
+  EXPECT_EQ(report["remote_kernels"].at(0)["name"], "put");
+  EXPECT_EQ(report["remote_kernels"].at(0)["already_isolated"], false);
+  EXPECT_EQ(report["predictions"].at(0)["of"], "stream");
 }
 
 }  // namespace

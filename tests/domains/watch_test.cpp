@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// membar-domains watch, with CUPTI's records as a fake writes them.
+#include <nlohmann/json.hpp>
+
 #include "tests/domains/command_fixture.hpp"
 
 namespace {
 
 using membar_test::domains_command;
+using membar_test::json_line;
 using membar_test::result;
 using membar_test::text_of;
+using nlohmann::json;
 namespace fs = std::filesystem;
 
 TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
@@ -16,6 +20,8 @@ TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_
   EXPECT_NE(r.said.find("ncclDevKernel_fake holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
       << r.said;
   EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^ncclDevKernel_fake$"), std::string::npos);
+  EXPECT_TRUE(text_of(folder_ / "out" / "list.txt").starts_with("# membar-domains list, format 1\n"));
+  EXPECT_TRUE(text_of(folder_ / "out" / "watch.txt").starts_with("membar-domains watch, report of format 1\n"));
   EXPECT_NE(text_of(folder_ / "out" / "timeline.svg").find("class=\"held\""), std::string::npos);
 }
 
@@ -32,7 +38,7 @@ TEST_F(domains_command, watch_runs_the_program_again_without_recording_where_som
   EXPECT_EQ(command("watch" + of + " exit=5", many).log, once.log) << "a program that failed is not run again";
 }
 
-TEST_F(domains_command, watch_tells_launches_of_a_name_apart_by_their_pointers_and_lists_the_far_ones) {
+TEST_F(domains_command, watch_distinguishes_launches_of_a_name_by_their_pointers_and_lists_the_far_ones) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r =
         command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " put/own put/peer", "FAKE_CUPTI_PUTS=1");
@@ -64,12 +70,12 @@ TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_ar
   EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^put$  # pointer to a peer"), std::string::npos) << r.said;
 }
 
-TEST_F(domains_command, watch_predicts_nothing_where_it_cannot_tell_launches_apart) {
+TEST_F(domains_command, watch_predicts_nothing_where_it_cannot_distinguish_launches) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer put/peer", "FAKE_CUPTI_PUTS=1");
-  EXPECT_NE(r.said.find(
-                "Launches of put with pointers to a peer or the host could not be told from others of that name, so nothing is "
-                "predicted"),
+  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be distinguished from others of that "
+                        "name, so nothing is "
+                        "predicted"),
             std::string::npos)
       << r.said;
   EXPECT_EQ(r.said.find("should give"), std::string::npos) << r.said;
@@ -79,17 +85,18 @@ TEST_F(domains_command, watch_predicts_nothing_where_it_cannot_tell_launches_apa
 TEST_F(domains_command, watch_predicts_nothing_where_two_threads_launched_a_name_at_the_same_time) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/both", "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_MEETS=1");
-  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be told"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be distinguished"), std::string::npos)
+      << r.said;
 }
 
 TEST_F(domains_command, watch_moves_nothing_that_the_program_runs_in_another_domain) {
   const std::string of = "watch --once --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/peer ";
   const std::string puts = "FAKE_CUPTI_PUTS=1";
-  const std::string parted = "The program runs put in another domain already: there is nothing to move.";
+  const std::string isolated = "put is already isolated in another domain: there is nothing to move.";
   for (const std::string word : {"put/remote", "put/map", "put/mapped", "graph/map"}) {
-    EXPECT_EQ(command(of + word, puts).said.find(parted), std::string::npos) << "not all of its launches";
+    EXPECT_EQ(command(of + word, puts).said.find(isolated), std::string::npos) << "not all of its launches";
     EXPECT_NE(command("watch --once --remote=^put$ --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table " + word, puts)
-                  .said.find(parted),
+                  .said.find(isolated),
               std::string::npos)
         << word;
   }
@@ -139,7 +146,7 @@ TEST_F(domains_command, records_that_another_took_over_are_missed) {
             std::string::npos);
 }
 
-TEST_F(domains_command, check_warns_where_kernels_to_part_share_a_pointer_and_synchronize_at_device_scope) {
+TEST_F(domains_command, check_warns_where_kernels_to_isolate_share_a_pointer_and_synchronize_at_device_scope) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " shared");
     EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer"),
@@ -157,6 +164,18 @@ TEST_F(domains_command, check_does_not_warn_of_kernels_with_pointers_of_their_ow
 TEST_F(domains_command, watch_without_check_keeps_no_code_and_says_nothing_of_it) {
   EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared").said.find("--check"),
             std::string::npos);
+}
+
+TEST_F(domains_command, watch_reports_in_json_what_check_found) {
+  const std::string of = " --format=json --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared";
+  const json report = json::parse(json_line(command("watch --check" + of).said));
+  EXPECT_EQ(report["format"], "membar-domains.watch");
+  EXPECT_EQ(report["version"], 1);
+  EXPECT_EQ(report["held_up_count"], 19);
+  EXPECT_EQ(report["processes"].at(0)["kernels"], 41);
+  EXPECT_EQ(report["check"]["warnings"].size(), 1U) << report;
+  EXPECT_EQ(report, json::parse(text_of(folder_ / "out" / "watch.json")));
+  EXPECT_TRUE(json::parse(json_line(command("watch" + of).said))["check"].is_null());
 }
 
 TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {

@@ -230,8 +230,7 @@ TEST_F(bugs, shared_semaphore) {
       semaphores.clear();
       sums.clear();
       membar::launch({blocks, 1, a.get()}, add_parts, parts.get(), semaphores.get(), sums.get());
-      membar::launch({blocks, 1, b.get()}, add_parts, parts.get() + blocks, semaphores.get() + (fixed ? 1 : 0),
-                     sums.get() + 1);
+      membar::launch({blocks, 1, b.get()}, add_parts, parts.get() + blocks, semaphores.get() + (fixed ? 1 : 0), sums.get() + 1);
       const auto got = copied(sums);
       return seen{1, (got[0] != blocks ? 1ULL : 0) + (got[1] != blocks ? 1ULL : 0), 0};
     });
@@ -270,8 +269,7 @@ TEST_F(bugs, look_back) {
     unsigned round = 0;
     unsigned long long before = 0;
     return repeatedly([&] {
-      membar::launch({blocks, 1}, look_back<decltype(fixed)::value>, sums.get(), flags.get(), ++round, wrong.get(),
-                     late.get());
+      membar::launch({blocks, 1}, look_back<decltype(fixed)::value>, sums.get(), flags.get(), ++round, wrong.get(), late.get());
       const unsigned long long now = wrong.sum();
       return seen{1, now - std::exchange(before, now), copied(late)[0]};
     });
@@ -388,8 +386,7 @@ TEST_F(bugs, skipped_tiles) {
   const device_copy<unsigned> in(wanted);
   witness([&](auto fixed) {
     const words visited(256);
-    membar::launch({1, 256}, visit_tiles<decltype(fixed)::value>, static_cast<const unsigned*>(in.get()), tiles,
-                   visited.get());
+    membar::launch({1, 256}, visit_tiles<decltype(fixed)::value>, static_cast<const unsigned*>(in.get()), tiles, visited.get());
     unsigned long long wrong = 0;
     for (const unsigned count : copied(visited)) {
       if (count != tiles / 2)

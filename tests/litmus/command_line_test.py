@@ -162,8 +162,65 @@ class CommandLine(litmus_command.Case):
         self.assertIn("the search for the rule that forbids it was given up after its limit of steps", text)
         self.assertIn("Cycle", self.output_of(run("explain", path)))
 
+    def documents_of(self, kind, *words):
+        """The JSON documents of a command, which begin with their format."""
+        code, out, _ = run(*words)
+        documents = [json.loads(line) for line in out.splitlines()]
+        for document in documents:
+            self.assertEqual(list(document.items())[:2], [("format", f"membar-litmus {kind}"), ("format_version", 1)])
+        return code, documents
+
+    def test_each_verdict_is_a_json_document(self):
+        good = self.file("a.litmus", MP + "~exists " + OUTCOME)
+        bad = self.file("b.litmus", MP + "exists (z == 1)")
+        for words in (["--format=json"], ["--json"], ["--format", "json"], ["--format=text", "--json"]):
+            code, documents = self.documents_of("verdict", "verdict", *words, good, bad)
+            self.assertEqual(code, 2)
+            self.assertEqual([d["file"] for d in documents], [str(good), str(bad)])
+            self.assertEqual((documents[0]["holds"], documents[0]["bounded"]), (True, False))
+            self.assertIn("and P1 'ld.weak r1, x'", documents[0]["race"])
+            self.assertIn("'z' is no location of this test", documents[1]["error"])
+            self.assertNotIn("holds", documents[1])
+        self.assertEqual(run("verdict", "--json", "--format=text", good)[1], f"{good}\t1\n")
+
+    def test_outcomes_are_a_json_document(self):
+        path = self.file("t.litmus", MP + r"exists (P1:r1 == 0 /\ P1:r0 == 1 /\ x == 1)")
+        code, (document,) = self.documents_of("outcomes", "outcomes", "--format=json", path)
+        self.assertEqual((code, document["test"], document["bounded"]), (0, "MP", False))
+        self.assertEqual(document["outcomes"], run("outcomes", path)[1].splitlines())
+
+    def test_an_explanation_in_json_says_its_format(self):
+        code, (document,) = self.documents_of("explanation", "explain", "--format=json", CATALOGUE / "allowed" / "MP+relaxed.litmus")
+        self.assertEqual((code, document["verdict"]), (0, "allowed"))
+
+    def test_text_that_is_not_utf_8_makes_a_json_document_nevertheless(self):
+        path = self.folder / "t.litmus"
+        path.write_bytes(MP.replace("PTX MP", "PTX M\xe9").encode("latin-1") + b"exists (x == 1)\n")
+        self.assertEqual(json.loads(self.output_of(run("outcomes", "--json", path)))["test"], "M\ufffd")
+
+    def test_the_version_is_that_of_the_headers(self):
+        self.assertRegex(self.output_of(run("--version")), r"\Amembar-litmus \d+\.\d+\.\d+\n\Z")
+
+    def test_help_is_printed_anywhere(self):
+        for words in (["--help"], ["help"], ["verdict", "--help"], ["run", "--help", "x"]):
+            self.assertTrue(self.output_of(run(*words)).startswith("usage: membar-litmus"), words)
+
+    def test_an_option_with_a_wrong_value_or_place_is_one_sentence(self):
+        for words, what in ((["verdict", "x", "--limit"], "--limit needs a number"), (["verdict", "--jobs=", "x"], "--jobs needs a number, at least 1"),
+                            (["outcomes", "--format=xml", "x"], "--format needs text or json"),
+                            (["run", "--cache=", "x"], "--cache needs a folder"), (["verdict", "--strict=no", "x"], "--strict takes no value"),
+                            (["--limit=3", "verdict", "x"], "unknown command '--limit=3'; the nearest is 'verdict'")):
+            code, out, err = run(*words)
+            self.assertEqual((code, out, err.splitlines()[0]), (2, "", f"membar-litmus: {what}"))
+
+    def test_words_after_two_dashes_are_paths(self):
+        self.file("--json", MP + "~exists " + OUTCOME)
+        done = subprocess.run([os.path.abspath(COMMAND), "verdict", "--", "--json"], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(done.stdout, "--json\t1\n")
+
     def test_wrong_usage_exits_with_two(self):
-        for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"], ["verdict", "--limit=x", "y"]):
+        for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"], ["verdict", "--limit=x", "y"],
+                      ["verdict", "--seconds=1", "x"], ["outcomes", "-j", "x"]):
             code, out, err = run(*words)
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn("usage:", err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plans.hpp"
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <exception>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reports: the names of outcomes, the model's marks, herd's format, and statistics.
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/litmus/report.hpp>
 
 #include <tests/common/refusal.hpp>

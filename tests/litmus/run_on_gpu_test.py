@@ -41,6 +41,7 @@ HOST = ["forbidden/MP.sys.host", "forbidden/SB+fence.sc.sys.host", "forbidden/WR
 class OnGpu(litmus_command.Case):
     def check(self, document, name):
         self.assertTrue(document["sound"], document)
+        self.assertEqual((document["format"], document["format_version"]), ("membar-litmus run", 1))
         self.assertGreater(document["instances"], 0, name)
         counted = sum(o["count"] for o in document["outcomes"]) + document["unfinished"] + document["strayed"]
         self.assertEqual(counted, document["instances"], name)

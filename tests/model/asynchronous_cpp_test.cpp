@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The asynchronous side in C++, decided by the compiler: if this file compiles, the verdicts hold. Each test is one program in two
 // forms, with and without the instruction in question. Written as litmus files, the programs have the same verdicts.
-#include <litmus/litmus_file.hpp>
-#include <litmus/write_litmus.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/asynchronous.hpp>
 #include <membar/model/named_test.hpp>
 

@@ -3,7 +3,7 @@
 #include "two_forms.hpp"
 
 #include <litmus/explain.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/asynchronous.hpp>
 #include <membar/model/decide.hpp>
 

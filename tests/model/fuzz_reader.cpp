@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
 #include <litmus/explain.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <cstddef>
@@ -30,6 +31,7 @@ bool small(const membar::model::litmus_test& test) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace membar::litmus_files;
+  using namespace membar::model;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     const litmus_test test = read_litmus(text);
@@ -45,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)explain(test, explanation_format::json);
       }
     }
-  } catch (const error& e) {
+  } catch (const membar::model::error& e) {
     if (e.message().empty()) {
       std::abort();
     }

@@ -3,7 +3,7 @@
 // forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
 #include "sync_litmus.hpp"
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>

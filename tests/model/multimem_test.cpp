@@ -3,8 +3,8 @@
 #include "two_forms.hpp"
 
 #include <litmus/explain.hpp>
-#include <litmus/litmus_file.hpp>
-#include <litmus/write_litmus.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/multimem.hpp>
 #include <membar/model/named_test.hpp>
 

@@ -5,7 +5,7 @@
 // usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -25,10 +25,12 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "memory_apart", "morally_strong",
+FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "private_memory", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
 # Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
 TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "search_test", "verdicts_test"]
+# What the program includes of the tools.
+TOOLS = ["litmus/explain.hpp", "litmus/reader.hpp", "litmus/writer.hpp"]
 CATALOGUE = ROOT / "tests/litmus/catalogue"
 NO_REASON = "No reason yet: a test is missing, or the change changes nothing."
 EXPLAINED = HERE / "source_mutants.txt"
@@ -244,6 +246,20 @@ def generate(folder, every, left_out):
     return include
 
 
+def tool_sources():
+    """The sources of the tools that the program needs: those beside the headers of the tools that they include."""
+    open_headers, known, sources = list(TOOLS), set(), []
+    while open_headers:
+        header = open_headers.pop()
+        if header not in known and (ROOT / "tools" / header).exists():
+            known.add(header)
+            files = [ROOT / "tools" / header, (ROOT / "tools" / header).with_suffix(".cpp")]
+            sources += [file for file in files[1:] if file.exists()]
+            for file in files[:1] + sources[-1:]:
+                open_headers += re.findall(r"^#include <([\w/]+\.hpp)>", file.read_text(), re.M)
+    return sources
+
+
 def compile_all(folder, every, command, jobs):
     """Compiles the program with as many mutants as compile. Returns it, and the numbers of the others."""
     left_out = set()
@@ -252,18 +268,18 @@ def compile_all(folder, every, command, jobs):
     for attempt in range(12):
         include = generate(folder, every, left_out)
         print(f"compilation {attempt + 1}, without {len(left_out)} mutants", file=sys.stderr, flush=True)
-        options = [f"-I{include}", *command[1:], *definitions, "-w", "-fmax-errors=0"]
+        options = [f"-I{include}", *command[1:], f"-I{ROOT / 'tools'}", *definitions, "-w", "-fmax-errors=0"]
         tried = subprocess.run([command[0], "-fsyntax-only", *options, str(HERE / "source_mutants.cpp")], capture_output=True, text=True)
         if tried.returncode == 0:
-            def compiled(name):
-                built = subprocess.run([command[0], "-O1", *options, "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")],
-                                       capture_output=True, text=True)
+            def compiled(source):
+                object_file = str(folder / f"{source.stem}.o")
+                built = subprocess.run([command[0], "-O1", *options, "-c", str(source), "-o", object_file], capture_output=True, text=True)
                 if built.returncode:
                     raise SystemExit(built.stderr)
-                return str(folder / f"{name}.o")
+                return object_file
 
             with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-                objects = list(pool.map(compiled, ["source_mutants", *TESTS]))
+                objects = list(pool.map(compiled, [*(HERE / f"{name}.cpp" for name in ["source_mutants", *TESTS]), *tool_sources()]))
             linked = subprocess.run([command[0], *objects, "-o", str(program), "-lgtest", "-pthread"], capture_output=True, text=True)
             if linked.returncode:
                 raise SystemExit(linked.stderr)

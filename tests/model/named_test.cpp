@@ -2,7 +2,8 @@
 // Tests written in C++ under a name and as text, and the final states of their interleavings.
 #include "sync_litmus.hpp"
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/interleave.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/outcomes.hpp>

@@ -4,7 +4,7 @@
 /// header's text, so a header with a weaker order gives another test and another verdict.
 #pragma once
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <gtest/gtest.h>
 

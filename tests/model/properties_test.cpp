@@ -5,7 +5,8 @@
 
 #include <bench/model/naive.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/interleave.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>

@@ -3,7 +3,7 @@
 #include "search_cases.hpp"
 
 #include <litmus/explain.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>

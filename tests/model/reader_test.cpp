@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The reader: what it accepts, and where its errors point.
-#include <litmus/litmus_file.hpp>
+#include <litmus/nearest_name.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 /// loops that are cut, data races. The tests of the model decide them, and so does the program that tries mutants of the model.
 #pragma once
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 
 #include <algorithm>
 #include <cstddef>

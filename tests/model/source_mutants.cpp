@@ -10,8 +10,8 @@
 
 #include <tests/litmus/litmus_files.hpp>
 
-#include <litmus/explanation_text.hpp>
-#include <litmus/litmus_file.hpp>
+#include <litmus/explain.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/mutant.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>

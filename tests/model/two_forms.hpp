@@ -5,7 +5,7 @@
 /// do not differ so.
 #pragma once
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/decide.hpp>
 
 #include <gtest/gtest.h>

@@ -2,7 +2,8 @@
 // Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
 #include <tests/litmus/litmus_files.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
+#include <litmus/writer.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>
@@ -280,7 +281,7 @@ struct everything_known final : execution_visitor {
       }
     }
     const event_structure& facts = execution.facts();
-    for (event_set s = facts.reads | facts.received; s != 0; s = rest(s)) {
+    for (event_set s = facts.reads | facts.shuffle_reads; s != 0; s = rest(s)) {
       EXPECT_TRUE(execution.known(first(s)));
       EXPECT_EQ(execution.value(first(s)), execution.value(at(execution.choice().source, first(s))));
     }

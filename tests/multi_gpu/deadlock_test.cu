@@ -25,10 +25,10 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using membar::wait_budget, membar::wait_result;
+using membar::deadlock::handle;
 using symmetric::add, symmetric::set, symmetric::signal, symmetric::barrier_word;
 using symmetric::by_thread, symmetric::equals, symmetric::at_least;
 using symmetric::object, symmetric::pe, symmetric::peer_backend, symmetric::span;
-using membar::deadlock::handle;
 
 /// Before CUDA starts: one hardware queue for each device, so that streams do share one.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
@@ -115,8 +115,7 @@ class gpus {
     const membar::device_guard guard(backend_.device_of(who));
     check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
   }
-  void kernel(pe who, int stream, membar::deadlock::kernel_shape shape,
-              const std::vector<membar::deadlock::kernel_role>&) {
+  void kernel(pe who, int stream, membar::deadlock::kernel_shape shape, const std::vector<membar::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
     unsigned* const result = next_result();
     *result = static_cast<unsigned>(wait_result::done);

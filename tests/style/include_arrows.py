@@ -32,13 +32,14 @@ MAY_INCLUDE = {
     RENAMED: {"deadlock"},
     "model": {"base", "vocabulary", "model"},
     "litmus": CORE | {"model", "litmus"},
-    "tools/common": {"model"},
+    "tools/common": {"base", "vocabulary", "model"},
     "tools/ptx": {"vocabulary", "model", "tools/ptx"},
     "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},
     "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/membar-check"},
-    "tools/membar-domains": {"tools/common", "tools/membar-domains"},
+    "tools/intercept": {"tools/intercept"},
+    "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
 WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check"}
 # What takes longer to compile than what it would be included for. interop/ has the bridges that need one.

@@ -11,10 +11,11 @@
 #include <check/program.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/array.hpp>
-#include <membar/model/named_test.hpp>
 #include <membar/thread_scope.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
+#include <ptx/opcode.hpp>
+#include <ptx/words.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -83,25 +84,19 @@ struct code_edit {
 
 /// An order and a scope as PTX has them after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
 [[nodiscard]] inline std::string strength_text(const instruction& i, const strength& s) {
-  const char* const base = i.mbarrier == mbarrier_op::test          ? "mbarrier.try_wait"
-                           : i.mbarrier == mbarrier_op::arrive_drop ? "mbarrier.arrive_drop"
-                           : i.mbarrier == mbarrier_op::arrive      ? "mbarrier.arrive"
-                           : i.code == op::load                     ? "ld"
-                           : i.code == op::store                    ? "st"
-                           : i.code == op::atomic                   ? "atom"
-                           : i.code == op::reduction                ? "red"
-                                                                    : "fence";
+  const bool access = i.code >= op::load && i.code <= op::reduction;
+  const std::string_view name = access                ? spelling_of(i.code, i.mbarrier)
+                                : arrives(i.mbarrier) ? spelling_of(op::atomic, i.mbarrier)
+                                                      : spelling_of(op::fence);
   if (!s.strong) {
-    return i.code == op::fence ? "no fence" : std::string(base) + ".weak";
+    return i.code == op::fence ? "no fence" : opcode_text(name, "weak");
   }
-  return std::string(base) + "." + model::detail::ptx_name(s.order) + "." + model::detail::ptx_name(s.scope);
+  return opcode_text(name, s.order, s.scope);
 }
 
 /// A proxy fence as PTX has it.
-[[nodiscard]] inline std::string proxy_fence_text(unsigned spaces) {
-  return std::string("fence.proxy.async") + (spaces == bit_of(proxy_space::global)       ? ".global"
-                                             : spaces == bit_of(proxy_space::own_shared) ? ".shared::cta"
-                                                                                         : "");
+[[nodiscard]] inline std::string proxy_fence_text(std::uint8_t spaces) {
+  return opcode_text(spelling_of(op::proxy_fence), word_for(proxy_space_words, spaces));
 }
 
 /// The sites of a program: those of its kernels' accesses, fences and barriers.

@@ -5,7 +5,7 @@
 
 #include <membar/model/program.hpp>
 #include <ptx/instruction.hpp>
-#include <ptx/module.hpp>
+#include <ptx/words.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -316,28 +316,28 @@ template <class Value>
   return result;
 }
 
-}  // namespace detail
+/// A quotient or a remainder of integers that are extended to 64 bits. Division by zero gives all ones: PTX leaves it open.
+[[nodiscard]] inline std::uint64_t divided(const instruction& i, std::uint64_t x, std::uint64_t y) noexcept {
+  const bool divides = i.code == op::divide;
+  if (y == 0) {
+    return divides ? ~std::uint64_t{0} : x;
+  }
+  if (!is_signed(i.type)) {
+    return divides ? x / y : x % y;
+  }
+  if (as_signed(y) == -1) {
+    return divides ? std::uint64_t{0} - x : 0;
+  }
+  return static_cast<std::uint64_t>(divides ? as_signed(x) / as_signed(y) : as_signed(x) % as_signed(y));
+}
 
-/// What an instruction of registers alone computes of its sources. Values are 64 bits wide; the caller truncates the result to
-/// the register. Division by zero gives all ones: PTX leaves it open.
-[[nodiscard]] inline std::uint64_t compute(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
-                                           std::uint64_t d = 0) noexcept {
-  using detail::as_signed;
+/// Arithmetic of integers: `x` and `y` are extended to 64 bits.
+[[nodiscard]] inline std::uint64_t compute_integer(const instruction& i, std::uint64_t x, std::uint64_t y,
+                                                   std::uint64_t c) noexcept {
   const ptx_type type = i.type;
   const int bits = bytes_of(type) * 8;
-  const auto width = static_cast<unsigned>(bits);
-  if (is_float(type) &&
-      ((i.code >= op::add && i.code <= op::multiply_low) || i.code == op::multiply_add_low ||
-       i.code == op::fused_multiply_add || i.code == op::divide || (i.code >= op::negate && i.code <= op::square_root))) {
-    return detail::compute_any_float(i, a, b, c);
-  }
-  const std::uint64_t x = extended(a, type);
-  const std::uint64_t y = extended(b, type);
+  const auto high = [&] { return bits == 64 ? high_product(x, y, is_signed(type)) : (x * y) >> static_cast<unsigned>(bits); };
   switch (i.code) {
-    case op::move:
-      return a;
-    case op::convert:
-      return i.sources == 2 ? detail::convert(i, a) << 16U | detail::convert(i, b) : detail::convert(i, a);
     case op::add:
       return x + y;
     case op::subtract:
@@ -346,26 +346,15 @@ template <class Value>
     case op::multiply_wide:
       return x * y;
     case op::multiply_high:
-      return bits == 64 ? detail::high_product(x, y, is_signed(type)) : (x * y) >> width;
+      return high();
     case op::multiply_add_low:
     case op::multiply_add_wide:
       return x * y + c;
     case op::multiply_add_high:
-      return (bits == 64 ? detail::high_product(x, y, is_signed(type)) : (x * y) >> width) + c;
+      return high() + c;
     case op::divide:
-    case op::remainder: {
-      const bool divides = i.code == op::divide;
-      if (truncated(b, bits) == 0) {
-        return divides ? ~std::uint64_t{0} : x;
-      }
-      if (!is_signed(type)) {
-        return divides ? x / y : x % y;
-      }
-      if (as_signed(y) == -1) {
-        return divides ? std::uint64_t{0} - x : 0;
-      }
-      return static_cast<std::uint64_t>(divides ? as_signed(x) / as_signed(y) : as_signed(x) % as_signed(y));
-    }
+    case op::remainder:
+      return divided(i, x, y);
     case op::negate:
       return std::uint64_t{0} - x;
     case op::absolute:
@@ -374,16 +363,56 @@ template <class Value>
       return is_signed(type) ? (as_signed(x) < as_signed(y) ? x : y) : (x < y ? x : y);
     case op::maximum:
       return is_signed(type) ? (as_signed(x) < as_signed(y) ? y : x) : (x < y ? y : x);
-    case op::bit_and:
-      return a & b;
-    case op::bit_or:
-      return a | b;
-    case op::bit_xor:
-      return a ^ b;
-    case op::bit_not:
-      return type == ptx_type::pred ? (a ^ 1U) & 1U : ~a;
-    case op::logical_not:
-      return truncated(a, bits) == 0 ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+/// A part of a number that is taken out: `x` is extended to 64 bits.
+[[nodiscard]] inline std::uint64_t extracted_field(ptx_type type, std::uint64_t x, std::uint64_t position,
+                                                   std::uint64_t length) noexcept {
+  const auto width = static_cast<std::uint64_t>(bytes_of(type)) * 8;
+  if (length == 0) {
+    return 0;
+  }
+  std::uint64_t result = 0;
+  const std::uint64_t last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
+  const bool sign = is_signed(type) && ((x >> last) & 1U) != 0;
+  for (std::uint64_t k = 0; k < width; ++k) {
+    const bool bit = k < length && position + k < width ? ((x >> (position + k)) & 1U) != 0 : sign;
+    result |= (bit ? std::uint64_t{1} : 0) << k;
+  }
+  return result;
+}
+
+/// `into` with the low bits of `field` from `position` on.
+[[nodiscard]] inline std::uint64_t with_field(ptx_type type, std::uint64_t field, std::uint64_t into, std::uint64_t position,
+                                              std::uint64_t length) noexcept {
+  const auto width = static_cast<std::uint64_t>(bytes_of(type)) * 8;
+  for (std::uint64_t k = 0; k < length && position + k < width; ++k) {
+    const std::uint64_t bit = std::uint64_t{1} << (position + k);
+    into = ((field >> k) & 1U) != 0 ? into | bit : into & ~bit;
+  }
+  return into;
+}
+
+/// `lop3`: bit k of the result is the bit of `table` that the sources' bits k name.
+[[nodiscard]] inline std::uint64_t looked_up(unsigned table, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
+  std::uint64_t result = 0;
+  for (unsigned k = 0; k < 32; ++k) {
+    const auto row = static_cast<unsigned>(((a >> k) & 1U) << 2U | ((b >> k) & 1U) << 1U | ((c >> k) & 1U));
+    result |= static_cast<std::uint64_t>((table >> row) & 1U) << k;
+  }
+  return result;
+}
+
+/// Shifts, fields and counts of bits: `x` is `a`, extended to 64 bits.
+[[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
+                                                std::uint64_t c, std::uint64_t d) noexcept {
+  const ptx_type type = i.type;
+  const int bits = bytes_of(type) * 8;
+  const auto width = static_cast<unsigned>(bits);
+  switch (i.code) {
     case op::shift_left: {
       const std::uint64_t by = truncated(b, 32);
       return by >= width ? 0 : a << by;
@@ -402,39 +431,18 @@ template <class Value>
       const std::uint64_t by = i.mode != 0 ? (asked < 32 ? asked : 32) : asked & 31U;
       return i.code == op::funnel_left ? (both << by) >> 32U : both >> by;
     }
-    case op::field_extract: {
-      const std::uint64_t position = b & 0xffU;
-      const std::uint64_t length = c & 0xffU;
-      if (length == 0) {
-        return 0;
-      }
-      std::uint64_t result = 0;
-      const std::uint64_t last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
-      const bool sign = is_signed(type) && ((x >> last) & 1U) != 0;
-      for (std::uint64_t k = 0; k < width; ++k) {
-        const bool bit = k < length && position + k < width ? ((x >> (position + k)) & 1U) != 0 : sign;
-        result |= (bit ? std::uint64_t{1} : 0) << k;
-      }
-      return result;
-    }
+    case op::field_extract:
+      return extracted_field(type, x, b & 0xffU, c & 0xffU);
     case op::bit_mask: {
       const std::uint64_t position = i.mode != 0 ? truncated(a, 32) : a & 31U;
       const std::uint64_t length = i.mode != 0 ? truncated(b, 32) : b & 31U;
       const std::uint64_t ones = length >= 32 ? 0xffffffffU : (std::uint64_t{1} << length) - 1;
       return position >= 32 ? 0 : ones << position;
     }
-    case op::field_insert: {
-      const std::uint64_t position = c & 0xffU;
-      const std::uint64_t length = d & 0xffU;
-      std::uint64_t result = b;
-      for (std::uint64_t k = 0; k < length && position + k < width; ++k) {
-        const std::uint64_t bit = std::uint64_t{1} << (position + k);
-        result = ((a >> k) & 1U) != 0 ? result | bit : result & ~bit;
-      }
-      return result;
-    }
+    case op::field_insert:
+      return with_field(type, a, b, c & 0xffU, d & 0xffU);
     case op::permute:
-      return detail::permuted(a, truncated(b, 32), c);
+      return permuted(a, truncated(b, 32), c);
     case op::count_ones:
       return static_cast<std::uint64_t>(std::popcount(truncated(a, bits)));
     case op::count_leading_zeros:
@@ -451,14 +459,44 @@ template <class Value>
       const int position = 63 - std::countl_zero(value);
       return value == 0 ? 0xffffffffU : static_cast<std::uint64_t>(i.mode != 0 ? bits - 1 - position : position);
     }
-    case op::three_inputs: {
-      std::uint64_t result = 0;
-      for (unsigned k = 0; k < 32; ++k) {
-        const auto row = static_cast<unsigned>(((a >> k) & 1U) << 2U | ((b >> k) & 1U) << 1U | ((c >> k) & 1U));
-        result |= static_cast<std::uint64_t>((static_cast<unsigned>(i.mode) >> row) & 1U) << k;
-      }
-      return result;
-    }
+    case op::three_inputs:
+      return looked_up(i.mode, a, b, c);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace detail
+
+/// What an instruction of registers alone computes of its sources. Values are 64 bits wide; the caller truncates the result to
+/// the register.
+[[nodiscard]] inline std::uint64_t compute(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                                           std::uint64_t d = 0) noexcept {
+  using detail::as_signed;
+  const ptx_type type = i.type;
+  if (is_float(type) &&
+      ((i.code >= op::add && i.code <= op::multiply_low) || i.code == op::multiply_add_low ||
+       i.code == op::fused_multiply_add || i.code == op::divide || (i.code >= op::negate && i.code <= op::square_root))) {
+    return detail::compute_any_float(i, a, b, c);
+  }
+  if (i.code >= op::add && i.code <= op::maximum) {
+    return detail::compute_integer(i, extended(a, type), extended(b, type), c);
+  }
+  switch (i.code) {
+    case op::move:
+      return a;
+    case op::convert:
+      return i.sources == 2 ? detail::convert(i, a) << 16U | detail::convert(i, b) : detail::convert(i, a);
+    case op::bit_and:
+      return a & b;
+    case op::bit_or:
+      return a | b;
+    case op::bit_xor:
+      return a ^ b;
+    case op::bit_not:
+      return type == ptx_type::pred ? (a ^ 1U) & 1U : ~a;
+    case op::logical_not:
+      return truncated(a, bytes_of(type) * 8) == 0 ? 1 : 0;
     case op::select:
       return (c & 1U) != 0 ? a : b;
     case op::set_predicate: {
@@ -466,7 +504,7 @@ template <class Value>
       return i.combines ? static_cast<std::uint64_t>(model::apply(i.what, as_signed(holds), as_signed(c & 1U))) & 1U : holds;
     }
     default:
-      return 0;
+      return detail::compute_bits(i, extended(a, type), a, b, c, d);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <check/program.hpp>
 #include <check/sync_points.hpp>
 #include <check/trace.hpp>
-#include <litmus/write_litmus.hpp>
+#include <litmus/writer.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/error.hpp>
@@ -270,7 +270,7 @@ class finding_litmus {
     for (const auto& [t, column] : columns) {
       longest = std::max(longest, column.size());
       out += (out.empty() ? " P" : " | P") + std::to_string(t) + "@" +
-             litmus_files::detail::place_text(model::at(program_.threads, t).where);
+             litmus_files::place_text(model::at(program_.threads, t).where);
     }
     out += " ;\n";
     for (std::size_t row = 0; row < longest; ++row) {

@@ -12,16 +12,19 @@
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
 #include <ptx/decode.hpp>
-#include <ptx/reader.hpp>
+#include <ptx/module.hpp>
+#include <ptx/opcode.hpp>
+#include <ptx/words.hpp>
+#include <ptx/writer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -35,18 +38,14 @@ namespace detail {
 /// One thread of a litmus test as a PTX kernel. Register k of the test is register k of the kernel.
 class litmus_thread {
  public:
-  /// `place` gives the address of a location; `here` is where the thread runs.
+  /// `place` gives the address of a location; `here` is where the thread runs; `line` is that of the kernel's head.
   litmus_thread(const model::litmus_test& test, const model::litmus_test::thread& thread, const thread_context& here,
-                const std::function<std::uint64_t(int)>& place)
-      : test_(test), thread_(thread), here_(here), place_(place) {}
-
-  [[nodiscard]] std::string text() const {
+                const std::function<std::uint64_t(int)>& place, int line)
+      : test_(test), thread_(thread), here_(here), place_(place), kernel_("P" + std::to_string(thread.number), line) {
     const auto registers = thread_.registers.size();
-    std::string out = ".visible .entry P" + std::to_string(thread_.number) + "()\n{\n.reg .b64 %r<" +
-                      std::to_string(registers + 1) + ">;\n.reg .b64 %t<4>;\n.reg .pred %p<2>;\n.local .align 8 .b8 final[" +
-                      std::to_string(8 * registers + 8) + "];\n";
+    kernel_.declare_local("final", 8, 8 * registers + 8);
     for (std::size_t k = 0; k < registers; ++k) {
-      out += "mov.b64 %r" + std::to_string(k) + ", " + std::to_string(initial_of(thread_.registers[k])) + ";\n";
+      kernel_.add("mov.b64", {registers_[k], number(initial_of(thread_.registers[k]))});
     }
     std::set<int> targets;
     for (const model::instruction& i : thread_.code) {
@@ -56,24 +55,26 @@ class litmus_thread {
     }
     for (int k = 0; k <= model::count_of(thread_.code); ++k) {
       if (targets.count(k) != 0) {
-        out += "L" + std::to_string(k) + ":\n";
+        kernel_.label(label_of(k));
       }
       if (k < model::count_of(thread_.code)) {
-        out += line(model::at(thread_.code, k)) + "\n";
+        add(model::at(thread_.code, k));
       }
     }
     for (std::size_t k = 0; k < registers; ++k) {  // the final values matter
-      out += "st.local.b64 [final+" + std::to_string(8 * k) + "], %r" + std::to_string(k) + ";\n";
+      kernel_.add("st.local.b64", {memory_at("final", 8 * k), registers_[k]});
     }
-    return out + "ret;\n}\n";
+    kernel_.add("ret", {});
   }
+
+  [[nodiscard]] const kernel_writer& kernel() const noexcept { return kernel_; }
 
  private:
   /// A value that a register begins with: if it is the address of a location, where that lies.
   [[nodiscard]] std::int64_t initial_of(std::int64_t value) const {
     for (int l = 0; l < model::count_of(test_.locations); ++l) {
       if (value == model::address_value(l)) {
-        return static_cast<std::int64_t>(place_(model::at(test_.locations, l).physical));
+        return static_cast<std::int64_t>(place_of(l));
       }
     }
     return value;
@@ -84,180 +85,185 @@ class litmus_thread {
                        what + " is not supported: accesses, fences and barriers of the generic and the async proxy are");
   }
 
-  [[nodiscard]] static std::string scope(const model::instruction& i) {
-    switch (i.scope) {
-      case thread_scope::block:
-        return ".cta";
-      case thread_scope::cluster:
-        return ".cluster";
-      case thread_scope::device:
-        return ".gpu";
-      default:
-        return ".sys";
-    }
-  }
+  // ---- operands
 
-  [[nodiscard]] static std::string order(const model::instruction& i) {
-    switch (i.order) {
-      case memory_order::relaxed:
-        return ".relaxed";
-      case memory_order::acquire:
-        return ".acquire";
-      case memory_order::release:
-        return ".release";
-      case memory_order::acq_rel:
-        return ".acq_rel";
-      default:
-        return ".sc";
-    }
+  [[nodiscard]] static std::string label_of(int instruction) { return "L" + std::to_string(instruction); }
+  [[nodiscard]] const ptx_operand& reg(int n) const { return model::at(registers_, n); }
+  [[nodiscard]] ptx_operand value(const model::operand& o) const { return o.is_register ? reg(o.index) : number(o.value); }
+  [[nodiscard]] ptx_operand to(const model::instruction& i) const { return i.destination < 0 ? sink() : reg(i.destination); }
+  [[nodiscard]] std::uint64_t place_of(int location) const { return place_(model::at(test_.locations, location).physical); }
+  [[nodiscard]] ptx_operand address(const model::instruction& i) const {
+    return i.indirect ? memory_at(reg(i.target)) : memory_at(place_of(i.target));
   }
-
-  [[nodiscard]] static std::string value(const model::operand& o) {
-    return o.is_register ? "%r" + std::to_string(o.index) : std::to_string(o.value);
-  }
-
-  [[nodiscard]] std::string address(const model::instruction& i) const {
-    return i.indirect ? "[%r" + std::to_string(i.target) + "]" : address_of(i.target);
-  }
-  [[nodiscard]] std::string address_of(int location) const {
-    return "[" + std::to_string(place_(model::at(test_.locations, location).physical)) + "]";
-  }
-  /// The address of a location in its state space: of shared memory as this thread's block has it. One in a register is put into %t`n`, by what is
-  /// added to `before`.
-  [[nodiscard]] std::string address_in_space(int location, bool indirect, bool shared, int n, std::string& before) const {
+  /// The address of a location in its state space: of shared memory as this thread's block has it. One in a register is put into
+  /// `temporaries_[n]` first.
+  [[nodiscard]] ptx_operand address_in_space(int location, bool indirect, bool shared, int n) {
     if (indirect) {
-      const std::string to = "%t" + std::to_string(n);
-      const std::string from = ", %r" + std::to_string(location) + ";\n";
-      before += (shared ? "cvta.to.shared.u64 " : "mov.b64 ") + to + from;
-      return "[" + to + "]";
+      const ptx_operand& in_space = model::at(temporaries_, n);
+      kernel_.add(shared ? "cvta.to.shared.u64" : "mov.b64", {in_space, reg(location)});
+      return memory_at(in_space);
     }
-    const std::uint64_t place = place_(model::at(test_.locations, location).physical);
-    return "[" + std::to_string(place < shared_window ? place : here_.to_shared(place)) + "]";
+    const std::uint64_t place = place_of(location);
+    return memory_at(place < shared_window ? place : here_.to_shared(place));
   }
   [[nodiscard]] bool in_shared_memory(int location, bool indirect, model::state_space space) const {
     return indirect ? space == model::state_space::shared || space == model::state_space::shared_cluster
-                    : place_(model::at(test_.locations, location).physical) >= shared_window;
+                    : place_of(location) >= shared_window;
+  }
+  [[nodiscard]] static ptx_type type(const model::instruction& i) {
+    return i.bytes == 8 ? ptx_type::s64 : i.bytes == 4 ? ptx_type::s32 : i.bytes == 2 ? ptx_type::s16 : ptx_type::s8;
   }
 
-  [[nodiscard]] static std::string type(const model::instruction& i) {
-    return i.bytes == 8 ? ".s64" : i.bytes == 4 ? ".s32" : i.bytes == 2 ? ".s16" : ".s8";
-  }
+  // ---- instructions
 
-  [[nodiscard]] static std::string to(const model::instruction& i) {
-    return i.destination < 0 ? "_" : "%r" + std::to_string(i.destination);
-  }
-
-  /// The name in a table by operation; empty for one that the table does not have.
-  template <std::size_t Size>
-  [[nodiscard]] static std::string named(const std::array<const char*, Size>& names, model::operation what) {
-    const auto n = static_cast<std::size_t>(what);
-    return n < Size ? names[n] : "";
-  }
-
-  [[nodiscard]] std::string line(const model::instruction& i) const {
-    if (i.guard < 0) {
-      return plain_line(i);
+  void add(const model::instruction& i) {
+    if (i.guard >= 0) {
+      kernel_.add("setp.ne.s64", {predicates_[1], reg(i.guard), number(0)});
+      kernel_.guard(predicates_[1], i.guard_negated);
     }
-    return "setp.ne.s64 %p1, %r" + std::to_string(i.guard) + ", 0;\n@" + (i.guard_negated ? "!" : "") + "%p1 " + plain_line(i);
-  }
-
-  [[nodiscard]] std::string plain_line(const model::instruction& i) const {
     if (i.code >= model::opcode::async_copy && i.code <= model::opcode::grid_launch) {
-      return asynchronous_line(i);
+      add_asynchronous(i);
+      return;
     }
     if (i.code == model::opcode::proxy_fence) {
-      return proxy_fence_line(i);
+      add_proxy_fence(i);
+      return;
     }
     if (i.via != model::proxy::generic || i.bytes > 8 || i.element != 0) {
       refuse(i, "an access through another proxy, of 16 bytes or of a vector");
     }
-    const std::string strong = i.strong ? order(i) + scope(i) : ".weak";
     switch (i.code) {
       case model::opcode::load:
-        return "ld" + strong + type(i) + " " + to(i) + ", " + address(i) + ";";
+        kernel_.add(access("ld", i), {to(i), address(i)});
+        break;
       case model::opcode::store:
-        return "st" + strong + type(i) + " " + address(i) + ", " + value(i.a) + ";";
+        kernel_.add(access("st", i), {address(i), value(i.a)});
+        break;
       case model::opcode::atomic:
-      case model::opcode::reduction: {
-        static constexpr std::array<const char*, 13> names = {".exch", ".add", "",     "",     "",     ".and", ".or",
-                                                              ".xor",  ".min", ".max", ".inc", ".dec", ".cas"};
-        std::string name = named(names, i.what);
-        std::string by = value(i.a);
-        if (i.what == model::operation::subtract && !i.a.is_register) {
-          name = ".add";
-          by = std::to_string(-i.a.value);
-        }
-        if (name.empty()) {
-          refuse(i, "this read-modify-write");
-        }
-        const bool atomic = i.code == model::opcode::atomic;
-        return (atomic ? "atom" : "red") + order(i) + scope(i) + name + type(i) + " " + (atomic ? to(i) + ", " : "") +
-               address(i) + ", " + by + (i.what == model::operation::compare_exchange ? ", " + value(i.b) : "") + ";";
-      }
+      case model::opcode::reduction:
+        add_read_modify_write(i);
+        break;
       case model::opcode::fence:
-        return (i.restricted ? "fence.mbarrier_init" : "fence") + order(i) + scope(i) + ";";
+        kernel_.add(opcode_text(i.restricted ? "fence.mbarrier_init" : "fence", i.order, i.scope), {});
+        break;
       case model::opcode::mbarrier_init:
-        return "mbarrier.init.b64 " + address(i) + ", " + std::to_string(i.arrivals) + ";";
+        kernel_.add("mbarrier.init.b64", {address(i), number(i.arrivals)});
+        break;
       case model::opcode::mbarrier_arrive:
-        return arrival_line(i);
+        add_arrival(i);
+        break;
       case model::opcode::mbarrier_wait:
-        return wait_line(i);
+        add_wait(i);
+        break;
       case model::opcode::barrier:
-        if (i.barrier == model::barrier_kind::cluster && i.arrives != i.waits) {
-          return i.arrives ? "barrier.cluster.arrive" + order(i) + ";" : "barrier.cluster.wait.acquire;";
-        }
-        if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
-          refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
-        }
-        // bar.arrive names how many threads its barrier is of, and then all others at that barrier do
-        return (i.waits ? "bar.sync " : "bar.arrive ") + value(i.a) + (some_only_arrive_ ? ", %ntid.x;" : ";");
-      case model::opcode::compute: {
-        static constexpr std::array<const char*, 13> names = {"mov.b64", "add.s64", "sub.s64", "mul.lo.s64", "",
-                                                              "and.b64", "or.b64",  "xor.b64", "min.s64",    "max.s64",
-                                                              "",        "",        ""};
-        const std::string name = named(names, i.what);
-        if (name.empty()) {
-          refuse(i, "this arithmetic");
-        }
-        return name + " " + to(i) + ", " + (i.what == model::operation::move ? value(i.b) : value(i.a) + ", " + value(i.b)) +
-               ";";
-      }
-      case model::opcode::branch: {
-        if (i.guard >= 0) {
-          refuse(i, "a conditional branch under a predicate");
-        }
-        static constexpr const char* names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-        return std::string("setp.") + names[static_cast<std::size_t>(i.test)] + ".s64 %p0, " + value(i.a) + ", " + value(i.b) +
-               ";\n@%p0 bra L" + std::to_string(i.target) + ";";
-      }
+        add_barrier(i);
+        break;
+      case model::opcode::compute:
+        add_computation(i);
+        break;
+      case model::opcode::branch:
+        add_branch(i);
+        break;
       case model::opcode::jump:
-        return "bra L" + std::to_string(i.target) + ";";
+        kernel_.add("bra", {named(label_of(i.target))});
+        break;
       default:
         refuse(i, "this instruction");
     }
   }
 
+  [[nodiscard]] static std::string access(std::string_view name, const model::instruction& i) {
+    return i.strong ? opcode_text(name, i.order, i.scope, type(i)) : opcode_text(name, "weak", type(i));
+  }
+
+  void add_read_modify_write(const model::instruction& i) {
+    model::operation what = i.what;
+    ptx_operand by = value(i.a);
+    if (what == model::operation::subtract && !i.a.is_register) {
+      what = model::operation::add;
+      by = number(-i.a.value);
+    }
+    if (!is_atomic_operation(what)) {
+      refuse(i, "this read-modify-write");
+    }
+    const bool atomic = i.code == model::opcode::atomic;
+    const std::string opcode = opcode_text(atomic ? "atom" : "red", i.order, i.scope, what, type(i));
+    if (!atomic) {
+      kernel_.add(opcode, {address(i), by});
+    } else if (what == model::operation::compare_exchange) {
+      kernel_.add(opcode, {to(i), address(i), by, value(i.b)});
+    } else {
+      kernel_.add(opcode, {to(i), address(i), by});
+    }
+  }
+
+  void add_barrier(const model::instruction& i) {
+    if (i.barrier == model::barrier_kind::cluster && i.arrives != i.waits) {
+      kernel_.add(i.arrives ? opcode_text("barrier.cluster.arrive", i.order) : "barrier.cluster.wait.acquire", {});
+      return;
+    }
+    if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
+      refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
+    }
+    // bar.arrive names how many threads its barrier is of, and then all others at that barrier do
+    if (some_only_arrive_) {
+      kernel_.add(i.waits ? "bar.sync" : "bar.arrive", {value(i.a), named("%ntid.x")});
+    } else {
+      kernel_.add("bar.sync", {value(i.a)});
+    }
+  }
+
+  void add_computation(const model::instruction& i) {
+    using model::operation;
+    if (i.what == operation::move) {
+      kernel_.add("mov.b64", {to(i), value(i.b)});
+      return;
+    }
+    const bool bits = i.what == operation::bit_and || i.what == operation::bit_or || i.what == operation::bit_xor;
+    const bool numbers = i.what == operation::add || i.what == operation::subtract || i.what == operation::multiply ||
+                         i.what == operation::minimum || i.what == operation::maximum;
+    if (!bits && !numbers) {
+      refuse(i, "this arithmetic");
+    }
+    kernel_.add(opcode_text(word_of(i.what), i.what == operation::multiply ? "lo" : "", bits ? ptx_type::b64 : ptx_type::s64),
+                {to(i), value(i.a), value(i.b)});
+  }
+
+  void add_branch(const model::instruction& i) {
+    if (i.guard >= 0) {
+      refuse(i, "a conditional branch under a predicate");
+    }
+    static constexpr ptx_comparison tests[] = {ptx_comparison::eq, ptx_comparison::ne, ptx_comparison::lt,
+                                               ptx_comparison::le, ptx_comparison::gt, ptx_comparison::ge};
+    kernel_.add(opcode_text("setp", tests[static_cast<std::size_t>(i.test)], ptx_type::s64),
+                {predicates_[0], value(i.a), value(i.b)});
+    kernel_.guard(predicates_[0], false);
+    kernel_.add("bra", {named(label_of(i.target))});
+  }
+
   // ---- the asynchronous side
 
-  [[nodiscard]] std::string arrival_line(const model::instruction& i) const {
-    const std::string how = order(i) + scope(i);
+  void add_arrival(const model::instruction& i) {
+    const auto opcode = [&](std::string_view name) { return opcode_text(name, i.order, i.scope, ptx_type::b64); };
     if (i.arrivals == 0 && i.completed_bytes != 0) {
-      return "mbarrier.complete_tx" + how + ".b64 " + address(i) + ", " + std::to_string(i.completed_bytes) + ";";
+      kernel_.add(opcode("mbarrier.complete_tx"), {address(i), number(i.completed_bytes)});
+      return;
     }
     if (i.arrivals == 0 && i.expected_bytes != 0) {
-      return "mbarrier.expect_tx" + how + ".b64 " + address(i) + ", " + std::to_string(i.expected_bytes) + ";";
+      kernel_.add(opcode("mbarrier.expect_tx"), {address(i), number(i.expected_bytes)});
+      return;
     }
     if (i.arrivals < 1 || i.destination >= 0 || (i.expected_bytes != 0 && i.arrivals != 1)) {
       refuse(i, "this arrival");
     }
-    return i.expected_bytes != 0
-               ? "mbarrier.arrive.expect_tx" + how + ".b64 _, " + address(i) + ", " + std::to_string(i.expected_bytes) + ";"
-               : "mbarrier.arrive" + how + ".b64 _, " + address(i) + ", " + std::to_string(i.arrivals) + ";";
+    const bool bytes = i.expected_bytes != 0;
+    kernel_.add(opcode(bytes ? "mbarrier.arrive.expect_tx" : "mbarrier.arrive"),
+                {sink(), address(i), number(bytes ? i.expected_bytes : i.arrivals)});
   }
 
   /// A wait in a loop. One for a phase by its number has the state of that phase; a thread that waits for a later phase has waited for those
   /// before.
-  [[nodiscard]] std::string wait_line(const model::instruction& i) const {
+  void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
       refuse(i, "a test of an mbarrier that does not wait");
     }
@@ -273,77 +279,94 @@ class litmus_thread {
     }
     const std::string label = "W" + std::to_string(&i - thread_.code.data());
     const std::uint64_t phase = mbarrier_state{1, 1, 0, static_cast<std::uint64_t>(i.a.value) % 8}.word();
-    return label + ":\nmbarrier.test_wait" + (i.parity ? ".parity" : "") + order(i) + scope(i) + ".b64 %p0, " + address(i) +
-           ", " + (i.parity ? std::to_string(i.a.value) : std::to_string(phase)) + ";\n@!%p0 bra " + label + ";";
+    kernel_.label(label);
+    kernel_.add(opcode_text("mbarrier.test_wait", i.parity ? "parity" : "", i.order, i.scope, ptx_type::b64),
+                {predicates_[0], address(i), number(i.parity ? i.a.value : static_cast<std::int64_t>(phase))});
+    kernel_.guard(predicates_[0], true);
+    kernel_.add("bra", {named(label)});
   }
 
-  [[nodiscard]] static std::string proxy_fence_line(const model::instruction& i) {
+  void add_proxy_fence(const model::instruction& i) {
     if (i.via != model::proxy::async) {
       refuse(i, "a fence of this proxy");
     }
     if (i.restricted) {
-      return std::string("fence.proxy.async::generic") + order(i) +
-             (i.order == memory_order::release ? ".sync_restrict::shared::cta.cluster;"
-                                               : ".sync_restrict::shared::cluster.cluster;");
+      const bool releases = i.order == memory_order::release;
+      kernel_.add(
+          opcode_text("fence.proxy.async::generic", i.order,
+                      releases ? "sync_restrict::shared::cta" : "sync_restrict::shared::cluster", thread_scope::cluster),
+          {});
+      return;
     }
-    return std::string("fence.proxy.async") +
-           (i.space == model::state_space::global           ? ".global"
-            : i.space == model::state_space::shared         ? ".shared::cta"
-            : i.space == model::state_space::shared_cluster ? ".shared::cluster"
-                                                            : "") +
-           ";";
+    const std::uint8_t own = bit_of(proxy_space::own_shared);
+    const std::uint8_t spaces = i.space == model::state_space::global   ? bit_of(proxy_space::global)
+                                : i.space == model::state_space::shared ? own
+                                : i.space == model::state_space::shared_cluster
+                                    ? static_cast<std::uint8_t>(own | bit_of(proxy_space::other_shared))
+                                    : every_proxy_space;
+    kernel_.add(opcode_text("fence.proxy.async", word_for(proxy_space_words, spaces)), {});
   }
 
-  [[nodiscard]] std::string asynchronous_line(const model::instruction& i) const {
-    const bool bulk = i.completes == model::completion::bulk_group;
+  void add_asynchronous(const model::instruction& i) {
+    const std::string_view kind = i.completes == model::completion::bulk_group ? "cp.async.bulk" : "cp.async";
     switch (i.code) {
       case model::opcode::async_copy:
-        return copy_line(i);
+        add_copy(i);
+        break;
       case model::opcode::async_arrive:
-        return std::string("cp.async.mbarrier.arrive") + (i.arrivals == 0 ? ".b64 " : ".noinc.b64 ") +
-               address_of(i.barrier_at) + ";";
+        kernel_.add(opcode_text("cp.async.mbarrier.arrive", i.arrivals == 0 ? "" : "noinc", ptx_type::b64),
+                    {memory_at(place_of(i.barrier_at))});
+        break;
       case model::opcode::async_commit:
-        return std::string("cp.async.") + (bulk ? "bulk." : "") + "commit_group;";
+        kernel_.add(opcode_text(kind, "commit_group"), {});
+        break;
       case model::opcode::async_wait:
-        return std::string("cp.async.") + (bulk ? "bulk." : "") + "wait_group" + (i.reads_only ? ".read " : " ") +
-               std::to_string(i.pending_groups) + ";";
+        kernel_.add(opcode_text(kind, "wait_group", i.reads_only ? "read" : ""), {number(i.pending_groups)});
+        break;
       case model::opcode::grid_wait:
-        return "griddepcontrol.wait;";
+        kernel_.add("griddepcontrol.wait", {});
+        break;
       default:
-        return "griddepcontrol.launch_dependents;";
+        kernel_.add("griddepcontrol.launch_dependents", {});
     }
   }
 
-  [[nodiscard]] std::string copy_line(const model::instruction& i) const {
-    if (i.tensor_map >= 0 || i.guard >= 0 || i.element != 0 ||
-        (i.completes == model::completion::mbarrier && i.barrier_at < 0)) {
+  void add_copy(const model::instruction& i) {
+    const bool completes = i.completes == model::completion::mbarrier;
+    if (i.tensor_map >= 0 || i.guard >= 0 || i.element != 0 || (completes && i.barrier_at < 0)) {
       refuse(i, "a tensor copy, one under a predicate, or one of more than 16 bytes");
     }
     if (i.reduces && i.what != model::operation::add) {
       refuse(i, "this reduction");
     }
-    std::string before;
-    const auto space = [](bool shared) { return shared ? ".shared::cluster" : ".global"; };
+    const auto space = [](bool shared) { return shared ? "shared::cluster" : "global"; };
+    constexpr std::string_view completion = "mbarrier::complete_tx::bytes";
     const bool to_shared = in_shared_memory(i.target, i.indirect, i.space);
-    const std::string to = address_in_space(i.target, i.indirect, to_shared, 0, before);
-    const bool completes = i.completes == model::completion::mbarrier;
-    const std::string barrier = completes ? address_in_space(i.barrier_at, false, true, 1, before) : "";
+    const ptx_operand to = address_in_space(i.target, i.indirect, to_shared, 0);
+    const ptx_operand barrier = completes ? address_in_space(i.barrier_at, false, true, 1) : ptx_operand{};
     if (i.source < 0) {
       if (!completes || !to_shared) {
         refuse(i, "st.async to global memory");
       }
-      return before + (i.reduces ? "red.async.relaxed.cluster" : "st.async.weak") +
-             ".shared::cluster.mbarrier::complete_tx::bytes" + (i.reduces ? ".add.s32 " : ".b32 ") + to + ", " + value(i.a) +
-             ", " + barrier + ";";
+      kernel_.add(i.reduces ? opcode_text("red.async.relaxed.cluster", space(true), completion, i.what, ptx_type::s32)
+                            : opcode_text("st.async.weak", space(true), completion, ptx_type::b32),
+                  {to, value(i.a), barrier});
+      return;
     }
     const bool from_shared = in_shared_memory(i.source, i.source_indirect, i.source_space);
-    const std::string from = address_in_space(i.source, i.source_indirect, from_shared, 2, before);
+    const ptx_operand from = address_in_space(i.source, i.source_indirect, from_shared, 2);
     if (i.completes == model::completion::group) {
-      return before + "cp.async.ca" + space(to_shared) + space(from_shared) + " " + to + ", " + from + ", 4;";
+      kernel_.add(opcode_text("cp.async.ca", space(to_shared), space(from_shared)), {to, from, number(4)});
+      return;
     }
-    return before + (i.reduces ? "cp.reduce.async.bulk" : "cp.async.bulk") + space(to_shared) + space(from_shared) +
-           (completes ? ".mbarrier::complete_tx::bytes" : ".bulk_group") + (i.reduces ? ".add.s32 " : " ") + to + ", " + from +
-           ", 16" + (completes ? ", " + barrier : "") + ";";
+    const std::string opcode = opcode_text(i.reduces ? "cp.reduce.async.bulk" : "cp.async.bulk", space(to_shared),
+                                           space(from_shared), completes ? completion : "bulk_group",
+                                           i.reduces ? word_of(i.what) : "", i.reduces ? ptx_type::s32 : ptx_type::none);
+    if (completes) {
+      kernel_.add(opcode, {to, from, number(16), barrier});
+    } else {
+      kernel_.add(opcode, {to, from, number(16)});
+    }
   }
 
   const model::litmus_test& test_;
@@ -356,6 +379,10 @@ class litmus_thread {
       return i.code == model::opcode::barrier && i.barrier == model::barrier_kind::block && !i.waits;
     });
   });
+  kernel_writer kernel_;
+  std::vector<ptx_operand> registers_ = kernel_.declare_registers("%r", ptx_type::b64, model::count_of(thread_.registers) + 1);
+  std::vector<ptx_operand> temporaries_ = kernel_.declare_registers("%t", ptx_type::b64, 4);
+  std::vector<ptx_operand> predicates_ = kernel_.declare_registers("%p", ptx_type::pred, 2);
 };
 
 /// Where the locations of a test lie, and the blocks that its threads are in.
@@ -450,7 +477,8 @@ class litmus_places {
     }
   }
   const std::function<std::uint64_t(int)> place = [&](int location) { return places.address(location); };
-  std::string text;
+  std::vector<ptx_function> kernels;
+  int line = 1;
   std::vector<std::uint32_t> sizes(test.threads.size());
   for (const model::litmus_test::thread& t : test.threads) {
     thread_context& c = result.threads.emplace_back();
@@ -458,13 +486,13 @@ class litmus_places {
     c.launch = model::count_of(result.threads) - 1;
     places.place(c);
     c.thread[0] = model::at(sizes, c.block_number)++;
-    text += detail::litmus_thread(test, t, c, place).text();
+    const detail::litmus_thread thread(test, t, c, place, line);
+    kernels.push_back(thread.kernel().function());
+    line = thread.kernel().end_line();
   }
-  const ptx_module module = read_ptx(text);
-  const module_layout layout = layout_of(module);
   result.dependent.assign(test.threads.size(), false);
   for (int t = 0; t < model::count_of(test.threads); ++t) {
-    result.kernels.push_back(std::make_shared<kernel_code>(decode_kernel(module, layout, model::at(module.functions, t))));
+    result.kernels.push_back(std::make_shared<kernel_code>(decode_kernel({}, {}, model::at(kernels, t))));
     thread_context& c = model::at(result.threads, t);
     c.kernel = result.kernels.back().get();
     c.threads[0] = model::at(sizes, c.block_number);

@@ -305,13 +305,7 @@ class synchronization_events {
     if (e.pc == a.pc || mine.code != op::block_barrier || state_.checked.fragment) {
       return {};
     }
-    const auto places = [&] {
-      const bool lines = mine.source_line != 0 && other.source_line != 0 && mine.source_line != other.source_line;
-      const int x = lines ? mine.source_line : mine.line;
-      const int y = lines ? other.source_line : other.line;
-      return std::string(lines ? "lines " : "PTX lines ") + std::to_string(std::min(x, y)) + " and " +
-             std::to_string(std::max(x, y));
-    };
+    const auto places = [&] { return places_text(state_.checked, e.thread, mine, other); };
     if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
       return "threads meet at one barrier by a 'bar.red' and by a 'bar.sync', at " + places() + ", which PTX leaves undefined";
     }

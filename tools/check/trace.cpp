@@ -6,6 +6,8 @@
 #include <membar/model/array.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -99,6 +101,27 @@ std::string thread_text(const program& p, int thread) {
   };
   return "thread " + std::to_string(thread) + " (" + c.kernel->name + ", block " + coordinates(c.block) + ", thread " +
          coordinates(c.thread) + ")";
+}
+
+std::string places_text(const program& p, int thread, const instruction& x, const instruction& y) {
+  const auto& files = model::at(p.threads, thread).kernel->files;
+  const auto line = [&](const instruction& i) {
+    const bool called = i.caller_line > 0;
+    const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
+    const int number = called ? i.caller_line : i.source_line;
+    return number > 0 && file < files.size() ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(number)
+                                             : std::string();
+  };
+  const auto place = [](const instruction& i) {
+    return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
+                              i.file, i.source_line, i.line};
+  };
+  const bool in_order = place(x) < place(y);
+  const std::string first = line(in_order ? x : y);
+  const std::string second = line(in_order ? y : x);
+  return first.empty() || second.empty() || first == second
+             ? "PTX lines " + std::to_string(std::min(x.line, y.line)) + " and " + std::to_string(std::max(x.line, y.line))
+             : "lines " + first + " and " + second;
 }
 
 std::string race_text(const program& p, const graph_event& x, const graph_event& y) {

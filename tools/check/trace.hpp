@@ -26,6 +26,9 @@ using namespace ptx;
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
 
+/// "lines a.cu:3 and a.cu:7", or "PTX lines 3 and 7": where two instructions of the kernel that `thread` executes are.
+[[nodiscard]] std::string places_text(const program& p, int thread, const instruction& x, const instruction& y);
+
 /// Why two accesses race.
 [[nodiscard]] std::string race_text(const program& p, const graph_event& x, const graph_event& y);
 

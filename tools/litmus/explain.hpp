@@ -3,28 +3,23 @@
 /// Why a test is decided as it is, in words or as a picture.
 #pragma once
 
-#include <litmus/explanation.hpp>
-#include <litmus/explanation_text.hpp>
-#include <litmus/missing_instruction.hpp>
-#include <membar/model/enumerate.hpp>
 #include <membar/model/litmus_test.hpp>
+#include <membar/model/races.hpp>
+#include <membar/model/search_options.hpp>
 
 #include <string>
 
 namespace membar::litmus_files {
 
-using namespace model;
+/// How an explanation is printed: `dot` is a picture for Graphviz.
+enum class explanation_format { text, json, dot };
 
-/// Explains the verdict of a test. In text it also says which one instruction more of the asynchronous side would forbid what is allowed.
-/// Throws `error` as `decide` does.
-[[nodiscard]] inline std::string explain(const litmus_test& test, explanation_format format = explanation_format::text,
-                                         const search_options& options = {}) {
-  const explanation found = explainer(test, options).run();
-  std::string printed = explanation_printer(test, found).print(format);
-  if (format == explanation_format::text) {
-    printed += missing_instruction(test, options);
-  }
-  return printed;
-}
+/// Explains the verdict of a test. The text also names one more instruction of the asynchronous side that would forbid what is allowed, if
+/// there is one (missing_instruction.hpp). Throws `model::error` as `decide` does.
+[[nodiscard]] std::string explain(const model::litmus_test& test, explanation_format format = explanation_format::text,
+                                  const model::search_options& options = {});
+
+/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r1, y' reads 0".
+[[nodiscard]] std::string race_text(const model::litmus_test& test, const model::data_race& race);
 
 }  // namespace membar::litmus_files

@@ -4,32 +4,22 @@
 /// the rule finds.
 #pragma once
 
-#include <membar/model/array.hpp>
-#include <membar/model/causality.hpp>
 #include <membar/model/decide.hpp>
-#include <membar/model/enumerate.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/litmus_test.hpp>
-#include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/races.hpp>
-#include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
+#include <membar/model/search_options.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace membar::litmus_files {
-
-using namespace model;
 
 /// One step of a cycle or of a path: `from` is related to `to` by the relation of that name.
 struct step {
@@ -40,326 +30,27 @@ struct step {
 
 /// An execution with everything that is printed of it.
 struct witness {
-  std::vector<event> events;
+  std::vector<model::event> events;
   std::vector<std::int64_t> values;  ///< per event: what is read or written
-  event_structure facts{};
-  candidate choice{};
-  std::array<int, max_events> last{};  ///< per physical location: the write that gives the final value, -1: not asked for
+  model::event_structure facts{};
+  model::candidate choice{};
+  std::array<int, model::max_events>
+      last{};  ///< per physical location: the write that gives the final value, -1: not asked for
 };
 
 /// What a test's verdict rests on.
 struct explanation {
-  bool reachable = false;        ///< some execution satisfies the condition (for `forall`: violates it)
-  std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
-  std::vector<rule> broken;      ///< empty if reachable
-  std::vector<step> cycle;       ///< the cycle of relations that the first broken rule forbids
-  race_answer race;
-  statistics counts{};
+  bool reachable = false;           ///< some execution satisfies the condition (for `forall`: violates it)
+  std::optional<witness> shown;     ///< that execution; or one that only the rules in `broken` forbid
+  std::vector<model::rule> broken;  ///< empty if reachable
+  std::vector<step> cycle;          ///< the cycle of relations that the first broken rule forbids
+  model::race_answer race;
+  model::statistics counts{};
   bool given_up = false;  ///< the search for the rule was: its limit of steps was used up
 };
 
-/// Visitor that keeps the first execution that a test's condition asks for. The test must live as long as the finder.
-class witness_finder final : public execution_visitor {
- public:
-  explicit witness_finder(const test_view& test) noexcept : state_(test) {}
-
-  [[nodiscard]] bool viable(const partial_execution& execution) override { return state_.viable(execution); }
-  [[nodiscard]] bool observes(int thread, int reg) const override { return state_.observes(thread, reg); }
-  [[nodiscard]] std::uint64_t observed_memory() const override { return state_.observed_memory(); }
-
-  [[nodiscard]] bool accept(const partial_execution& execution) override {
-    const bool more = state_.accept(execution);
-    if (!more) {
-      witness w;
-      w.events.assign(execution.events().begin(), execution.events().end());
-      for (int i = 0; i < count_of(w.events); ++i) {
-        const event_set with_value = execution.facts().memory | execution.facts().sent | execution.facts().received;
-        w.values.push_back(contains(with_value, i) ? execution.value(i) : 0);
-      }
-      w.facts = execution.facts();
-      w.choice = execution.choice();
-      w.last = state_.last();
-      w.choice.coherence = execution.coherence_that_ends_in(w.last);
-      found_ = std::move(w);
-    }
-    return more;
-  }
-
-  [[nodiscard]] std::optional<witness>& found() noexcept { return found_; }
-
- private:
-  state_finder state_;
-  std::optional<witness> found_;
-};
-
-/// A relation and the name it has in an explanation.
-using named_relation = std::pair<std::string, const relation*>;
-
-/// A shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
-[[nodiscard]] inline std::vector<step> find_path(int count, const std::vector<named_relation>& edges, int from, int to) {
-  std::vector<step> reached_by(static_cast<std::size_t>(count), {-1, -1, ""});
-  std::vector<int> queue = {from};
-  const auto visit = [&](int here, int next, const std::string& by) {
-    if ((next != from || to == from) && at(reached_by, next).from < 0) {
-      at(reached_by, next) = {here, next, by};
-      queue.push_back(next);
-    }
-  };
-  for (std::size_t n = 0; n < queue.size() && at(reached_by, to).from < 0; ++n) {
-    for (const auto& [name_of, relates] : edges) {
-      for (event_set s = (*relates)[queue[n]]; s != 0; s = rest(s)) {
-        visit(queue[n], first(s), name_of);
-      }
-    }
-  }
-  std::vector<step> path;
-  for (int here = to; at(reached_by, to).from >= 0 && (path.empty() || here != from); here = at(reached_by, here).from) {
-    path.insert(path.begin(), at(reached_by, here));
-  }
-  return path;
-}
-
-/// Finds what a test's verdict rests on. The test must live as long as the explainer.
-class explainer {
- public:
-  explicit explainer(const litmus_test& test, const search_options& options = {}) : view_(test.view()), options_(options) {}
-
-  /// All searches together take no more steps than the limit. Throws `error` if it does not suffice for a verdict.
-  [[nodiscard]] explanation run() {
-    if (require_defined(view_.program, every_rule{}, options_) == defined::by_atomicity_alone) {
-      (void)decide(view_, every_rule{}, options_);  // throws if the test has no verdict
-    }
-    explanation result;
-    {
-      witness_finder visitor(view_);
-      result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
-      result.shown = std::move(visitor.found());
-      result.reachable = result.shown.has_value();
-    }
-    if (!result.reachable) {
-      require_whole(result.counts, options_);
-    }
-    spend(result.counts);
-    result.race = look_for_race(view_.program, options_.limit);
-    if (!result.reachable) {
-      try {
-        find_rule(result);
-      } catch (const limit_reached&) {
-        result.given_up = true;
-      }
-    }
-    return result;
-  }
-
- private:
-  /// Takes the steps of a search from the limit, of which at least one is left.
-  void spend(const statistics& counts) noexcept {
-    if (options_.limit != 0) {
-      options_.limit -= std::min(options_.limit - 1, counts.steps);
-    }
-  }
-
-  void find_rule(explanation& result) {
-    static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
-                                          rule::axiom_causality_reads_from,
-                                          rule::cause_orders_writes,
-                                          rule::axiom_atomicity,
-                                          rule::atomics_of_any_size_are_serial,
-                                          rule::axiom_sc_per_location,
-                                          rule::axiom_no_thin_air,
-                                          rule::morally_strong_writes_are_ordered,
-                                          rule::waiting_ends};
-    for (const rule one : candidates) {
-      if (try_without({one}, result)) {
-        return;
-      }
-    }
-    for (const rule one : candidates) {
-      for (const rule other : candidates) {
-        if (one < other && try_without({one, other}, result)) {
-          return;
-        }
-      }
-    }
-    (void)try_without({std::begin(candidates), std::end(candidates)}, result);
-  }
-
-  bool try_without(const std::vector<rule>& dropped, explanation& result) {
-    every_rule_but rules;
-    for (const rule one : dropped) {
-      rules.drop(one);
-    }
-    witness_finder visitor(view_);
-    spend(enumerator(view_.program, visitor, rules, options_).run());
-    if (!visitor.found()) {
-      return false;
-    }
-    result.shown = std::move(visitor.found());
-    // of the rules dropped, those that this execution breaks
-    for (const rule one : dropped) {
-      std::vector<step> cycle = cycle_of(*result.shown, one);
-      if (!cycle.empty() || one == rule::waiting_ends) {
-        if (result.cycle.empty()) {
-          result.cycle = std::move(cycle);
-        }
-        result.broken.push_back(one);
-      }
-    }
-    if (result.broken.empty()) {
-      result.broken = dropped;
-    }
-    return true;
-  }
-
-  [[nodiscard]] static int source(const witness& w, int read) { return at(w.choice.source, read); }
-
-  /// The steps that make cause(from, to): an observation first, if there is one, then base causality.
-  [[nodiscard]] std::vector<step> cause_path(const witness& w, int from, int to) const {
-    const int count = count_of(w.events);
-    relation api;
-    for (const api_edge& edge : view_.program.api) {
-      for (int i = 0; i < count; ++i) {
-        for (int j = 0; j < count; ++j) {
-          if (at(w.events, i).thread == edge.before && at(w.events, j).thread == edge.after) {
-            api.add(i, j);
-          }
-        }
-      }
-    }
-    for (const api_edge& launch : view_.program.launches) {
-      for (int i = 0; i < count; ++i) {
-        for (int j = 0; j < count; ++j) {
-          if (at(w.events, i).thread == launch.before && at(w.events, j).thread == launch.after &&
-              at(w.events, j).kind == event_kind::grid_wait) {
-            api.add(i, j);
-          }
-        }
-      }
-    }
-    const std::vector<named_relation> edges = {{"po", &w.facts.po},
-                                               {"issue", &w.facts.issued},
-                                               {"completion", &w.facts.completed},
-                                               {"sync", &w.choice.sync},
-                                               {"barrier", &w.choice.barrier_sync},
-                                               {"fence-sc", &w.choice.fence_sc},
-                                               {"api", &api}};
-    std::vector<step> path = find_path(count, edges, from, to);
-    for (event_set s = w.choice.observation[from]; s != 0 && path.empty(); s = rest(s)) {
-      if (w.choice.cause.holds(first(s), to)) {
-        path = find_path(count, edges, first(s), to);
-        path.insert(path.begin(), {from, first(s), "obs"});
-      }
-    }
-    return path;
-  }
-
-  [[nodiscard]] std::vector<step> cycle_of(const witness& w, rule broken) const {
-    const auto with_cause = [&](int from, int to, const char* name, int end) {
-      std::vector<step> result = {{from, to, name}};
-      const std::vector<step> path = cause_path(w, to, end);
-      result.insert(result.end(), path.begin(), path.end());
-      return result;
-    };
-    const event_structure& f = w.facts;
-    for (event_set s = f.reads; s != 0; s = rest(s)) {
-      const int read = first(s);
-      if (broken == rule::axiom_causality_reads_from && w.choice.cause.holds(read, source(w, read))) {
-        return with_cause(source(w, read), read, "rf", source(w, read));
-      }
-      for (event_set t = w.choice.coherence[source(w, read)]; t != 0; t = rest(t)) {
-        const int newer = first(t);
-        if (broken == rule::axiom_causality_from_reads && w.choice.cause.holds(newer, read)) {
-          return with_cause(read, newer, "fr", read);
-        }
-        const int write = at(w.events, read).partner;
-        if (broken == rule::axiom_atomicity && write >= 0 && f.morally_strong.holds(read, newer) &&
-            f.morally_strong.holds(newer, write) && w.choice.coherence.holds(newer, write)) {
-          return {{read, newer, "fr"}, {newer, write, "co"}, {write, read, "rmw⁻¹"}};
-        }
-      }
-    }
-    if (broken == rule::cause_orders_writes) {
-      return unordered_writes(w);
-    }
-    if (broken == rule::morally_strong_writes_are_ordered) {
-      for (event_set s = f.writes & ~f.initial; s != 0; s = rest(s)) {
-        const int one = first(s);
-        for (event_set t = f.morally_strong[one] & f.writes & f.overlap[one]; t != 0; t = rest(t)) {
-          if (!w.choice.coherence.holds(one, first(t)) && !w.choice.coherence.holds(first(t), one)) {
-            return {{one, first(t), "neither co"}, {first(t), one, "nor co"}};
-          }
-        }
-      }
-    }
-    if (broken == rule::atomics_of_any_size_are_serial) {
-      event_structure facts = f;
-      for (int i = 0; i < f.count; ++i) {
-        for (int j = 0; j < f.count; ++j) {
-          if (i != j && serial_atomics(every_rule{}, view_.program, at(w.events, i), at(w.events, j))) {
-            facts.serial.add(i, j);
-          }
-        }
-      }
-      const relation before = performed_before(w.choice, facts, w.events, f.reads);
-      return shortest_cycle(w, {{"performed before", &before}});
-    }
-    if (broken == rule::axiom_no_thin_air) {
-      relation rf;
-      for (event_set s = f.reads; s != 0; s = rest(s)) {
-        rf.add(source(w, first(s)), first(s));
-      }
-      return shortest_cycle(w, {{"rf", &rf}, {"dep", &f.dependency}});
-    }
-    if (broken == rule::axiom_sc_per_location) {
-      relation rf;
-      relation fr;
-      relation co;
-      for (event_set s = f.reads; s != 0; s = rest(s)) {
-        if (f.morally_strong.holds(source(w, first(s)), first(s))) {
-          rf.add(source(w, first(s)), first(s));
-        }
-        fr[first(s)] = w.choice.coherence[source(w, first(s))] & f.morally_strong[first(s)];
-      }
-      for (event_set s = f.writes; s != 0; s = rest(s)) {
-        co[first(s)] = w.choice.coherence[first(s)] & f.morally_strong[first(s)];
-      }
-      return shortest_cycle(w, {{"rf", &rf}, {"co", &co}, {"fr", &fr}, {"po-loc", &f.po_loc}});
-    }
-    return {};
-  }
-
-  /// A write that causality puts before another although the final state has it the other way round.
-  [[nodiscard]] std::vector<step> unordered_writes(const witness& w) const {
-    for (int pass = 0; pass < 2; ++pass) {
-      for (event_set s = w.facts.writes; s != 0; s = rest(s)) {
-        const int early = first(s);
-        const int physical = at(w.events, early).physical;
-        for (event_set t = w.choice.cause[early] & w.facts.writes & w.facts.overlap[early]; t != 0; t = rest(t)) {
-          const bool final_value = at(w.last, physical) == early;
-          if (final_value || (pass == 1 && w.choice.coherence.holds(first(t), early))) {
-            std::vector<step> path = cause_path(w, early, first(t));
-            path.push_back({first(t), early, final_value ? "final value" : "co"});
-            return path;
-          }
-        }
-      }
-    }
-    return {};
-  }
-
-  [[nodiscard]] static std::vector<step> shortest_cycle(const witness& w, const std::vector<named_relation>& edges) {
-    std::vector<step> best;
-    for (int i = 0; i < count_of(w.events); ++i) {
-      std::vector<step> cycle = find_path(count_of(w.events), edges, i, i);
-      if (!cycle.empty() && (best.empty() || cycle.size() < best.size())) {
-        best = std::move(cycle);
-      }
-    }
-    return best;
-  }
-
-  test_view view_;
-  search_options options_;
-};
+/// Finds what the verdict of a test rests on. All searches together take no more steps than the limit. Throws `model::error` if it does
+/// not suffice for a verdict.
+[[nodiscard]] explanation find_explanation(const model::litmus_test& test, const model::search_options& options = {});
 
 }  // namespace membar::litmus_files

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <litmus/files.hpp>
 
-#include <litmus/litmus_file.hpp>
+#include <litmus/reader.hpp>
 #include <membar/model/error.hpp>
 
 #include <common/text_file.hpp>
@@ -47,9 +47,10 @@ file_list files_of(const std::vector<std::string>& paths) {
 }
 
 model::litmus_test read_test(const std::string& path, bool strict) {
-  model::litmus_test test = membar::litmus_files::read_litmus(membar_tools::read_file(path));
-  if (strict) {
-    model::require_no_remark(test);
+  model::litmus_test test = read_litmus(membar_tools::read_file(path));
+  if (strict && !test.remarks.empty()) {
+    const model::remark& first = test.remarks.front();
+    throw model::error(first.line, first.column, first.text);
   }
   return test;
 }

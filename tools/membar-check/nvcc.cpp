@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-namespace membar::check {
+namespace membar_check {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::string compiled(const std::string& folder, const std::string& source, const
   return membar_tools::read_file(ptx);
 }
 
-}  // namespace membar::check
+}  // namespace membar_check

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-namespace membar::check {
+namespace membar_check {
 
 /// The PTX that nvcc makes of a source, run in `folder`: `nvcc -std=c++20 -ptx -arch=sm_90 -lineinfo` and the options. nvcc is
 /// $CUDACXX, or that on the PATH, or that in /usr/local/cuda. Throws `model::error` with what nvcc says.
 [[nodiscard]] std::string compiled(const std::string& folder, const std::string& source,
                                    const std::vector<std::string>& options);
 
-}  // namespace membar::check
+}  // namespace membar_check

@@ -141,22 +141,22 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
       far.insert(id);
     }
   }
-  for (const ran& k : of.kernels) {
+  for (const kernel_record& k : of.kernels) {
     if (far.contains(k.name) && !k.near) {
       remote[{k.device, k.name}].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
     }
   }
   for (auto& [where, intervals] : remote) {
-    intervals = united(std::move(intervals));
+    intervals = merge(std::move(intervals));
   }
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (const ran& k : of.kernels) {
+  for (const kernel_record& k : of.kernels) {
     if ((far.contains(k.name) && !k.near) || k.end < k.start + 2) {
       continue;
     }
     for (const auto& [where, intervals] : remote) {
       if (where.first == k.device && !pairs.contains({where.second, k.name}) &&
-          touched(intervals, static_cast<std::int64_t>(k.start) + 1, static_cast<std::int64_t>(k.end) - 1)) {
+          overlaps(intervals, static_cast<std::int64_t>(k.start) + 1, static_cast<std::int64_t>(k.end) - 1)) {
         pairs.insert({where.second, k.name});
       }
     }

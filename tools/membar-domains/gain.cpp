@@ -16,7 +16,7 @@ namespace {
 /// A mode's listed kernels from the first after another mode to the last before the next.
 struct turn {
   mode how = mode::off;
-  std::vector<interval> ran;
+  std::vector<interval> listed;
 };
 
 std::vector<turn> turns_of(std::vector<moved_run> moves) {
@@ -26,10 +26,10 @@ std::vector<turn> turns_of(std::vector<moved_run> moves) {
     if (out.empty() || out.back().how != m.how) {
       out.push_back({m.how, {}});
     }
-    out.back().ran.push_back({m.start, m.end});
+    out.back().listed.push_back({m.start, m.end});
   }
   for (turn& t : out) {
-    t.ran = united(std::move(t.ran));
+    t.listed = merge(std::move(t.listed));
   }
   return out;
 }
@@ -50,7 +50,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
   const std::vector<turn> all = turns_of(of.moves);
   struct beside {
     std::size_t turn;
-    double us, covered;
+    double us, overlap;
   };
   struct lane {
     std::vector<double> alone;
@@ -60,7 +60,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
   // The latest end of all turns up to each, as a kernel may outlast those after it.
   std::vector<std::int64_t> latest;
   for (const turn& t : all) {
-    latest.push_back(std::max(latest.empty() ? t.ran.back().end : latest.back(), t.ran.back().end));
+    latest.push_back(std::max(latest.empty() ? t.listed.back().end : latest.back(), t.listed.back().end));
   }
   for (const tick& t : of.ticks) {
     lane& into = lanes[t.lane];
@@ -68,8 +68,8 @@ std::vector<lane_times> sort_ticks(const records& of) {
     bool many = false;
     std::size_t found = all.size();
     std::size_t at = static_cast<std::size_t>(std::lower_bound(latest.begin(), latest.end(), t.start) - latest.begin());
-    for (; at < all.size() && all[at].ran.front().start <= t.end; ++at) {
-      if (touched(all[at].ran, t.start, t.end)) {
+    for (; at < all.size() && all[at].listed.front().start <= t.end; ++at) {
+      if (overlaps(all[at].listed, t.start, t.end)) {
         many = many || (found != all.size() && all[found].how != all[at].how);
         found = at;
       }
@@ -79,7 +79,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
     } else if (!many) {
       const auto length = std::max<std::int64_t>(t.end - t.start, 1);
       into.units.push_back(
-          {found, us, static_cast<double>(shared(all[found].ran, t.start, t.end)) / static_cast<double>(length)});
+          {found, us, static_cast<double>(shared(all[found].listed, t.start, t.end)) / static_cast<double>(length)});
     }
   }
   std::vector<lane_times> out;
@@ -90,14 +90,14 @@ std::vector<lane_times> sort_ticks(const records& of) {
     times.alone = std::move(l.alone);
     std::vector<double> shares;
     for (const beside& b : l.units) {
-      shares.push_back(b.covered);
+      shares.push_back(b.overlap);
     }
     const double usual = median(shares);
     std::array<std::map<std::size_t, std::vector<double>>, 3> by_turn;
     for (const beside& b : l.units) {
-      if (b.covered >= usual / 2) {
+      if (b.overlap >= usual / 2) {
         by_turn[static_cast<std::size_t>(all[b.turn].how)][b.turn].push_back(b.us);
-        times.covered.push_back(b.covered);
+        times.overlap.push_back(b.overlap);
       }
     }
     for (std::size_t m = 0; m < 3; ++m) {
@@ -155,9 +155,9 @@ std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_ti
           const std::string own = name + (k == 0 ? "" : " (" + std::to_string(k + 1) + ")");
           lane_times& into = all[own];
           into.lane = own;
-          into.told = into.told && told;
+          into.distinguished = into.distinguished && told;
           append(into.alone, lanes[k]->alone);
-          append(into.covered, lanes[k]->covered);
+          append(into.overlap, lanes[k]->overlap);
           for (std::size_t m = 0; m < 3; ++m) {
             append(into.beside[m], lanes[k]->beside[m]);
           }
@@ -219,90 +219,107 @@ measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs) {
   return out;
 }
 
-gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted) {
-  constexpr int resamples = 400;
-  gain_report out;
-  std::vector<const lane_times*> used;
-  for (const lane_times& lane : lanes) {
-    if (!lane.told) {
-      ++out.not_told;
-      continue;
+namespace {
+
+constexpr std::size_t resamples = 400;
+
+/// Times of a mode over all lanes, each with the weight of its units: the medians, and those of each resample.
+struct weighed_times {
+  std::array<double, 3> median{};
+  std::array<std::vector<double>, 3> resampled{std::vector<double>(resamples), std::vector<double>(resamples),
+                                               std::vector<double>(resamples)};
+
+  [[nodiscard]] estimate ratio(mode how) const {
+    const auto as_is = static_cast<std::size_t>(mode::off);
+    const auto other = static_cast<std::size_t>(how);
+    std::vector<double> ratios;
+    for (std::size_t r = 0; r < resamples; ++r) {
+      ratios.push_back(resampled[as_is][r] / resampled[other][r]);
     }
-    const bool any = std::any_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return !v.empty(); });
-    if (std::all_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return pooled(v).size() >= enough_ticks; })) {
-      used.push_back(&lane);
-    } else if (any) {
+    return with_interval(median[as_is] / median[other], ratios);
+  }
+};
+
+/// What one lane gained; adds its times to those of all lanes.
+lane_gain gain_of(const lane_times& lane, std::mt19937& random, weighed_times& all) {
+  lane_gain g;
+  g.lane = lane.lane;
+  g.count_alone = lane.alone.size();
+  g.alone = median(lane.alone);
+  g.overlap = median(lane.overlap);
+  for (std::size_t m = 0; m < 3; ++m) {
+    const std::vector<double> times = pooled(lane.beside[m]);
+    g.count[m] = times.size();
+    g.turns[m] = lane.beside[m].size();
+    g.p50[m] = median(times);
+    g.p99[m] = percentile(times, 0.99);
+  }
+  const double units = static_cast<double>(g.count[0]);
+  std::vector<double> ratios;
+  for (std::size_t r = 0; r < resamples; ++r) {
+    std::array<double, 3> drawn{};
+    for (std::size_t m = 0; m < 3; ++m) {
+      drawn[m] = median(resample(lane.beside[m], random));
+      all.resampled[m][r] += units * drawn[m];
+    }
+    ratios.push_back(drawn[0] / drawn[1]);
+  }
+  for (std::size_t m = 0; m < 3; ++m) {
+    all.median[m] += units * g.p50[m];
+  }
+  g.gain = with_interval(g.p50[0] / g.p50[1], ratios);
+  return g;
+}
+
+/// Compares a prediction, for graphs or for streams, with the lanes; adds nothing where there are no such lanes.
+void check_prediction(const prediction& p, bool in_graph, gain_report& out) {
+  double units = 0;
+  double units_of_wait = 0;
+  prediction_check c{in_graph ? "graph" : "stream", p.back_us(p.share.value), p.back_us(p.share.low), p.back_us(p.share.high)};
+  c.seen = p.wait_us;
+  for (const lane_gain& g : out.lanes) {
+    if (p.units != 0 && is_graph(g.lane) == in_graph) {
+      const auto weight = static_cast<double>(g.count[0]);
+      units += weight;
+      c.as_is += (g.p50[0] - c.as_is) * weight / units;
+      c.measured += (g.p50[0] - g.p50[1] - c.measured) * weight / units;
+      if (g.count_alone >= enough_ticks) {
+        units_of_wait += weight;
+        c.wait += (g.p50[0] - g.alone - c.wait) * weight / units_of_wait;
+        c.back_of_wait += (g.p50[0] - g.p50[1] - c.back_of_wait) * weight / units_of_wait;
+      }
+    }
+  }
+  if (units > 0) {
+    out.checks.push_back(c);
+  }
+}
+
+}  // namespace
+
+gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted) {
+  gain_report out;
+  std::mt19937 random(20);
+  weighed_times all;
+  for (const lane_times& lane : lanes) {
+    const auto enough_of = [](const turns& v) { return pooled(v).size() >= enough_ticks; };
+    if (!lane.distinguished) {
+      ++out.not_distinguished;
+    } else if (std::ranges::all_of(lane.beside, enough_of)) {
+      out.lanes.push_back(gain_of(lane, random, all));
+      const std::size_t fewest = std::ranges::min(out.lanes.back().turns);
+      out.fewest_turns = out.fewest_turns == 0 ? fewest : std::min(out.fewest_turns, fewest);
+    } else if (std::ranges::any_of(lane.beside, [](const turns& v) { return !v.empty(); })) {
       ++out.left_out;
     }
   }
-  if (used.empty()) {
+  if (out.lanes.empty()) {
     return out;
   }
-  std::mt19937 random(20);
-  double off = 0, on = 0, control = 0;
-  std::vector<double> off_of(resamples), on_of(resamples), control_of(resamples);
-  for (const lane_times* lane : used) {
-    lane_gain g;
-    g.lane = lane->lane;
-    g.count_alone = lane->alone.size();
-    g.alone = median(lane->alone);
-    g.covered = median(lane->covered);
-    for (std::size_t m = 0; m < 3; ++m) {
-      const std::vector<double> all = pooled(lane->beside[m]);
-      g.count[m] = all.size();
-      g.turns[m] = lane->beside[m].size();
-      out.fewest_turns = out.fewest_turns == 0 ? g.turns[m] : std::min(out.fewest_turns, g.turns[m]);
-      g.p50[m] = median(all);
-      g.p99[m] = percentile(all, 0.99);
-    }
-    const double units = static_cast<double>(g.count[0]);
-    off += units * g.p50[0];
-    on += units * g.p50[1];
-    control += units * g.p50[2];
-    std::vector<double> ratios;
-    for (std::size_t r = 0; r < resamples; ++r) {
-      const double a = median(resample(lane->beside[0], random));
-      const double b = median(resample(lane->beside[1], random));
-      const double c = median(resample(lane->beside[2], random));
-      ratios.push_back(a / b);
-      off_of[r] += units * a;
-      on_of[r] += units * b;
-      control_of[r] += units * c;
-    }
-    g.gain = with_interval(g.p50[0] / g.p50[1], ratios);
-    out.lanes.push_back(std::move(g));
-  }
-  std::vector<double> gain, same;
-  for (std::size_t r = 0; r < resamples; ++r) {
-    gain.push_back(off_of[r] / on_of[r]);
-    same.push_back(off_of[r] / control_of[r]);
-  }
-  out.gain = with_interval(off / on, gain);
-  out.control = with_interval(off / control, same);
-  for (const bool in_graph : {true, false}) {
-    const prediction& p = in_graph ? predicted.graph : predicted.stream;
-    double units = 0;
-    prediction_check c{in_graph ? "graph" : "stream", p.back_us(p.share.value), p.back_us(p.share.low),
-                       p.back_us(p.share.high)};
-    c.seen = p.wait_us;
-    double units_of_wait = 0;
-    for (const lane_gain& g : out.lanes) {
-      if (p.units != 0 && is_graph(g.lane) == in_graph) {
-        const auto weight = static_cast<double>(g.count[0]);
-        units += weight;
-        c.as_is += (g.p50[0] - c.as_is) * weight / units;
-        c.measured += (g.p50[0] - g.p50[1] - c.measured) * weight / units;
-        if (g.count_alone >= enough_ticks) {
-          units_of_wait += weight;
-          c.wait += (g.p50[0] - g.alone - c.wait) * weight / units_of_wait;
-          c.back_of_wait += (g.p50[0] - g.p50[1] - c.back_of_wait) * weight / units_of_wait;
-        }
-      }
-    }
-    if (units > 0) {
-      out.checks.push_back(c);
-    }
-  }
+  out.gain = all.ratio(mode::on);
+  out.control = all.ratio(mode::control);
+  check_prediction(predicted.graph, true, out);
+  check_prediction(predicted.stream, false, out);
   std::sort(out.lanes.begin(), out.lanes.end(), [](const lane_gain& a, const lane_gain& b) {
     return a.p50[0] * static_cast<double>(a.count[0]) > b.p50[0] * static_cast<double>(b.count[0]);
   });
@@ -320,8 +337,8 @@ std::string words(const estimate& e) {
 std::string sentence(const gain_report& report, bool whole_runs) {
   if (report.lanes.empty()) {
     return std::string("The gain is not known: no stream or graph") +
-           (report.not_told == 0 ? "" : " that can be told from others") + " did " + std::to_string(enough_ticks) +
-           " units of work beside listed kernels of each kind (as they are, moved, control).";
+           (report.not_distinguished == 0 ? "" : " that can be distinguished from others") + " did " +
+           std::to_string(enough_ticks) + " units of work beside listed kernels of each kind (as they are, moved, control).";
   }
   std::string out = "Beside the listed kernels the others ran at " + words(report.gain) +
                     " of their pace when those were moved; a map that changes nothing gave " + words(report.control) + ".";
@@ -356,57 +373,23 @@ std::string sentence(const gain_report& report, bool whole_runs) {
 std::string table(const gain_report& report) {
   std::string out = left("what did its work beside listed kernels", 46) + right("alone µs", 10) + right("as is p50", 11) +
                     right("p99", 9) + right("moved p50", 11) + right("p99", 9) + right("control p50", 13) + right("gain", 8) +
-                    right("units", 20) + right("turns", 12) + right("covered", 9) + "\n";
+                    right("units", 20) + right("turns", 12) + right("overlap", 9) + "\n";
   for (const lane_gain& g : report.lanes) {
     out += left(g.lane, 46) + right(g.count_alone == 0 ? "-" : fixed(g.alone, 2), 10) + right(fixed(g.p50[0], 2), 11) +
            right(fixed(g.p99[0], 2), 9) + right(fixed(g.p50[1], 2), 11) + right(fixed(g.p99[1], 2), 9) +
            right(fixed(g.p50[2], 2), 13) + right(fixed(g.gain.value, 3), 8) +
            right(std::to_string(g.count[0]) + "/" + std::to_string(g.count[1]) + "/" + std::to_string(g.count[2]), 20) +
            right(std::to_string(g.turns[0]) + "/" + std::to_string(g.turns[1]) + "/" + std::to_string(g.turns[2]), 12) +
-           right(fixed(g.covered * 100, 0) + " %", 9) + "\n";
+           right(fixed(g.overlap * 100, 0) + " %", 9) + "\n";
   }
   if (report.left_out != 0) {
     out += std::to_string(report.left_out) + " streams or graphs did too little beside listed kernels to be compared\n";
   }
-  if (report.not_told != 0) {
-    out += std::to_string(report.not_told) +
-           " streams or graphs are left out: they run the same kernels at another pace, so runs do not tell which is which\n";
+  if (report.not_distinguished != 0) {
+    out += std::to_string(report.not_distinguished) +
+           " streams or graphs are left out: they run the same kernels at another pace, so runs cannot be matched\n";
   }
   return out;
-}
-
-std::string json(const gain_report& report) {
-  const auto number = [](const estimate& e) {
-    return "{\"value\": " + fixed(e.value, 4) + ", \"low\": " + fixed(e.low, 4) + ", \"high\": " + fixed(e.high, 4) + "}";
-  };
-  std::string out = "{\"gain\": " + (report.lanes.empty() ? "null" : number(report.gain)) +
-                    ", \"control\": " + (report.lanes.empty() ? "null" : number(report.control)) + ", \"lanes\": [";
-  for (std::size_t i = 0; i < report.lanes.size(); ++i) {
-    const lane_gain& g = report.lanes[i];
-    std::string name;
-    for (const char c : g.lane) {
-      name += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    }
-    out += std::string(i == 0 ? "" : ", ") + "{\"lane\": \"" + name +
-           "\", \"alone_us\": " + (g.count_alone == 0 ? "null" : fixed(g.alone, 3));
-    constexpr std::array<const char*, 3> modes{"as_is", "moved", "control"};
-    for (std::size_t m = 0; m < 3; ++m) {
-      out += std::string(", \"") + modes[m] + "\": {\"p50_us\": " + fixed(g.p50[m], 3) + ", \"p99_us\": " + fixed(g.p99[m], 3) +
-             ", \"count\": " + std::to_string(g.count[m]) + ", \"turns\": " + std::to_string(g.turns[m]) + "}";
-    }
-    out += ", \"covered\": " + fixed(g.covered, 3);
-    out += ", \"gain\": " + number(g.gain) + "}";
-  }
-  out += "], \"predictions\": [";
-  for (std::size_t i = 0; i < report.checks.size(); ++i) {
-    const prediction_check& c = report.checks[i];
-    out += std::string(i == 0 ? "" : ", ") + "{\"of\": \"" + c.of + "\", \"back_us\": " + fixed(c.back, 3) +
-           ", \"low_us\": " + fixed(c.low, 3) + ", \"high_us\": " + fixed(c.high, 3) +
-           ", \"measured_us\": " + fixed(c.measured, 3) + ", \"as_is_us\": " + fixed(c.as_is, 3) +
-           ", \"seen_wait_us\": " + fixed(c.seen, 3) + ", \"wait_us\": " + (c.wait > 0 ? fixed(c.wait, 3) : "null") +
-           ", \"error\": " + fixed(c.error(), 4) + "}";
-  }
-  return out + "]}\n";
 }
 
 }  // namespace membar_domains

@@ -21,8 +21,8 @@ struct lane_times {
   std::string lane;
   std::vector<double> alone;
   std::array<turns, 3> beside;  ///< by `mode`
-  std::vector<double> covered;  ///< the share of each unit beside during which listed kernels ran
-  bool told = true;             ///< which lane it is in each run
+  std::vector<double> overlap;  ///< the share of each unit beside during which listed kernels ran
+  bool distinguished = true;    ///< which lane it is in each run
 };
 
 /// Sorts ticks by what ran beside them. A tick is alone if no listed kernel ran during it. It is beside a mode if listed kernels of
@@ -42,7 +42,7 @@ struct lane_gain {
   std::string lane;
   std::size_t count_alone = 0;
   std::array<std::size_t, 3> count{}, turns{};
-  double covered = 0;  ///< median share
+  double overlap = 0;  ///< median share
   double alone = 0;    ///< median, µs
   std::array<double, 3> p50{}, p99{};
   estimate gain;  ///< time as the program is, divided by time moved
@@ -59,12 +59,12 @@ struct prediction_check {
 };
 
 struct gain_report {
-  std::vector<lane_gain> lanes;  ///< those with enough of each mode, the longest time first
-  std::size_t left_out = 0;      ///< lanes that had too few
-  std::size_t not_told = 0;      ///< lanes that `joined` could not tell apart
-  estimate gain;                 ///< over all lanes, each with the weight of its time
-  estimate control;              ///< the same of the map that changes nothing: 1 if the measurement is right
-  std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on
+  std::vector<lane_gain> lanes;       ///< those with enough of each mode, the longest time first
+  std::size_t left_out = 0;           ///< lanes that had too few
+  std::size_t not_distinguished = 0;  ///< lanes that `joined` could not distinguish
+  estimate gain;                      ///< over all lanes, each with the weight of its time
+  estimate control;                   ///< the same of the map that changes nothing: 1 if the measurement is right
+  std::size_t fewest_turns = 0;       ///< of a lane and a mode: what the intervals rest on
   std::vector<prediction_check> checks;
 };
 
@@ -83,7 +83,5 @@ inline constexpr std::size_t enough_turns = 5;
 
 [[nodiscard]] std::string sentence(const gain_report& report, bool whole_runs = false);
 [[nodiscard]] std::string table(const gain_report& report);
-/// JSON for other programs.
-[[nodiscard]] std::string json(const gain_report& report);
 
 }  // namespace membar_domains

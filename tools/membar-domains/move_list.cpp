@@ -10,6 +10,8 @@
 #include <memory>
 #include <sstream>
 
+#include "membar-domains/format_version.hpp"
+
 namespace membar_domains {
 
 target parse_target(std::string_view word, const std::string& where) {
@@ -38,6 +40,18 @@ void move_list::add(target to, const std::string& pattern, const std::string& wh
   }
 }
 
+namespace {
+
+void check_version(std::string version, const std::string& origin) {
+  version.erase(version.find_last_not_of(" \t\r") + 1);
+  if (version != std::to_string(list_version)) {
+    throw error(origin + ": the list has format '" + version + "', and this membar-domains reads format " +
+                std::to_string(list_version) + ": use the membar-domains that wrote it, or let watch write the list again");
+  }
+}
+
+}  // namespace
+
 move_list move_list::parse(std::string_view text, const std::string& origin) {
   move_list list;
   std::istringstream lines{std::string(text)};
@@ -46,6 +60,9 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     const std::string where = origin + ":" + std::to_string(number);
     std::istringstream words(line);
     std::string domain;
+    if (number == 1 && line.starts_with(list_header)) {
+      check_version(line.substr(std::string_view(list_header).size()), origin);
+    }
     if (!(words >> domain) || domain[0] == '#') {
       continue;
     }

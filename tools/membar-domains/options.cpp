@@ -1,81 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "membar-domains/options.hpp"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
 #include "membar-domains/move_list.hpp"
+#include "membar-domains/text.hpp"
 
 namespace membar_domains {
 
 namespace {
 
-int number(const std::string& option, const std::string& value, int least, int most) {
-  int out = 0;
-  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), out);
-  if (status != std::errc{} || end != value.data() + value.size() || out < least || out > most) {
-    throw error(option + " is '" + value + "': write a number from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  return out;
+/// A value is a number in these limits.
+CLI::Validator between(int least, int most) {
+  return {[=](const std::string& value) {
+            int out = 0;
+            const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), out);
+            return status == std::errc{} && end == value.data() + value.size() && out >= least && out <= most
+                       ? std::string()
+                       : "'" + value + "' is not possible: write a number from " + std::to_string(least) + " to " +
+                             std::to_string(most);
+          },
+          "", ""};
 }
+
+CLI::Validator text_or_json() {
+  return {[](const std::string& value) {
+            return value == "text" || value == "json" ? std::string() : "'" + value + "' is not possible: write text or json";
+          },
+          "", ""};
+}
+
+/// What the words before -- are: every option is described here, and nowhere else.
+class command_line {
+ public:
+  explicit command_line(options& out) {
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app_.set_help_flag("-h,--help", "this text");
+    app_.set_version_flag("--version", "version", "the version of membar-domains");
+    app_.add_option("action", action_);
+    app_.add_option("--list", out.list, "the list; without one, try watches first and uses what it found")->type_name("FILE");
+    app_.add_option("--remote", out.remote, "kernels of this name count as remote, and are listed; may be repeated")
+        ->type_name("REGEX")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
+    app_.add_flag("--check", out.check,
+                  "of watch: warns where a kernel to move seems to synchronize with another at device scope");
+    app_.add_flag("--once", out.once, "of watch: no second run, which times waits without recording");
+    app_.add_option("--output", out.output, "where watch and try write (membar-domains)")->type_name("FOLDER");
+    app_.add_option("--format", format_, "the report that is printed: text, or json, a line on the standard output (text)")
+        ->type_name("FORMAT")
+        ->check(text_or_json());
+    app_.add_option("--turn", out.turn, "of try: launches of listed kernels in a turn (16)")
+        ->type_name("N")
+        ->check(between(1, 1'000'000));
+    app_.add_flag("--whole-runs", out.whole_runs,
+                  "of try: no turns within a run, for listed kernels that synchronize with each other");
+    app_.add_option("--runs", out.runs, "of try: whole runs of each kind (3)")->type_name("N")->check(between(1, 100));
+    app_.add_option("--cupti", out.cupti, "libcupti.so, where the loader does not find it")->type_name("FILE");
+  }
+
+  void read(std::vector<std::string> words, options& out) {
+    app_.allow_extras();
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    try {
+      app_.parse(std::move(words));
+    } catch (const CLI::CallForHelp&) {
+      out.what = options::action::help;
+    } catch (const CLI::CallForVersion&) {
+      out.what = options::action::version;
+    } catch (const CLI::ArgumentMismatch& e) {
+      const std::string text = e.what();
+      const std::string name = text.substr(0, text.find(':'));
+      throw error(name + " has no value: write " + name + "=...");
+    } catch (const CLI::ParseError& e) {
+      throw error(std::string(e.what()) +
+                  (dynamic_cast<const CLI::ValidationError*>(&e) != nullptr ? "" : ": see membar-domains --help"));
+    }
+    if (out.what == options::action::help || out.what == options::action::version) {
+      return;
+    }
+    if (action_ != "watch" && action_ != "try" && action_ != "apply") {
+      throw error("'" + action_ + "' is not an action: write watch, try or apply, and -- before the program");
+    }
+    if (const std::vector<std::string> others = app_.remaining(); !others.empty()) {
+      throw error("'" + others.front() + "' is not an option: see membar-domains --help, and write -- before the program");
+    }
+    out.what = action_ == "watch" ? options::action::watch : action_ == "try" ? options::action::try_ : options::action::apply;
+    out.json = format_ == "json";
+  }
+
+  [[nodiscard]] std::string described() const {
+    std::string out;
+    for (const CLI::Option* option : app_.get_options([](const CLI::Option* o) { return !o->get_positional(); })) {
+      const std::string value = option->get_items_expected_max() == 0 ? "" : "=" + option->get_type_name();
+      out += "  " + left(option->get_name() + value, 19) + option->get_description() + "\n";
+    }
+    return out;
+  }
+
+ private:
+  CLI::App app_;
+  std::string action_ = "watch", format_ = "text";
+};
 
 }  // namespace
 
 options parse_options(const std::vector<std::string>& words) {
   options out;
-  std::size_t i = 0;
-  if (!words.empty() && !words[0].starts_with("-")) {
-    const std::string& what = words[0];
-    if (what != "watch" && what != "try" && what != "apply") {
-      throw error("'" + what + "' is no action: write watch, try or apply, and -- before the program");
-    }
-    out.what = what == "watch" ? options::action::watch : what == "try" ? options::action::try_ : options::action::apply;
-    ++i;
+  const auto separator = std::find(words.begin(), words.end(), "--");
+  command_line(out).read({words.begin(), separator}, out);
+  if (out.what == options::action::help || out.what == options::action::version) {
+    return out;
   }
-  bool separated = false;
-  for (; i < words.size() && !separated; ++i) {
-    const std::string& word = words[i];
-    const auto equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const bool takes_value = name == "--list" || name == "--remote" || name == "--output" || name == "--cupti" ||
-                             name == "--turn" || name == "--runs";
-    if (word == "--") {
-      separated = true;
-    } else if (word == "--help" || word == "-h") {
-      out.what = options::action::help;
-      return out;
-    } else if (word == "--check") {
-      out.check = true;
-    } else if (word == "--once") {
-      out.once = true;
-    } else if (word == "--whole-runs") {
-      out.whole_runs = true;
-    } else if (!takes_value) {
-      throw error("'" + word + "' is no option: see membar-domains --help, and write -- before the program");
-    } else if (value.empty()) {
-      throw error(name + " has no value: write " + name + "=...");
-    } else if (name == "--list") {
-      out.list = value;
-    } else if (name == "--remote") {
-      out.remote.push_back(value);
-    } else if (name == "--output") {
-      out.output = value;
-    } else if (name == "--cupti") {
-      out.cupti = value;
-    } else {
-      (name == "--turn" ? out.turn : out.runs) =
-          name == "--turn" ? number(name, value, 1, 1'000'000) : number(name, value, 1, 100);
-    }
-  }
-  out.program.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+  out.program.assign(separator == words.end() ? separator : separator + 1, words.end());
   if (out.program.empty()) {
-    throw error(separated ? "there is no program after --: write membar-domains watch -- ./app args"
-                          : "there is no -- before a program: write membar-domains watch -- ./app args");
+    throw error(separator != words.end() ? "there is no program after --: write membar-domains watch -- ./app args"
+                                         : "there is no -- before a program: write membar-domains watch -- ./app args");
   }
-  if (out.check && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
+  const bool watches =
+      out.what == options::action::watch || (out.what == options::action::try_ && out.list.empty());  // watches first
+  if (out.check && !watches) {
     throw error("--check is of watch, which sees what runs at the same time: write membar-domains watch --check -- ./app args");
   }
-  if (out.once && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
+  if (out.once && !watches) {
     throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
   }
   if (out.whole_runs && out.what != options::action::try_) {
@@ -90,6 +139,7 @@ options parse_options(const std::vector<std::string>& words) {
 }
 
 std::string usage() {
+  options defaults;
   return "membar-domains [watch|try|apply] [options] -- program arguments\n"
          "\n"
          "Finds kernels whose stores to other devices hold up the boundaries of other kernels, and runs them in another "
@@ -101,16 +151,8 @@ std::string usage() {
          "  try     what the move gains: the listed kernels run as they are, moved, and with a map that changes nothing, in "
          "turns\n"
          "  apply   runs the program with the listed kernels moved\n"
-         "\n"
-         "  --list=FILE      the list; without one, try watches first and uses what it found\n"
-         "  --remote=REGEX   kernels of this name count as remote, and are listed; may be repeated\n"
-         "  --check          of watch: warns where a kernel to move seems to synchronize with another at device scope\n"
-         "  --once           of watch: no second run, which times waits without recording\n"
-         "  --output=FOLDER  where watch and try write (membar-domains)\n"
-         "  --turn=N         of try: launches of listed kernels in a turn (16)\n"
-         "  --whole-runs     of try: no turns within a run, for listed kernels that synchronize with each other\n"
-         "  --runs=N         of try: whole runs of each kind (3)\n"
-         "  --cupti=FILE     libcupti.so, where the loader does not find it\n"
+         "\n" +
+         command_line(defaults).described() +
          "\n"
          "What must hold: no listed kernel synchronizes at device scope with a kernel of another domain while both run,\n"
          "nor, where try takes turns, with another listed one.\n"

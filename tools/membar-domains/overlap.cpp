@@ -9,12 +9,13 @@
 #include <string_view>
 #include <tuple>
 
+#include "membar-domains/format_version.hpp"
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/text.hpp"
 
 namespace membar_domains {
 
-std::vector<interval> united(std::vector<interval> intervals, std::int64_t close) {
+std::vector<interval> merge(std::vector<interval> intervals, std::int64_t close) {
   std::sort(intervals.begin(), intervals.end(), [](const interval& a, const interval& b) { return a.start < b.start; });
   std::vector<interval> out;
   for (const interval& next : intervals) {
@@ -48,16 +49,16 @@ void expect_back(overlap_report& report, double in_graphs = 1, double in_streams
                             (report.held_up_ms - report.held_up_in_graphs_ms) * report.expected.stream.share.value * in_streams;
 }
 
-interval time_of(const ran& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
+interval time_of(const kernel_record& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
 
 }  // namespace
 
-bool covered(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
+bool contains(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
   const auto at = last_before(intervals, start);
   return at != intervals.end() && at->end >= end;
 }
 
-bool touched(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
+bool overlaps(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
   const auto at = last_before(intervals, end);
   return at != intervals.end() && at->end >= start;
 }
@@ -83,166 +84,214 @@ std::string grouped(std::size_t number) {
   return digits;
 }
 
-overlap_report overlaps(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote) {
-  overlap_report out;
-  std::map<std::uint32_t, std::string> why;
-  std::map<std::uint32_t, std::string> brief;
+namespace {
+
+using why_remote_function = std::function<std::string(std::uint32_t, const std::string&)>;
+using intervals_by_device = std::map<std::uint32_t, std::vector<interval>>;
+
+/// The kernels of a process by stream, and when those ran that matter to boundaries of others.
+struct sorted_kernels {
+  std::map<std::uint32_t, std::string> why;                                               ///< why a name is remote
+  std::map<std::uint32_t, std::string> brief;                                             ///< short names
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<kernel_record>> streams;  ///< by device and stream
+  intervals_by_device local, remote, isolated, filled;
+  [[nodiscard]] bool is_remote(const kernel_record& k) const { return why.contains(k.name) && !k.near; }
+};
+
+sorted_kernels sort_kernels(const records& of, const why_remote_function& why_remote) {
+  sorted_kernels out;
   for (const auto& [id, name] : of.names) {
-    brief[id] = short_name(name);
+    out.brief[id] = short_name(name);
     if (std::string reason = why_remote(id, name); !reason.empty()) {
-      why[id] = std::move(reason);
+      out.why[id] = std::move(reason);
     }
   }
-
-  const auto is_remote = [&](const ran& k) { return why.contains(k.name) && !k.near; };
-  std::map<std::uint32_t, std::vector<interval>> remote_on, parted_on, local_on, filled_on;  // by device
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
-  const auto unite = [](auto& side) {
+  for (const kernel_record& k : of.kernels) {
+    if (!out.is_remote(k)) {
+      out.local[k.device].push_back(time_of(k));
+    }
+    out.streams[{k.device, k.stream}].push_back(k);
+  }
+  for (auto& [where, kernels] : out.streams) {
+    std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+  }
+  const auto merge_all = [](intervals_by_device& side) {
     for (auto& [device, intervals] : side) {
-      intervals = united(std::move(intervals));
+      intervals = merge(std::move(intervals));
     }
   };
-  for (const ran& k : of.kernels) {
-    if (!is_remote(k)) {
-      local_on[k.device].push_back(time_of(k));
-    }
-    streams[{k.device, k.stream}].push_back(k);
-  }
-  unite(local_on);
-  // Of kernels in another domain already the report says what is left; what is to be moved goes before.
-  const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const ran& k) {
-    return is_remote(k) && !of.parted.contains(k.name) && touched(local_on[k.device], time_of(k).start, time_of(k).end);
+  merge_all(out.local);
+  // Of kernels that are already isolated the report says what is left; what is to be moved goes before.
+  const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const kernel_record& k) {
+    return out.is_remote(k) && !of.already_isolated.contains(k.name) &&
+           overlaps(out.local[k.device], time_of(k).start, time_of(k).end);
   });
-  for (const ran& k : of.kernels) {
-    if (is_remote(k)) {
-      (any_to_move && of.parted.contains(k.name) ? parted_on : remote_on)[k.device].push_back(time_of(k));
+  for (const kernel_record& k : of.kernels) {
+    if (out.is_remote(k)) {
+      (any_to_move && of.already_isolated.contains(k.name) ? out.isolated : out.remote)[k.device].push_back(time_of(k));
       if (k.fills) {
-        filled_on[k.device].push_back(time_of(k));
+        out.filled[k.device].push_back(time_of(k));
       }
     }
   }
-  unite(remote_on);
-  unite(parted_on);
-  unite(filled_on);
+  merge_all(out.remote);
+  merge_all(out.isolated);
+  merge_all(out.filled);
+  return out;
+}
 
-  for (const ran& k : of.kernels) {
-    if (!is_remote(k) && of.names.contains(k.name)) {
-      out.local.insert(of.names.at(k.name));
-    }
-  }
+/// Those that ran beside others for longest come first.
+void sort_by_shared_time(std::vector<remote_kernel>& remote) {
+  std::sort(remote.begin(), remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+}
+
+std::vector<remote_kernel> remote_kernels_of(const records& of, sorted_kernels& sorted) {
   std::set<std::string> short_names_of_others;
-  for (const auto& [id, name] : brief) {
-    if (!why.contains(id)) {
+  for (const auto& [id, name] : sorted.brief) {
+    if (!sorted.why.contains(id)) {
       short_names_of_others.insert(name);
     }
   }
-  std::map<std::uint32_t, remote_kernel> remote;
+  std::map<std::uint32_t, remote_kernel> by_name;
   std::map<std::uint32_t, std::size_t> near;
-  for (const ran& k : of.kernels) {
-    if (const auto reason = why.find(k.name); reason != why.end()) {
-      if (k.near) {
-        ++near[k.name];
-        continue;
-      }
-      remote_kernel& r = remote[k.name];
-      r.name = of.names.at(k.name);
-      r.told = !of.not_told.contains(k.name);
-      r.parted = of.parted.contains(k.name);
-      r.fills += k.fills ? 1 : 0;
-      r.why = reason->second;
-      r.alone_of_its_short_name = !short_names_of_others.contains(brief[k.name]);
-      ++r.count;
-      const double ms = static_cast<double>(k.end - k.start) / 1e6;
-      r.total_ms += ms;
-      if (touched(local_on[k.device], time_of(k).start, time_of(k).end)) {
-        r.shared_ms += ms;
-      }
+  for (const kernel_record& k : of.kernels) {
+    const auto reason = sorted.why.find(k.name);
+    if (reason == sorted.why.end()) {
+      continue;
     }
+    if (k.near) {
+      ++near[k.name];
+      continue;
+    }
+    remote_kernel& r = by_name[k.name];
+    r.name = of.names.at(k.name);
+    r.distinguished = !of.not_distinguished.contains(k.name);
+    r.already_isolated = of.already_isolated.contains(k.name);
+    r.fills += k.fills ? 1 : 0;
+    r.why = reason->second;
+    r.alone_of_its_short_name = !short_names_of_others.contains(sorted.brief[k.name]);
+    ++r.count;
+    const double ms = static_cast<double>(k.end - k.start) / 1e6;
+    r.total_ms += ms;
+    r.shared_ms += overlaps(sorted.local[k.device], time_of(k).start, time_of(k).end) ? ms : 0;
   }
-  for (auto& [id, r] : remote) {
+  std::vector<remote_kernel> out;
+  for (auto& [id, r] : by_name) {
     r.near = near[id];
-    out.remote.push_back(std::move(r));
+    out.push_back(std::move(r));
   }
-  std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+  sort_by_shared_time(out);
+  return out;
+}
 
-  struct seen {
-    std::vector<double> step, gap, length;
-  };
-  using kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
-  // By device, names and whether a graph launched them: alone [0], beside a remote kernel [1], and beside one that fills the device [2].
-  std::map<kind, std::array<seen, 3>> kinds;
-  struct unit {
-    std::size_t boundaries = 0;
-    std::vector<kind> beside, for_room;
-  };
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>, unit>
-      units;  // by graph or not, device, stream, number
-  for (auto& [where, kernels] : streams) {
-    std::sort(kernels.begin(), kernels.end(), [](const ran& a, const ran& b) { return a.start < b.start; });
-    const std::vector<interval>& busy = remote_on[where.first];
+/// A kind of boundary: device, the names before and after, and whether a graph launched them.
+using boundary_kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+
+/// Times of boundaries of a kind, in µs.
+struct boundary_times {
+  std::vector<double> step, gap, length;
+};
+
+/// A launch of a graph, or 50 launches of a stream.
+struct unit_of_work {
+  std::size_t boundaries = 0;
+  std::vector<boundary_kind> beside, for_room;
+};
+
+/// Where a boundary was: the index of its times.
+enum place : std::size_t { alone, beside, beside_one_that_fills };
+
+struct seen_boundaries {
+  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< by place
+  /// By graph or not, device, stream and number.
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>, unit_of_work> units;
+  double beside_ms = 0;
+};
+
+seen_boundaries see_boundaries(sorted_kernels& sorted) {
+  seen_boundaries out;
+  for (const auto& [where, kernels] : sorted.streams) {
     std::uint32_t launches = 0;
     for (std::size_t i = 0; i + 1 < kernels.size(); ++i) {
-      const ran& a = kernels[i];
-      const ran& b = kernels[i + 1];
+      const kernel_record& a = kernels[i];
+      const kernel_record& b = kernels[i + 1];
       const bool in_graph = a.graph != 0;
       const bool has_unit = !in_graph || a.launch != 0;
-      unit& of_unit = units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
-      if (!is_remote(a)) {
-        ++of_unit.boundaries;
+      unit_of_work& unit =
+          out.units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
+      if (!sorted.is_remote(a)) {
+        ++unit.boundaries;
         launches += in_graph ? 0 : 1;
       }
-      if (is_remote(a) || is_remote(b) || b.start < a.end || static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
+      if (sorted.is_remote(a) || sorted.is_remote(b) || b.start < a.end ||
+          static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
         continue;
       }
       const auto start = static_cast<std::int64_t>(a.start);
       const auto next = static_cast<std::int64_t>(b.start);
-      const bool beside = covered(busy, static_cast<std::int64_t>(a.end), next);
-      if (!beside && (touched(busy, start, next) || touched(parted_on[where.first], start, next))) {
+      const std::vector<interval>& busy = sorted.remote[where.first];
+      const bool is_beside = contains(busy, static_cast<std::int64_t>(a.end), next);
+      if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
         continue;  // partly, or beside what stays where it is
       }
-      const kind key{where.first, a.name, b.name, in_graph};
+      const boundary_kind kind{where.first, a.name, b.name, in_graph};
       // What waits for room waits in any domain.
-      const bool no_room = beside && touched(filled_on[where.first], start, next);
-      if (beside && has_unit) {
-        (no_room ? of_unit.for_room : of_unit.beside).push_back(key);
+      const bool no_room = is_beside && overlaps(sorted.filled[where.first], start, next);
+      if (is_beside && has_unit) {
+        (no_room ? unit.for_room : unit.beside).push_back(kind);
       }
-      seen& into = kinds[key][no_room ? 2 : beside ? 1 : 0];
+      boundary_times& into = out.kinds[kind][no_room ? beside_one_that_fills : is_beside ? beside : alone];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
       into.gap.push_back(static_cast<double>(b.start - a.end) / 1000);
       into.length.push_back(static_cast<double>(a.end - a.start) / 1000);
-      if (beside && !no_room) {
+      if (is_beside && !no_room) {
         out.beside_ms += static_cast<double>(b.start - a.start) / 1e6;
       }
     }
   }
+  return out;
+}
 
-  std::map<kind, double> held_up;
-  std::map<kind, std::array<double, 3>> slower;  // by place, as `kinds`: µs that the step took longer, for whatever reason
-  for (const auto& [key, times] : kinds) {
-    const auto& [device, before, after, in_graph] = key;
-    const seen& alone = times[0];
-    for (const std::size_t place : {std::size_t{1}, std::size_t{2}}) {
-      const seen& beside = times[place];
-      if (beside.step.empty()) {
+/// What boundaries of each kind took longer beside remote kernels, in µs.
+struct boundary_costs {
+  std::map<boundary_kind, double> held_up;
+  std::map<boundary_kind, std::array<double, 3>> slower;  ///< by place: by how much the step was longer, for whatever reason
+};
+
+/// The boundaries of a kind beside remote kernels, compared with those alone.
+boundary compared(const boundary_times& before, const boundary_times& after) {
+  boundary b;
+  b.alone = before.step.size();
+  b.beside = after.step.size();
+  b.step_alone = median(before.step);
+  b.step_beside = median(after.step);
+  b.gap_alone = median(before.gap);
+  b.gap_beside = median(after.gap);
+  b.known = b.alone >= enough && b.beside >= enough;
+  if (b.known) {
+    const bool small = median(before.length) <= longest_small_kernel_us;
+    b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
+  }
+  return b;
+}
+
+/// Adds rows and sums of all kinds to the report.
+boundary_costs add_boundaries(const seen_boundaries& seen, std::map<std::uint32_t, std::string>& brief, overlap_report& out) {
+  boundary_costs costs;
+  for (const auto& [kind, times] : seen.kinds) {
+    const auto& [device, before, after, in_graph] = kind;
+    for (const place at : {beside, beside_one_that_fills}) {
+      if (times[at].step.empty()) {
         continue;
       }
-      boundary b;
-      b.no_room = place == 2;
+      boundary b = compared(times[alone], times[at]);
+      b.no_room = at == beside_one_that_fills;
       b.device = device;
       b.before = brief[before];
       b.after = brief[after];
       b.in_graph = in_graph;
-      b.alone = alone.step.size();
-      b.beside = beside.step.size();
-      b.step_alone = median(alone.step);
-      b.step_beside = median(beside.step);
-      b.gap_alone = median(alone.gap);
-      b.gap_beside = median(beside.gap);
-      b.known = b.alone >= enough && b.beside >= enough;
       if (b.known) {
-        const bool small = median(alone.length) <= longest_small_kernel_us;
-        b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
-        slower[key][place] = std::max(b.held_up, b.step_beside - b.step_alone);
+        costs.slower[kind][at] = std::max(b.held_up, b.step_beside - b.step_alone);
       }
       if (b.no_room) {
         out.no_room += b.beside;
@@ -250,7 +299,7 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       } else if (b.known) {
         out.held_up_ms += b.total_ms();
         out.held_up_in_graphs_ms += in_graph ? b.total_ms() : 0;
-        held_up[key] = b.held_up;
+        costs.held_up[kind] = b.held_up;
         out.held_up_count += b.held_up > 0 ? b.beside : 0;
       } else {
         out.unknown += b.beside;
@@ -259,41 +308,64 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
   sort_by_cost(out);
-  // A unit at the edge of a remote kernel was beside it for a part only: half of what is usual is needed, as in try.
-  for (const bool in_graph : {false, true}) {
-    std::vector<double> shares;
-    std::vector<double> held;
-    std::vector<double> longer;
-    for (const auto& [key, u] : units) {
-      if (std::get<0>(key) == in_graph && !u.beside.empty() && (in_graph || u.boundaries == launches_in_a_unit)) {
-        shares.push_back(static_cast<double>(u.beside.size()) / static_cast<double>(u.boundaries));
-        held.push_back(0);
-        longer.push_back(0);
-        for (const auto& k : u.beside) {
-          const auto at = held_up.find(k);
-          held.back() += at == held_up.end() ? 0 : at->second;
-          longer.back() += slower[k][1];
-        }
-        for (const auto& k : u.for_room) {
-          longer.back() += slower[k][2];
-        }
+  return costs;
+}
+
+/// Of launches of graphs, or of units of streams. A unit at the edge of a remote kernel was beside it for a part only: half of what is
+/// usual is needed, as in try.
+prediction predict(const seen_boundaries& seen, boundary_costs& costs, bool in_graph, destination to) {
+  std::vector<double> shares;
+  std::vector<double> held;
+  std::vector<double> longer;
+  for (const auto& [key, unit] : seen.units) {
+    if (std::get<0>(key) == in_graph && !unit.beside.empty() && (in_graph || unit.boundaries == launches_in_a_unit)) {
+      shares.push_back(static_cast<double>(unit.beside.size()) / static_cast<double>(unit.boundaries));
+      held.push_back(0);
+      longer.push_back(0);
+      for (const boundary_kind& kind : unit.beside) {
+        const auto at = costs.held_up.find(kind);
+        held.back() += at == costs.held_up.end() ? 0 : at->second;
+        longer.back() += costs.slower[kind][beside];
+      }
+      for (const boundary_kind& kind : unit.for_room) {
+        longer.back() += costs.slower[kind][beside_one_that_fills];
       }
     }
-    const double usual = median(shares);
-    prediction& p = in_graph ? out.expected.graph : out.expected.stream;
-    p.share = relief_of(out.to(), in_graph);
-    double all_longer = 0;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (shares[i] >= usual / 2) {
-        ++p.units;
-        p.wait_us += (held[i] - p.wait_us) / static_cast<double>(p.units);
-        all_longer += longer[i];
-      }
-    }
-    const double all_held = p.wait_us * static_cast<double>(p.units);
-    p.of_boundaries = all_longer > 0 ? std::min(1.0, all_held / all_longer) : 1;
   }
-  if (out.all_parted()) {
+  const double usual = median(shares);
+  prediction out;
+  out.share = relief_of(to, in_graph);
+  double all_longer = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] >= usual / 2) {
+      ++out.units;
+      out.wait_us += (held[i] - out.wait_us) / static_cast<double>(out.units);
+      all_longer += longer[i];
+    }
+  }
+  const double all_held = out.wait_us * static_cast<double>(out.units);
+  out.of_boundaries = all_longer > 0 ? std::min(1.0, all_held / all_longer) : 1;
+  return out;
+}
+
+}  // namespace
+
+overlap_report find_overlaps(const records& of, const why_remote_function& why_remote) {
+  overlap_report out;
+  sorted_kernels sorted = sort_kernels(of, why_remote);
+  for (const kernel_record& k : of.kernels) {
+    if (!sorted.is_remote(k) && of.names.contains(k.name)) {
+      out.local.insert(of.names.at(k.name));
+    }
+  }
+  out.remote = remote_kernels_of(of, sorted);
+  const seen_boundaries seen = see_boundaries(sorted);
+  out.beside_ms = seen.beside_ms;
+  boundary_costs costs = add_boundaries(seen, sorted.brief, out);
+  for (const bool in_graph : {false, true}) {
+    (in_graph ? out.expected.graph : out.expected.stream) = predict(seen, costs, in_graph, out.to());
+  }
+  if (out.all_isolated()) {
     out.expected = {};
   }
   expect_back(out);
@@ -321,7 +393,7 @@ void use_measured(overlap_report& report, const measured_wait& in_graphs, const 
   report.expected_back_ms += hidden_ms;
 }
 
-overlap_report merged(const std::vector<overlap_report>& reports) {
+overlap_report merge_reports(const std::vector<overlap_report>& reports) {
   overlap_report out;
   std::map<std::string, std::set<std::string>> of_short_name;  // in any process
   for (const overlap_report& report : reports) {
@@ -345,8 +417,8 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
         at->second.shared_ms += r.shared_ms;
         at->second.near += r.near;
         at->second.fills += r.fills;
-        at->second.told = at->second.told && r.told;
-        at->second.parted = at->second.parted && r.parted;
+        at->second.distinguished = at->second.distinguished && r.distinguished;
+        at->second.already_isolated = at->second.already_isolated && r.already_isolated;
         at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && r.alone_of_its_short_name;
       }
     }
@@ -389,7 +461,7 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
   for (auto& [name, r] : remote) {
     out.remote.push_back(std::move(r));
   }
-  std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+  sort_by_shared_time(out.remote);
   for (auto& [key, b] : boundaries) {
     out.boundaries.push_back(std::move(b));
   }
@@ -409,7 +481,8 @@ name_list list_names(const overlap_report& report) {
   std::vector<std::string> names;
   for (const remote_kernel& r : report.remote) {
     const std::string brief = short_name(r.name);
-    if (r.shared_ms > 0 && (!r.parted || report.all_parted()) && std::find(names.begin(), names.end(), brief) == names.end()) {
+    if (r.shared_ms > 0 && (!r.already_isolated || report.all_isolated()) &&
+        std::find(names.begin(), names.end(), brief) == names.end()) {
       names.push_back(brief);
     }
   }
@@ -445,10 +518,11 @@ std::string about_room(const overlap_report& report) {
 
 /// Nothing, or why nothing is predicted at all.
 std::string about_names(const overlap_report& report) {
-  return report.told() ? ""
-                       : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.told; }) +
-                             " with pointers to a peer or the host could not be told from others of that name, so nothing is "
-                             "predicted: the list parts them where they are launched, and membar-domains try measures it.";
+  return report.distinguished()
+             ? ""
+             : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +
+                   " with pointers to a peer or the host could not be distinguished from others of that name, so nothing is "
+                   "predicted: the list decides for each when it is launched, and membar-domains try measures it.";
 }
 
 std::string basis(const relief& share) {
@@ -471,28 +545,28 @@ std::string expected_back(const prediction& p, const std::string& what) {
 }  // namespace
 
 destination overlap_report::to() const {
-  const auto first = std::find_if(remote.begin(), remote.end(), [](const remote_kernel& r) { return !r.parted; });
+  const auto first = std::find_if(remote.begin(), remote.end(), [](const remote_kernel& r) { return !r.already_isolated; });
   return first == remote.end()                         ? destination::peer
          : short_name(first->name).starts_with("nccl") ? destination::peer_by_nccl
          : first->why.ends_with("host memory")         ? destination::host
                                                        : destination::peer;
 }
 
-bool overlap_report::all_parted() const {
+bool overlap_report::all_isolated() const {
   const auto beside = [](const remote_kernel& r) { return r.shared_ms > 0; };
   return std::any_of(remote.begin(), remote.end(), beside) &&
-         std::all_of(remote.begin(), remote.end(), [&](const remote_kernel& r) { return r.parted || !beside(r); });
+         std::all_of(remote.begin(), remote.end(), [&](const remote_kernel& r) { return r.already_isolated || !beside(r); });
 }
 
-bool overlap_report::told() const {
-  return std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.told; });
+bool overlap_report::distinguished() const {
+  return std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.distinguished; });
 }
 
 std::string sentence(const overlap_report& report) {
   if (report.remote.empty()) {
     return "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.";
   }
-  if (!report.told()) {
+  if (!report.distinguished()) {
     return about_names(report);
   }
   if (report.beside_ms == 0 && report.no_room != 0) {
@@ -505,8 +579,8 @@ std::string sentence(const overlap_report& report) {
   const name_list names = list_names(report);
   const std::string units = expected_back(report.expected.graph, "A launch of a graph") +
                             expected_back(report.expected.stream, std::to_string(launches_in_a_unit) + " launches of a stream");
-  if (report.all_parted()) {
-    return "The program runs " + names.text + " in another domain already: there is nothing to move. " +
+  if (report.all_isolated()) {
+    return names.text + (names.many ? " are" : " is") + " already isolated in another domain: there is nothing to move. " +
            (report.held_up_count == 0
                 ? "No boundary beside took longer."
                 : "What " + grouped(report.held_up_count) + " boundaries beside still took longer, " +
@@ -546,7 +620,7 @@ std::string table(const overlap_report& report, std::size_t rows) {
     out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
            " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why +
            (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches of the name have none") +
-           (r.told ? "" : "; which launches have it is not known") + (r.parted ? "; in another domain already" : "") +
+           (r.distinguished ? "" : "; which launches have it is not known") + (r.already_isolated ? "; already isolated" : "") +
            (r.fills == 0 ? "" : "; " + grouped(r.fills) + " fill the device") + ")\n";
   }
   out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("beside", 9) + right("alone", 9) +
@@ -592,7 +666,8 @@ predictions predictions_in(const std::string& list) {
 
 std::string list_of(const overlap_report& report) {
   std::string out =
-      "# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
+      list_header + std::to_string(list_version) +
+      "\n# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
       "# A line: remote, default or a physical domain's number; then a regular expression of kernel names. The first match "
       "decides.\n"
       "# With :far after the domain it is about launches with a pointer to a peer's or the host's memory among their "
@@ -600,7 +675,7 @@ std::string list_of(const overlap_report& report) {
       "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
   for (const bool in_graph : {true, false}) {
     const prediction& p = in_graph ? report.expected.graph : report.expected.stream;
-    if (p.units != 0 && p.share.value > 0 && report.told()) {
+    if (p.units != 0 && p.share.value > 0 && report.distinguished()) {
       out += std::string(prediction_mark) + (in_graph ? "graph " : "stream ") + fixed(p.wait_us, 3) + " us wait, " +
              fixed(p.share.value, 2) + " " + fixed(p.share.low, 2) + " " + fixed(p.share.high, 2) + " from " +
              std::to_string(p.units) + " units\n";
@@ -610,10 +685,10 @@ std::string list_of(const overlap_report& report) {
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
     if (listed.insert(pattern).second) {
-      out += std::string(r.parted          ? "# in another domain already: "
-                         : r.shared_ms > 0 ? ""
-                                           : "# ran beside nothing: ") +
-             (report.local.contains(r.name) || !r.told ? "remote:far " : "remote ") + pattern + "  # " + r.why + ", " +
+      out += std::string(r.already_isolated ? "# already isolated: "
+                         : r.shared_ms > 0  ? ""
+                                            : "# ran beside nothing: ") +
+             (report.local.contains(r.name) || !r.distinguished ? "remote:far " : "remote ") + pattern + "  # " + r.why + ", " +
              fixed(r.shared_ms, 2) + " ms beside others\n";
     }
   }

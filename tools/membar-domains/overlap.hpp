@@ -18,13 +18,13 @@ struct interval {
 };
 
 /// The union of the intervals, in order; gaps of at most `close` are closed.
-[[nodiscard]] std::vector<interval> united(std::vector<interval> intervals, std::int64_t close = 0);
+[[nodiscard]] std::vector<interval> merge(std::vector<interval> intervals, std::int64_t close = 0);
 
 /// Whether one interval of the ordered, disjoint `intervals` contains [start, end].
-[[nodiscard]] bool covered(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+[[nodiscard]] bool contains(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
 /// Whether an interval of the ordered, disjoint `intervals` shares a moment with [start, end].
-[[nodiscard]] bool touched(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+[[nodiscard]] bool overlaps(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
 /// A kernel followed by another in its stream, many times. Times are medians in µs: `step` from start to start, `gap` from end to
 /// start.
@@ -49,8 +49,8 @@ struct remote_kernel {
   bool alone_of_its_short_name = true;  ///< no other kernel has its short name
   std::size_t near = 0;                 ///< launches of its name that have no far pointers: these are no remote kernels
   std::size_t fills = 0;                ///< launches whose blocks take all room of the device
-  bool told = true;                     ///< its far launches could be told from the others
-  bool parted = false;                  ///< the program runs it in another domain already
+  bool distinguished = true;            ///< its far launches could be told from the others
+  bool already_isolated = false;        ///< the program itself runs it in another domain
 };
 
 /// The part of a wait that another domain takes away, and the range of what was measured where it took away any.
@@ -117,8 +117,8 @@ struct overlap_report {
   std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: nothing is predicted for them
   double no_room_ms = 0;        ///< by which they took longer than alone
   destination to() const;       ///< of the remote kernel to move that ran beside others for longest
-  bool all_parted() const;      ///< every remote kernel that ran beside others is in another domain already
-  bool told() const;            ///< every remote kernel's launches could be told from others of its name
+  bool all_isolated() const;    ///< every remote kernel that ran beside others is already isolated
+  bool distinguished() const;   ///< every remote kernel's launches could be told from others of its name
 };
 
 /// A gap longer than this is a stream without work.
@@ -129,12 +129,12 @@ inline constexpr double longest_small_kernel_us = 20;
 inline constexpr std::size_t enough = 5;
 
 /// `why_remote` returns why a kernel of the (recorded) name counts as remote; empty: it does not.
-[[nodiscard]] overlap_report overlaps(const records& of,
-                                      const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
+[[nodiscard]] overlap_report find_overlaps(const records& of,
+                                           const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
 
 /// One report of many processes: boundaries of the same short names become one, whose times are means, each process with the weight
 /// of its boundaries beside.
-[[nodiscard]] overlap_report merged(const std::vector<overlap_report>& reports);
+[[nodiscard]] overlap_report merge_reports(const std::vector<overlap_report>& reports);
 
 /// Lets predictions rest on waits that were measured without recording. Of a measured wait the part counts that boundaries had under
 /// recording: the rest is bandwidth and room, which no domain gives. Where launches set the pace, recording hides the wait: boundaries

@@ -21,63 +21,77 @@ std::string xml(const std::string& text) {
   return out;
 }
 
+/// A boundary that was held up: where it should have ended, and where it did.
 struct held {
-  std::uint64_t start, end;  ///< where the boundary should have ended, and where it did
+  std::uint64_t start, end;
   std::uint32_t device, stream;
 };
 
-}  // namespace
+/// The kernels of a process in the order of their streams, and which of them are remote.
+struct drawn_kernels {
+  std::map<std::uint32_t, std::string> brief;  ///< short names
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<kernel_record>> streams;
+  std::set<std::uint32_t> remote;                       ///< names
+  std::map<std::uint32_t, std::vector<interval>> busy;  ///< when remote kernels ran, by device
+  [[nodiscard]] bool is_remote(const kernel_record& k) const { return !k.near && remote.contains(k.name); }
+};
 
-std::string timeline(const records& of, const overlap_report& report, double span_us) {
-  std::set<std::string> remote;
+drawn_kernels sorted_for_drawing(const records& of, const overlap_report& report) {
+  std::set<std::string> remote_names;
   for (const remote_kernel& r : report.remote) {
-    remote.insert(r.name);
+    remote_names.insert(r.name);
   }
+  drawn_kernels out;
+  for (const auto& [id, name] : of.names) {
+    out.brief[id] = short_name(name);
+    if (remote_names.contains(name)) {
+      out.remote.insert(id);
+    }
+  }
+  for (const kernel_record& k : of.kernels) {
+    out.streams[{k.device, k.stream}].push_back(k);
+    if (out.is_remote(k)) {
+      out.busy[k.device].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
+    }
+  }
+  for (auto& [device, intervals] : out.busy) {
+    intervals = merge(std::move(intervals));
+  }
+  for (auto& [where, kernels] : out.streams) {
+    std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+  }
+  return out;
+}
+
+/// The boundaries that were held up, in order.
+std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   std::map<std::tuple<std::uint32_t, std::string, std::string, bool>, const boundary*> kinds;
   for (const boundary& b : report.boundaries) {
     if (b.known && b.held_up > 0 && !b.no_room) {
       kinds[{b.device, b.before, b.after, b.in_graph}] = &b;
     }
   }
-  std::map<std::uint32_t, std::string> brief;
-  for (const auto& [id, name] : of.names) {
-    brief[id] = short_name(name);
-  }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
-  for (const ran& k : of.kernels) {
-    streams[{k.device, k.stream}].push_back(k);
-  }
-  std::map<std::uint32_t, std::vector<interval>> busy;
-  for (const ran& k : of.kernels) {
-    if (!k.near && remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "")) {
-      busy[k.device].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
-    }
-  }
-  for (auto& [device, intervals] : busy) {
-    intervals = united(std::move(intervals));
-  }
   std::vector<held> waits;
-  for (auto& [where, kernels] : streams) {
-    std::sort(kernels.begin(), kernels.end(), [](const ran& a, const ran& b) { return a.start < b.start; });
+  for (const auto& [where, kernels] : of.streams) {
     for (std::size_t i = 0; i + 1 < kernels.size(); ++i) {
-      const ran& a = kernels[i];
-      const ran& b = kernels[i + 1];
-      const auto kind = kinds.find({where.first, brief[a.name], brief[b.name], a.graph != 0});
+      const kernel_record& a = kernels[i];
+      const kernel_record& b = kernels[i + 1];
+      const auto kind = kinds.find({where.first, of.brief[a.name], of.brief[b.name], a.graph != 0});
       const double step = static_cast<double>(b.start - a.start) / 1000;
       // A step that was longer without a remote kernel waited for something else, as for the host.
       if (kind != kinds.end() && b.start >= a.end && step > kind->second->step_alone && step < 2 * longest_gap_us &&
-          covered(busy[where.first], static_cast<std::int64_t>(a.end), static_cast<std::int64_t>(b.start))) {
+          contains(of.busy[where.first], static_cast<std::int64_t>(a.end), static_cast<std::int64_t>(b.start))) {
         const auto due = a.start + static_cast<std::uint64_t>(kind->second->step_alone * 1000);
         waits.push_back({due, b.start, where.first, where.second});
       }
     }
   }
-  if (waits.empty()) {
-    return {};
-  }
-  // The window, from the start of a wait, that holds most of the waiting.
   std::sort(waits.begin(), waits.end(), [](const held& a, const held& b) { return a.start < b.start; });
-  const auto span = static_cast<std::uint64_t>(span_us * 1000);
+  return waits;
+}
+
+/// The start of the window, which is the start of a wait, that holds most of the waiting.
+std::uint64_t busiest_start(const std::vector<held>& waits, std::uint64_t span) {
   std::uint64_t from = waits.front().start;
   std::uint64_t most = 0;
   std::uint64_t now = 0;
@@ -92,54 +106,85 @@ std::string timeline(const records& of, const overlap_report& report, double spa
     }
     now -= waits[low].end - waits[low].start;
   }
-  const std::uint64_t margin = span / 20;
-  from -= std::min(from, margin);
-  const std::uint64_t to = from + span;
+  return from;
+}
 
-  constexpr double width = 960, label = 120, row = 34;
-  const auto x = [&](std::uint64_t t) {
-    return label + (width - label - 10) * static_cast<double>(t - from) / static_cast<double>(span);
-  };
-  std::string bars;
-  double y = 46;
-  for (const auto& [where, kernels] : streams) {
-    std::string of_row;
-    for (const ran& k : kernels) {
-      if (k.end <= from || k.start >= to) {
-        continue;
-      }
-      const double left_edge = x(std::max(k.start, from));
-      const double wide = std::max(x(std::min(k.end, to)) - left_edge, 0.6);
-      const bool far = !k.near && remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "");
-      of_row += "<rect class=\"" + std::string(far ? "remote" : "local") + "\" x=\"" + fixed(left_edge, 2) + "\" y=\"" +
-                fixed(y, 0) + "\" width=\"" + fixed(wide, 2) + "\" height=\"20\"><title>" + xml(brief[k.name]) + ", " +
-                fixed(static_cast<double>(k.end - k.start) / 1000, 2) + " µs</title></rect>\n";
-      if (wide > 7.0 * static_cast<double>(brief[k.name].size())) {
-        of_row += "<text class=\"in\" x=\"" + fixed(left_edge + 4, 1) + "\" y=\"" + fixed(y + 14, 0) + "\">" +
-                  xml(brief[k.name]) + "</text>\n";
-      }
+constexpr double width = 960, label = 120, row = 34;
+
+struct window {
+  std::uint64_t from, to;
+  [[nodiscard]] double x(std::uint64_t t) const {
+    return label + (width - label - 10) * static_cast<double>(std::clamp(t, from, to) - from) / static_cast<double>(to - from);
+  }
+  /// A bar's place and width, which is never too thin to be seen.
+  [[nodiscard]] std::string bar(std::uint64_t start, std::uint64_t end, double y) const {
+    return "x=\"" + fixed(x(start), 2) + "\" y=\"" + fixed(y, 0) + "\" width=\"" + fixed(std::max(x(end) - x(start), 0.6), 2) +
+           "\"";
+  }
+};
+
+/// The bars of a stream's kernels; empty if none ran in the window.
+std::string bars_of(drawn_kernels& of, const std::vector<kernel_record>& kernels, const window& shown, double y) {
+  std::string out;
+  for (const kernel_record& k : kernels) {
+    if (k.end <= shown.from || k.start >= shown.to) {
+      continue;
     }
+    const std::string name = of.brief[k.name];
+    out += "<rect class=\"" + std::string(of.is_remote(k) ? "remote" : "local") + "\" " + shown.bar(k.start, k.end, y) +
+           " height=\"20\"><title>" + xml(name) + ", " + fixed(static_cast<double>(k.end - k.start) / 1000, 2) +
+           " µs</title></rect>\n";
+    if (shown.x(k.end) - shown.x(k.start) > 7.0 * static_cast<double>(name.size())) {
+      out += "<text class=\"in\" x=\"" + fixed(shown.x(k.start) + 4, 1) + "\" y=\"" + fixed(y + 14, 0) + "\">" + xml(name) +
+             "</text>\n";
+    }
+  }
+  return out;
+}
+
+std::string bar_of(const held& w, const window& shown, double y) {
+  return "<rect class=\"held\" " + shown.bar(w.start, w.end, y + 21) + " height=\"5\"><title>held up " +
+         fixed(static_cast<double>(w.end - w.start) / 1000, 2) + " µs</title></rect>\n";
+}
+
+std::string axis(double span_us, double y) {
+  std::string out;
+  for (int i = 0; i <= 4; ++i) {
+    const double at = label + (width - label - 10) * i / 4;
+    out += "<line x1=\"" + fixed(at, 1) + "\" y1=\"40\" x2=\"" + fixed(at, 1) + "\" y2=\"" + fixed(y, 0) + "\"/><text x=\"" +
+           fixed(at, 1) + "\" y=\"" + fixed(y + 14, 0) + "\" text-anchor=\"" + (i == 4 ? "end" : "middle") + "\">" +
+           fixed(span_us * i / 4, 0) + " µs</text>\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string timeline(const records& of, const overlap_report& report, double span_us) {
+  drawn_kernels drawn = sorted_for_drawing(of, report);
+  const std::vector<held> waits = waits_of(drawn, report);
+  if (waits.empty()) {
+    return {};
+  }
+  const auto span = static_cast<std::uint64_t>(span_us * 1000);
+  const std::uint64_t start = busiest_start(waits, span);
+  const std::uint64_t from = start - std::min(start, span / 20);
+  const window shown{from, from + span};
+  std::string rows;
+  double y = 46;
+  for (const auto& [where, kernels] : drawn.streams) {
+    std::string of_row = bars_of(drawn, kernels, shown, y);
     if (of_row.empty()) {
       continue;
     }
     for (const held& w : waits) {
-      if (w.device == where.first && w.stream == where.second && w.start < to && w.end > from) {
-        const double left_edge = x(std::max(w.start, from));
-        of_row += "<rect class=\"held\" x=\"" + fixed(left_edge, 2) + "\" y=\"" + fixed(y + 21, 0) + "\" width=\"" +
-                  fixed(std::max(x(std::min(w.end, to)) - left_edge, 0.6), 2) + "\" height=\"5\"><title>held up " +
-                  fixed(static_cast<double>(w.end - w.start) / 1000, 2) + " µs</title></rect>\n";
+      if (w.device == where.first && w.stream == where.second && w.start < shown.to && w.end > shown.from) {
+        of_row += bar_of(w, shown, y);
       }
     }
-    bars += "<text x=\"6\" y=\"" + fixed(y + 14, 0) + "\">GPU " + std::to_string(where.first) + ", stream " +
+    rows += "<text x=\"6\" y=\"" + fixed(y + 14, 0) + "\">GPU " + std::to_string(where.first) + ", stream " +
             std::to_string(where.second) + "</text>\n" + of_row;
     y += row;
-  }
-  std::string axis;
-  for (int i = 0; i <= 4; ++i) {
-    const double at = label + (width - label - 10) * i / 4;
-    axis += "<line x1=\"" + fixed(at, 1) + "\" y1=\"40\" x2=\"" + fixed(at, 1) + "\" y2=\"" + fixed(y, 0) + "\"/><text x=\"" +
-            fixed(at, 1) + "\" y=\"" + fixed(y + 14, 0) + "\" text-anchor=\"" + (i == 4 ? "end" : "middle") + "\">" +
-            fixed(span_us * i / 4, 0) + " µs</text>\n";
   }
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 " + fixed(y + 24, 0) +
          "\" font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -152,7 +197,7 @@ std::string timeline(const records& of, const overlap_report& report, double spa
          "<rect class=\"local\" x=\"330\" y=\"10\" width=\"14\" height=\"12\"/><text x=\"349\" y=\"20\">other kernels</text>"
          "<rect class=\"held\" x=\"470\" y=\"13\" width=\"14\" height=\"5\"/><text x=\"489\" y=\"20\">later than alone: the "
          "boundary was held up</text>\n" +
-         axis + bars + "</svg>\n";
+         axis(span_us, y) + rows + "</svg>\n";
 }
 
 }  // namespace membar_domains

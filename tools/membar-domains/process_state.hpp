@@ -20,6 +20,7 @@ inline constexpr const char* cupti = "MEMBAR_DOMAINS_CUPTI";    ///< path of lib
 }  // namespace environment
 
 struct process_state {
+  /// "MBMRDD01": the last two characters are the version of this format.
   static constexpr std::uint64_t magic_value = 0x3130444d42524d4dULL;
   std::uint64_t magic = magic_value;
   std::uint32_t pid = 0;

@@ -4,12 +4,28 @@
 #include <algorithm>
 #include <istream>
 #include <sstream>
+#include <string>
+
+#include "membar-domains/format_version.hpp"
+#include "membar-domains/move_list.hpp"
 
 namespace membar_domains {
+
+namespace {
+
+/// The first line, which a crash may have cut off.
+bool has_known_version(const std::string& line) { return line == "F " + std::to_string(records_version); }
+
+}  // namespace
 
 records read_records(std::istream& in) {
   records out;
   std::string line;
+  if (std::getline(in, line) && !in.eof() && !has_known_version(line)) {
+    throw error("its records begin with '" + line.substr(0, 20) + "', and this membar-domains reads format " +
+                std::to_string(records_version) + ", which begins with 'F " + std::to_string(records_version) +
+                "': " + one_version);
+  }
   while (std::getline(in, line)) {
     if (in.eof()) {  // cut off, perhaps within its last number
       ++out.unreadable;
@@ -21,7 +37,7 @@ records read_records(std::istream& in) {
     std::uint32_t id = 0;
     std::string text;
     int how = 0;
-    ran k;
+    kernel_record k;
     tick t;
     moved_run m;
     if (kind == 'N' || kind == 'R' || kind == 'L') {
@@ -57,7 +73,7 @@ records read_records(std::istream& in) {
       out.far[id].near_nodes = near;
       continue;
     } else if (kind == 'D' && words >> id) {
-      out.parted.insert(id);
+      out.already_isolated.insert(id);
       continue;
     } else if (kind == 'T' && words >> t.lane >> t.start >> t.end) {
       out.ticks.push_back(t);
@@ -72,23 +88,24 @@ records read_records(std::istream& in) {
   return out;
 }
 
-void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer) {
+void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer) {
   for (const auto& [name, reason] : of.reasons) {
     if (!of.far.contains(name) && of.names.contains(name) && by_pointer(name, of.names.at(name))) {
-      of.not_told.insert(name);  // a crash came before the process wrote which launches were far
+      of.not_distinguished.insert(name);  // a crash came before the process wrote which launches were far
     }
   }
   for (const auto& [name, known] : of.far) {
     if (!of.names.contains(name) || !by_pointer(name, of.names.at(name))) {
       continue;
     }
-    std::vector<ran*> launched, in_graphs;
-    for (ran& k : of.kernels) {
+    std::vector<kernel_record*> launched, in_graphs;
+    for (kernel_record& k : of.kernels) {
       if (k.name == name) {
         (k.graph == 0 ? launched : in_graphs).push_back(&k);
       }
     }
-    std::sort(launched.begin(), launched.end(), [](const ran* a, const ran* b) { return a->launch < b->launch; });
+    std::sort(launched.begin(), launched.end(),
+              [](const kernel_record* a, const kernel_record* b) { return a->launch < b->launch; });
     std::uint64_t count = 0;
     bool any_far = false;
     bool any_near = false;
@@ -97,10 +114,11 @@ void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::
       (far ? any_far : any_near) = true;
     }
     const bool told = known.ordered && count == launched.size() &&
-                      std::adjacent_find(launched.begin(), launched.end(),
-                                         [](const ran* a, const ran* b) { return a->launch == b->launch; }) == launched.end();
+                      std::adjacent_find(launched.begin(), launched.end(), [](const kernel_record* a, const kernel_record* b) {
+                        return a->launch == b->launch;
+                      }) == launched.end();
     if (known.ordered && any_near && !any_far) {
-      for (ran* const k : launched) {
+      for (kernel_record* const k : launched) {
         k->near = true;
       }
     } else if (told) {
@@ -111,13 +129,13 @@ void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::
         }
       }
     } else if (!launched.empty() && (any_near || !known.ordered)) {
-      of.not_told.insert(name);
+      of.not_distinguished.insert(name);
     }
-    for (ran* const k : in_graphs) {
+    for (kernel_record* const k : in_graphs) {
       k->near = known.far_nodes == 0 && known.near_nodes != 0;
     }
     if (!in_graphs.empty() && known.far_nodes != 0 && known.near_nodes != 0) {
-      of.not_told.insert(name);
+      of.not_distinguished.insert(name);
     }
   }
 }

@@ -3,11 +3,12 @@
 /// What the preloaded library writes while the program runs, a file for each process, and the command reads afterwards. A line is
 /// a letter and its fields; times are in nanoseconds:
 ///
+///     F version                                 of this format, format_version.hpp: the first line
 ///     N id name                                 a kernel's name
 ///     R name reason                             why the kernel counts as remote: peer, host
 ///     P name pointer                            with --check: a pointer that the kernel was given
 ///     I image name                              with --check: the kernel of this name is in <process>.<image>.image
-///     K device stream graph start end name launch fills   a kernel that ran; those of a graph's launch have its number. `fills`
+///     K device stream graph start end name launch fills   a kernel record; those of a graph's launch have its number. `fills`
 ///                                               is 1 if its blocks took all room of the device
 ///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
 ///                                               order is not known
@@ -32,13 +33,13 @@ namespace membar_domains {
 /// How a listed kernel was launched: as the program did, moved, or with a map that changes nothing.
 enum class mode : int { off = 0, on = 1, control = 2 };
 
-struct ran {
+struct kernel_record {
   std::uint32_t device = 0, stream = 0, graph = 0;
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
   std::uint32_t launch = 0;  ///< the call that launched it; 0: not known
   bool fills = false;        ///< its blocks took all room of the device
-  bool near = false;         ///< had no far pointers, while others of its name had: set by `tell_apart`
+  bool near = false;         ///< had no far pointers, while others of its name had: set by `distinguish_launches`
 };
 
 struct tick {
@@ -63,19 +64,21 @@ struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
   std::map<std::uint32_t, std::set<std::uint64_t>> pointers;  ///< by name
   std::map<std::string, std::uint32_t> images;                ///< by a kernel's name
-  std::vector<ran> kernels;
+  std::vector<kernel_record> kernels;
   std::vector<tick> ticks;
   std::vector<moved_run> moves;
   std::map<std::uint32_t, far_launches> far;  ///< by name
-  std::set<std::uint32_t> parted;             ///< names that the program itself runs in another domain
-  std::set<std::uint32_t> not_told;           ///< names whose far launches `tell_apart` could not tell from the others
-  int unreadable = 0;                         ///< lines that were cut off, as by a crash
+  std::set<std::uint32_t> already_isolated;   ///< names that the program itself runs in another domain
+  std::set<std::uint32_t>
+      not_distinguished;  ///< names whose far launches `distinguish_launches` could not tell from the others
+  int unreadable = 0;     ///< lines that were cut off, as by a crash
 };
 
+/// Throws `error` if the records are of another version, or of none. An empty file, of a process that crashed early, has none.
 [[nodiscard]] records read_records(std::istream& in);
 
-/// Tells apart the launches of the names for which `by_pointer` is true: those that count as remote because of pointers. Outside graphs by their order, which is that of the
+/// Distinguishes the launches of the names for which `by_pointer` is true: those that count as remote because of pointers. Outside graphs by their order, which is that of the
 /// numbers that CUPTI gives launches, if there are as many of these as of those; in graphs where all nodes of a name are alike.
-void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
+void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
 
 }  // namespace membar_domains

@@ -4,12 +4,12 @@
 /// model.
 #include <litmus/files.hpp>
 #include <litmus/host_interpreter.hpp>
+#include <litmus/json_document.hpp>
 #include <litmus/run_plan.hpp>
 #include <litmus/source.hpp>
 #include <membar-litmus/kernel_library.hpp>
 #include <membar-litmus/run.hpp>
 
-#include <litmus/litmus_file.hpp>
 #include <membar/error.hpp>
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>
@@ -210,11 +210,13 @@ struct test_pair {
   litmus::report seen = litmus::make_report(test.reported, result, litmus::allowed_outcomes(test.reported, request.limit));
   seen.tuned = request.tune_seconds > 0;
   if (request.json) {
-    const auto number = [](const char* name, std::uint64_t value) {
-      return std::string("\"") + name + "\": " + std::to_string(value) + ", ";
-    };
-    std::cout << "{" << number("unfinished", folded.unfinished) << number("strayed", folded.strayed)
-              << number("unknown", folded.unknown) << litmus::json_of(seen).substr(1);
+    nlohmann::ordered_json out = document("run");
+    out["file"] = file;
+    out["unfinished"] = folded.unfinished;
+    out["strayed"] = folded.strayed;
+    out["unknown"] = folded.unknown;
+    out.update(nlohmann::ordered_json::parse(litmus::json_of(seen)));
+    std::cout << text_of(out);
   } else {
     std::cout << litmus::text_of(seen) << remainder_text(folded);
   }

@@ -6,7 +6,7 @@
 #include <membar/memory_order.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
-#include <ptx/module.hpp>
+#include <ptx/words.hpp>
 
 #include <array>
 #include <cstdint>
@@ -121,43 +121,14 @@ inline constexpr int proxy_spaces = 3;
 }
 inline constexpr std::uint8_t every_proxy_space = (1U << proxy_spaces) - 1;
 
+/// The memory that a `fence.proxy.async` is for, by its word: as `instruction::proxy_spaces`. Without a word it is for all.
+inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
+    {"global", bit_of(proxy_space::global)},
+    {"shared::cta", bit_of(proxy_space::own_shared)},
+    {"shared::cluster", bit_of(proxy_space::own_shared) | bit_of(proxy_space::other_shared)}};
+
 /// Whether the instruction is an event of the memory model, or a meeting with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
-
-/// A register whose value the machine gives.
-enum class special : std::uint8_t {
-  thread_x,
-  thread_y,
-  thread_z,
-  threads_x,
-  threads_y,
-  threads_z,
-  block_x,
-  block_y,
-  block_z,
-  blocks_x,
-  blocks_y,
-  blocks_z,
-  lane,
-  warp,
-  warps,
-  workspace_high,  ///< of the address of what cooperative groups keep of a grid
-  workspace_low,
-  lanes_equal,
-  lanes_less,
-  lanes_less_equal,
-  lanes_greater,
-  lanes_greater_equal,
-  cluster_rank,
-  cluster_blocks,
-  cluster,
-  clusters,
-  explicit_cluster,
-  zero,
-  one,
-  clock,
-  nanoseconds
-};
 
 /// A source: nothing, a register, a constant or a special register.
 struct source_operand {
@@ -174,9 +145,6 @@ struct destination_operand {
   std::int32_t word = -1;  ///< -1: thrown away
   std::uint8_t bits = 32;
 };
-
-/// A comparison of `setp`. The ordered ones of floats are false for NaN, those with `or_nan` true.
-enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 /// What a conversion rounds to, and that a result is clamped to its range, which is 0 to 1 for floats: bits of `instruction::mode`.
 inline constexpr std::uint8_t rounds_down = 1;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
-#include <membar/deadlock/parts.hpp>
 #include <membar/deadlock/program.hpp>
 
 #include <algorithm>
@@ -24,6 +23,46 @@
 namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
+
+/// The operations of a program that are parts of others: the steps of each kernel, and what each graph captured. It outlives the
+/// graphs that begin at a later operation, so that each is looked at once.
+class program_parts {
+ public:
+  /// Takes what was added to the program since.
+  void take(const program& program) {
+    for (; next_ < program.operations.size(); ++next_) {
+      const stream_operation& operation = program.operations[next_];
+      if (is_step(operation)) {
+        steps_[operation.kernel].push_back(next_);
+      } else if (operation.graph != 0) {
+        captured_[operation.graph].push_back(next_);
+      }
+    }
+  }
+  /// The last operation, which is no part, was taken back.
+  void take_back() noexcept { --next_; }
+
+  [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }
+  [[nodiscard]] const std::vector<std::size_t>& captured(unsigned graph) const { return of(captured_, graph); }
+  /// How many operations it has looked at.
+  [[nodiscard]] std::size_t taken() const noexcept { return next_; }
+
+  [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
+    return each.kernel != 0 && each.kind != operation_kind::kernel;
+  }
+
+ private:
+  using lists = std::unordered_map<unsigned, std::vector<std::size_t>>;
+  [[nodiscard]] static const std::vector<std::size_t>& of(const lists& all, unsigned which) {
+    static const std::vector<std::size_t> none;
+    const auto found = all.find(which);
+    return found == all.end() ? none : found->second;
+  }
+
+  lists steps_;
+  lists captured_;
+  std::size_t next_ = 0;
+};
 
 /// A part of an operation: a collective is an arrival and a departure, a kernel is its steps.
 struct node {
@@ -597,6 +636,28 @@ class graph {
   unsigned launches_ = 0;
   std::size_t next_ = 0;
 };
+
+/// Finds the nodes of a launched graph that run in every order of it, because what they depend on does: `ready(n)` turns true
+/// for each. Returns whether there are more than before. `before(a, b)`: the graph's edges put a before b.
+template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
+bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
+  bool any = false;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t n : all) {
+      const auto before_it = after(n);
+      const bool reached =
+          std::all_of(before_it.begin(), before_it.end(), [&](std::size_t other) { return done(other) || ready(other); });
+      if (!ready(n) && reached &&
+          may_run(n, [&](std::size_t other) { return done(other) || (ready(other) && before(other, n)); })) {
+        ready(n) = true;
+        changed = true;
+      }
+    }
+    any = any || changed;
+  }
+  return any;
+}
 
 }  // namespace deadlock::detail
 }  // namespace v0_2

@@ -189,5 +189,9 @@ struct program {
 };
 
 }  // namespace deadlock
+
+namespace symmetric {
+namespace deadlock = v0_2::deadlock;  // deprecated: the old name, until version 0.4
+}
 }  // namespace v0_2
 }  // namespace membar

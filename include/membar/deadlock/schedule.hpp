@@ -3,9 +3,9 @@
 /// What of a program runs in its worst schedule, and what runs whatever hardware queues there are.
 #pragma once
 
+#include <membar/deadlock/graph.hpp>
 #include <membar/deadlock/orders.hpp>
 #include <membar/deadlock/program.hpp>
-#include <membar/deadlock/ready.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
-#include <membar/deadlock/ready.hpp>
 #include <membar/deadlock/signal_history.hpp>
 
 #include <algorithm>

@@ -84,6 +84,25 @@ __device__ inline To bits_as(const From& from) noexcept {
 
 // `Opcode::text` is the text between `ld` or `st` and the type. If `Single`, 16 bytes are one access, `.b128`, and no vector.
 
+/// A load of 16 bytes as a scalar, which is one access of the memory model; a vector would be several. Its constraint letter, "q", needs
+/// a host compiler with __int128, hence the moves between registers.
+template <class Opcode, bool WithPolicy>
+__device__ inline quad_register load_quad_register(std::size_t address, [[maybe_unused]] unsigned long long policy) noexcept {
+  quad_register value;
+  if constexpr (WithPolicy) {
+    asm volatile("{ .reg .b128 q; ld%2.b128 q, [%3], %4; mov.b128 {%0, %1}, q; }"
+                 : "=l"(value.low), "=l"(value.high)
+                 : "C"(Opcode::text), "l"(address), "l"(policy)
+                 : "memory");
+  } else {
+    asm volatile("{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"
+                 : "=l"(value.low), "=l"(value.high)
+                 : "C"(Opcode::text), "l"(address)
+                 : "memory");
+  }
+  return value;
+}
+
 // ld{.weak,.sem.scope,.mmio.sem.scope}{.ss}{.cop}{.nc}{.level1::eviction_priority}{.level2::eviction_priority}
 //   {.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache-policy};
 // sem: relaxed, acquire (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90); eviction priority of L1 (7.4, sm_70), of L2 (8.8,
@@ -124,21 +143,7 @@ __device__ inline auto load_registers(std::size_t address, [[maybe_unused]] unsi
     }
     return value;
   } else if constexpr (Bytes == 16 && Single) {
-    // A scalar, which is one access of the memory model; a vector would be several. Its constraint letter, "q", needs a host
-    // compiler with __int128, hence the moves between registers.
-    quad_register value;
-    if constexpr (WithPolicy) {
-      asm volatile("{ .reg .b128 q; ld%2.b128 q, [%3], %4; mov.b128 {%0, %1}, q; }"
-                   : "=l"(value.low), "=l"(value.high)
-                   : "C"(Opcode::text), "l"(address), "l"(policy)
-                   : "memory");
-    } else {
-      asm volatile("{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"
-                   : "=l"(value.low), "=l"(value.high)
-                   : "C"(Opcode::text), "l"(address)
-                   : "memory");
-    }
-    return value;
+    return load_quad_register<Opcode, WithPolicy>(address, policy);
   } else if constexpr (Bytes == 16) {
     registers<16> value;
     unsigned(&w)[4] = value.words;

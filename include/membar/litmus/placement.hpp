@@ -124,6 +124,73 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
   return false;
 }
 
+/// Which threads share a launch, a cluster and a block.
+struct thread_groups {
+  std::vector<std::pair<int, int>> launches;                ///< GPU and domain
+  std::vector<std::pair<int, int>> blocks;                  ///< GPU and block
+  std::vector<std::vector<std::pair<bool, int>>> clusters;  ///< per launch: a cluster's number, or that of a block without one
+  std::vector<std::vector<std::vector<int>>> members;       ///< per launch and cluster: blocks
+  std::vector<std::vector<int>> warps;                      ///< per block: of its threads
+
+  /// Gives thread `t` its launch, and its seat as far as no other thread decides it.
+  void add(placement& where, std::size_t t, const model::place& p, int device) {
+    seat& s = where.seats[t];
+    s.launch = number_of(launches, {p.gpu, p.domain});
+    if (s.launch == where.launches.size()) {
+      where.launches.push_back({device, p.domain, {}});
+      clusters.emplace_back();
+      members.emplace_back();
+    }
+    where.launches[s.launch].threads.push_back(static_cast<int>(t));
+    s.group = number_of(blocks, {p.gpu, p.block});
+    if (s.group == warps.size()) {
+      warps.emplace_back();
+    }
+    s.slot = static_cast<unsigned char>(warps[s.group].size());
+    warps[s.group].push_back(p.warp);
+    s.cluster_group = number_of(clusters[s.launch], {p.cluster >= 0, p.cluster >= 0 ? p.cluster : p.block});
+    if (s.cluster_group == members[s.launch].size()) {
+      members[s.launch].emplace_back();
+    }
+    s.rank = number_of(members[s.launch][s.cluster_group], p.block);
+  }
+};
+
+/// Chooses the size of the clusters, of which the greatest has `ranks` blocks. Throws `error` for what the devices lack.
+inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
+  if (where.participants() > static_cast<std::size_t>(max_participants)) {
+    throw error(cudaErrorNotSupported,
+                "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
+                "fewer domains",
+                where.participants(), max_participants);
+  }
+  for (const placement::launch& l : where.launches) {
+    const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
+    if (ranks > 1 && facts.major < 9) {
+      throw error(
+          cudaErrorNotSupported,
+          "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0, "
+          "run it on such a device",
+          facts.name.c_str(), facts.major, facts.minor);
+    }
+    if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
+                  "place no thread on the host",
+                  facts.name.c_str());
+    }
+  }
+  constexpr std::size_t portable_cluster = 8;
+  while (where.cluster < ranks) {
+    where.cluster *= 2;
+  }
+  if (where.cluster > portable_cluster) {
+    throw error(cudaErrorNotSupported,
+                "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
+                ranks, portable_cluster);
+  }
+}
+
 }  // namespace detail
 
 /// Where threads with these places run on the machine.
@@ -159,12 +226,7 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
                 "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
                 gpus.size(), gpus.size(), on.devices.size());
   }
-
-  std::vector<std::pair<int, int>> launches;              // GPU and domain
-  std::vector<std::pair<int, int>> blocks;                // GPU and block
-  std::vector<std::vector<std::pair<bool, int>>> groups;  // per launch: a cluster's number, or that of a block without one
-  std::vector<std::vector<std::vector<int>>> members;     // per launch and cluster group: blocks
-  std::vector<std::vector<int>> warps;                    // per block: of its threads
+  detail::thread_groups groups;
   for (std::size_t t = 0; t < places.size(); ++t) {
     const model::place& p = places[t];
     if (p.host) {
@@ -178,25 +240,7 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
                   "capability 9.0; run it there, or name a smaller one",
                   p.domain, facts.name.c_str(), facts.domains);
     }
-    seat& s = where.seats[t];
-    s.launch = detail::number_of(launches, {p.gpu, p.domain});
-    if (s.launch == where.launches.size()) {
-      where.launches.push_back({device, p.domain, {}});
-      groups.emplace_back();
-      members.emplace_back();
-    }
-    where.launches[s.launch].threads.push_back(static_cast<int>(t));
-    s.group = detail::number_of(blocks, {p.gpu, p.block});
-    if (s.group == warps.size()) {
-      warps.emplace_back();
-    }
-    s.slot = static_cast<unsigned char>(warps[s.group].size());
-    warps[s.group].push_back(p.warp);
-    s.cluster_group = detail::number_of(groups[s.launch], {p.cluster >= 0, p.cluster >= 0 ? p.cluster : p.block});
-    if (s.cluster_group == members[s.launch].size()) {
-      members[s.launch].emplace_back();
-    }
-    s.rank = detail::number_of(members[s.launch][s.cluster_group], p.block);
+    groups.add(where, t, p, device);
   }
   std::size_t ranks = 1;
   for (std::size_t t = 0; t < places.size(); ++t) {
@@ -206,46 +250,16 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
       where.threads_on_host.push_back(static_cast<int>(t));
       continue;
     }
-    const std::vector<int>& of_block = warps[s.group];
+    const std::vector<int>& of_block = groups.warps[s.group];
     s.slots = static_cast<unsigned char>(of_block.size());
-    s.cluster_groups = static_cast<unsigned char>(groups[s.launch].size());
-    ranks = std::max(ranks, members[s.launch][s.cluster_group].size());
+    s.cluster_groups = static_cast<unsigned char>(groups.clusters[s.launch].size());
+    ranks = std::max(ranks, groups.members[s.launch][s.cluster_group].size());
     where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
     where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
     where.warps_differ =
         where.warps_differ || std::any_of(of_block.begin(), of_block.end(), [&](int w) { return w != of_block.front(); });
   }
-  if (where.participants() > static_cast<std::size_t>(max_participants)) {
-    throw error(cudaErrorNotSupported,
-                "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
-                "fewer domains",
-                where.participants(), max_participants);
-  }
-  for (const placement::launch& l : where.launches) {
-    const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
-    if (ranks > 1 && facts.major < 9) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0, "
-          "run it on such a device",
-          facts.name.c_str(), facts.major, facts.minor);
-    }
-    if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
-      throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
-                  "place no thread on the host",
-                  facts.name.c_str());
-    }
-  }
-  constexpr std::size_t portable_cluster = 8;
-  while (where.cluster < ranks) {
-    where.cluster *= 2;
-  }
-  if (where.cluster > portable_cluster) {
-    throw error(cudaErrorNotSupported,
-                "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
-                ranks, portable_cluster);
-  }
+  detail::fit_to_devices(where, on, ranks);
   return where;
 }
 

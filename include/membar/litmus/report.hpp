@@ -219,6 +219,22 @@ namespace detail {
 /// A probability as text. One that is too small for a `double` is not printed as 0.
 [[nodiscard]] inline std::string chance_text(double chance) { return chance > 0 ? number_text(chance) : "below 1e-300"; }
 
+/// `text` as a JSON string: in quotation marks, with escapes.
+[[nodiscard]] inline std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20) {
+      char escape[8] = {};
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(code));
+      out += escape;
+    } else {
+      out += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+    }
+  }
+  return out + "\"";
+}
+
 /// The word for an outcome in the report's column.
 [[nodiscard]] inline const char* mark_of(const outcome& o) noexcept {
   return o.corrupt() ? "corrupt" : o.allowed ? "allowed" : "forbidden";
@@ -305,25 +321,25 @@ namespace detail {
   const auto word = [](bool b) { return std::string(b ? "true" : "false"); };
   const auto exact = [](double value) { return detail::number_text(value, "%.17g"); };
   std::string out =
-      "{\"test\": " + model::quoted(r.name) + ", \"quantifier\": " +
-      model::quoted(r.quantified == model::quantifier::exists   ? "exists"
-                    : r.quantified == model::quantifier::forall ? "forall"
-                                                                : "~exists") +
-      ", \"condition\": " + model::quoted(r.condition) + ", \"condition_allowed\": " + word(r.condition_allowed) +
-      ", \"sound\": " + word(r.sound()) + ", \"observation\": " + model::quoted(r.frequency()) +
+      "{\"test\": " + detail::quoted(r.name) + ", \"quantifier\": " +
+      detail::quoted(r.quantified == model::quantifier::exists   ? "exists"
+                     : r.quantified == model::quantifier::forall ? "forall"
+                                                                 : "~exists") +
+      ", \"condition\": " + detail::quoted(r.condition) + ", \"condition_allowed\": " + word(r.condition_allowed) +
+      ", \"sound\": " + word(r.sound()) + ", \"observation\": " + detail::quoted(r.frequency()) +
       ", \"positive\": " + std::to_string(r.positive) + ", \"negative\": " + std::to_string(r.negative) +
       ", \"instances\": " + std::to_string(r.run.instances) + ", \"steps\": " + std::to_string(r.run.steps) +
       ", \"seconds\": " + exact(r.run.seconds) + ", \"instances_per_second\": " + exact(r.run.rate()) +
       ", \"chance_of_missing\": " + exact(chance_of_missing(r.positive)) +
       ", \"rate_bound\": " + exact(rate_bound(r.relevant_instances())) + ", \"slices\": " + std::to_string(r.run.slices) +
-      ", \"positive_slices\": " + std::to_string(r.positive_slices) + ", \"device\": " + model::quoted(r.run.device) +
+      ", \"positive_slices\": " + std::to_string(r.positive_slices) + ", \"device\": " + detail::quoted(r.run.device) +
       ", \"seed\": " + std::to_string(r.run.layout.seed) + ", \"tuned\": " + word(r.tuned) +
-      ", \"parameters\": " + model::quoted(text_of(r.run.used)) + ", \"blocks\": " + std::to_string(r.run.layout.blocks) +
+      ", \"parameters\": " + detail::quoted(text_of(r.run.used)) + ", \"blocks\": " + std::to_string(r.run.layout.blocks) +
       ", \"stress_blocks\": " + std::to_string(r.run.stress_blocks) + ", \"outcomes\": [";
   for (std::size_t i = 0; i < r.outcomes.size(); ++i) {
     const outcome& o = r.outcomes[i];
-    out += (i == 0 ? "" : ", ") + ("{\"state\": " + model::quoted(o.text)) + ", \"count\": " + std::to_string(o.count) +
-           ", \"slices\": " + std::to_string(o.slices) + ", \"model\": " + model::quoted(detail::mark_of(o)) +
+    out += (i == 0 ? "" : ", ") + ("{\"state\": " + detail::quoted(o.text)) + ", \"count\": " + std::to_string(o.count) +
+           ", \"slices\": " + std::to_string(o.slices) + ", \"model\": " + detail::quoted(detail::mark_of(o)) +
            ", \"satisfies\": " + word(o.satisfies) + ", \"filtered\": " + word(o.filtered) + "}";
   }
   return out + "]}";

@@ -5,7 +5,7 @@
 /// Paths through the threads come first (thread_paths.hpp), then reads-from, one read at a time, then barrier groups
 /// (barrier_groups.hpp) and Fence-SC orientations. Coherence is last and is ordered only as far as it matters
 /// (coherence.hpp). Where many choices of reads-from are open, the axioms are checked after each of them: more reads never
-/// repair an axiom that is broken. Memory that nothing depends on is interleaved at the end (memory_apart.hpp).
+/// repair an axiom that is broken. Memory that nothing depends on is interleaved at the end (private_memory.hpp).
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -16,8 +16,8 @@
 #include <membar/model/coherence.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
-#include <membar/model/memory_apart.hpp>
 #include <membar/model/partial_execution.hpp>
+#include <membar/model/private_memory.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
@@ -38,11 +38,11 @@ namespace model {
 /// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
 /// of several that differ in coherence alone.
 template <class Rules = every_rule>
-class enumerator final : private memory_apart {
+class enumerator final : private private_memory {
  public:
   constexpr enumerator(const program_view& program, execution_visitor& visitor, Rules rules = {}, search_options options = {})
-      : memory_apart(program, visitor, !rules.holds(rule::failed_compare_writes_nothing),
-                     !rules.holds(rule::multimem_addresses_are_aliases), options.waiting),
+      : private_memory(program, visitor, !rules.holds(rule::failed_compare_writes_nothing),
+                       !rules.holds(rule::multimem_addresses_are_aliases), options.waiting),
         rules_(rules),
         options_(options) {}
 
@@ -99,8 +99,8 @@ class enumerator final : private memory_apart {
       choices = times(choices, first(s));
     }
     many_ = choices > options_.few_choices;
-    apart_ = 0;
-    set_apart();
+    private_ = 0;
+    set_private();
     order_reads();
     find_pairs();
     propagate();
@@ -141,7 +141,7 @@ class enumerator final : private memory_apart {
   }
 
   // Puts memory aside that nothing else depends on and whose reads have many sources.
-  constexpr void set_apart() {
+  constexpr void set_private() {
     if constexpr (Rules::complete) {
       if (std::is_constant_evaluated()) {
         return;
@@ -152,8 +152,8 @@ class enumerator final : private memory_apart {
         for (event_set s = memory & facts_.reads; s != 0; s = rest(s)) {
           choices = times(choices, first(s));
         }
-        if (choices > options_.few_choices && is_apart(memory)) {
-          apart_ |= memory;
+        if (choices > options_.few_choices && is_private(memory)) {
+          private_ |= memory;
         }
         left &= ~memory;
       }
@@ -164,7 +164,7 @@ class enumerator final : private memory_apart {
   // is more often decided once the reads are known that come before it in any thread.
   constexpr void order_reads() {
     reads_.shrink(0);
-    for (event_set left = facts_.reads & ~apart_; left != 0;) {
+    for (event_set left = facts_.reads & ~private_; left != 0;) {
       event_set now = left;
       if (many_) {
         now = 0;
@@ -299,7 +299,7 @@ class enumerator final : private memory_apart {
     return reads_not_from_the_past(candidate_, rules_, assigned_) &&
            updates_are_atomic(candidate_, rules_, facts_, events(), assigned_) &&
            atomics_are_serial(candidate_, facts_, events(), assigned_) &&
-           sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~apart_, assigned_);
+           sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~private_, assigned_);
   }
 
   // Writes that axiom Causality keeps a read from, by the relations of the reads that have a source.
@@ -322,7 +322,7 @@ class enumerator final : private memory_apart {
   constexpr void propagate() noexcept {
     for (bool changed = true; changed;) {
       changed = false;
-      for (event_set s = (assigned_ | facts_.received) & ~known_; s != 0; s = rest(s)) {
+      for (event_set s = (assigned_ | facts_.shuffle_reads) & ~known_; s != 0; s = rest(s)) {
         const int read = first(s);
         const memory_content seen = content_after(at(candidate_.source, read), events_[read].bytes);
         if (seen.known) {
@@ -337,7 +337,7 @@ class enumerator final : private memory_apart {
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
   constexpr bool resolve_cycles() noexcept {
     if constexpr (!Rules::complete) {
-      const event_set open = (facts_.reads | facts_.received) & ~known_;
+      const event_set open = (facts_.reads | facts_.shuffle_reads) & ~known_;
       for (event_set s = open; s != 0; s = rest(s)) {
         at(values_, first(s)) = 0;
       }
@@ -350,7 +350,7 @@ class enumerator final : private memory_apart {
           at(values_, read) = next;
         }
         if (!changed) {
-          known_ = facts_.reads | facts_.received;
+          known_ = facts_.reads | facts_.shuffle_reads;
           return viable_so_far();
         }
       }
@@ -445,8 +445,8 @@ class enumerator final : private memory_apart {
     if (!order_writes()) {
       return true;
     }
-    if (apart_ != 0 && !std::is_constant_evaluated()) {
-      return interleave(apart_);
+    if (private_ != 0 && !std::is_constant_evaluated()) {
+      return interleave(private_);
     }
     ++statistics_.executions;
     return visitor_->accept(*this);
@@ -464,7 +464,7 @@ class enumerator final : private memory_apart {
         open |= only(p.first);
       }
     }
-    for (open &= ~apart_; open != 0;) {
+    for (open &= ~private_; open != 0;) {
       const event_set memory = facts_.overlap[first(open)];
       const int physical = events_[first(open)].physical;
       open &= ~memory;
@@ -484,10 +484,10 @@ class enumerator final : private memory_apart {
     return true;
   }
 
-  // ---- memory that is apart
+  // ---- private memory
 
   [[nodiscard]] bool interleaved() override {
-    const event_set all = assigned_ | (apart_ & facts_.reads);
+    const event_set all = assigned_ | (private_ & facts_.reads);
     observe(candidate_, rules_, facts_, events(), all);
     relate_causes(candidate_, rules_, program_, facts_, events());
     ++statistics_.executions;
@@ -528,9 +528,9 @@ class enumerator final : private memory_apart {
   std::array<relation, max_events> flows_{};
   relation updates_{};  ///< write -> writes of updates that read from it so far
   event_set assigned_ = 0;
-  int related_ = -1;     ///< the read for which the candidate's relations are those of the reads before it
-  event_set apart_ = 0;  ///< memory that is interleaved at the end
-  bool many_ = false;    ///< the path has many choices of reads-from
+  int related_ = -1;       ///< the read for which the candidate's relations are those of the reads before it
+  event_set private_ = 0;  ///< memory that is interleaved at the end
+  bool many_ = false;      ///< the path has many choices of reads-from
 
   statistics statistics_{};
 };

@@ -36,8 +36,8 @@ struct event_structure {
   event_set initializations = 0;  ///< of mbarriers
   event_set initialization_fences = 0;
   event_set barriers = 0;
-  event_set sent = 0;
-  event_set received = 0;
+  event_set shuffle_writes = 0;
+  event_set shuffle_reads = 0;
   event_set asynchronous = 0;  ///< accesses and completions of asynchronous operations
   event_set release_starts = 0;
   event_set acquire_fences = 0;
@@ -107,11 +107,9 @@ template <class Rules>
 constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,
                                   std::span<const event> events);
 
-/// Fills `f` with what `events` decide.
+/// Fills in the sets of events. Returns the strong ones.
 template <class Rules>
-constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
-  f = event_structure{};
-  f.count = count_of(events);
+[[nodiscard]] constexpr event_set classify(event_structure& f, const Rules& rules, std::span<const event> events) {
   event_set strong = 0;
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
@@ -120,8 +118,8 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.reads |= if_kind(event_kind::read);
     f.writes |= if_kind(event_kind::write);
     f.barriers |= if_kind(event_kind::barrier);
-    f.sent |= if_kind(event_kind::sent);
-    f.received |= if_kind(event_kind::received);
+    f.shuffle_writes |= if_kind(event_kind::shuffle_write);
+    f.shuffle_reads |= if_kind(event_kind::shuffle_read);
     f.proxy_fences |= precedes_alone(rules, e) ? if_kind(event_kind::proxy_fence) : 0;
     f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
     f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
@@ -143,16 +141,25 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     f.initial |= e.thread < 0 ? me : 0;
   }
   f.memory = f.reads | f.writes;
-
   for (int i = 0; i < f.count; ++i) {
     const event& x = at(events, i);
-    const bool x_memory = contains(f.memory, i);
-    if (x_memory && x.via == proxy::generic) {
+    if (contains(f.memory, i) && x.via == proxy::generic) {
       f.generic_memory |= only(i);
     }
     f.read_only |= x.via == proxy::read_only ? only(i) : 0;
     f.async_proxy |= x.via == proxy::async ? only(i) : 0;
     f.map_reads |= x.via == proxy::tensor_map ? only(i) : 0;
+  }
+  return strong;
+}
+
+/// Fills in the relations that hold between two events whatever the other events are.
+template <class Rules>
+constexpr void relate_pairs(event_structure& f, const Rules& rules, const program_view& program,
+                            std::span<const event> events) {
+  for (int i = 0; i < f.count; ++i) {
+    const event& x = at(events, i);
+    const bool x_memory = contains(f.memory, i);
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
       const bool own =
@@ -211,7 +218,11 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   }
   f.one_address_each = f.one_address_each && (f.memory & ~f.generic_memory) == 0 && rules.holds(rule::generic_accesses) &&
                        rules.holds(rule::addresses_are_apart);
+}
 
+/// Fills in `po_loc`, the patterns of releases and acquires, and the dependencies.
+template <class Rules>
+constexpr void relate_to_later(event_structure& f, const Rules& rules, std::span<const event> events, event_set strong) {
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     f.po_loc[i] = f.po[i] & f.overlap[i];
@@ -256,7 +267,16 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.dependency.add(first(on), i);
     }
   }
+}
 
+/// Fills `f` with what `events` decide.
+template <class Rules>
+constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
+  f = event_structure{};
+  f.count = count_of(events);
+  const event_set strong = classify(f, rules, events);
+  relate_pairs(f, rules, program, events);
+  relate_to_later(f, rules, events, strong);
   // base ⊇ po ∪ edges of the CUDA API
   if (rules.holds(rule::base_includes_program_order)) {
     f.base = f.po;

@@ -20,8 +20,8 @@ enum class event_kind : std::uint8_t {
   proxy_fence,
   barrier,
   initialization,  ///< of an mbarrier
-  sent,            ///< a lane's value in a shuffle
-  received,        ///< what a lane gets in a shuffle: the value of one `sent`
+  shuffle_write,   ///< a lane's value in a shuffle
+  shuffle_read,    ///< what a lane gets in a shuffle: the value of one `shuffle_write`
   issue,           ///< an instruction that starts asynchronous operations
   commit,          ///< the end of a group of asynchronous operations
   group_wait,      ///< `wait_group`

@@ -86,14 +86,6 @@ struct litmus_test {
   return std::to_string(value);
 }
 
-/// Throws the first remark on the text of a test as an `error`, if there is one.
-inline void require_no_remark(const litmus_test& test) {
-  if (!test.remarks.empty()) {
-    const remark& first_one = test.remarks.front();
-    throw error(first_one.line, first_one.column, first_one.text);
-  }
-}
-
 /// Decides a test read from a file. Throws `error` if it has no condition, and as `decide` of its view does.
 [[nodiscard]] inline decision decide(const litmus_test& test, const search_options& options = {}) {
   if (!test.has_condition) {

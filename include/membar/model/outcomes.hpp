@@ -10,7 +10,6 @@
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
-#include <membar/model/quoted.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 

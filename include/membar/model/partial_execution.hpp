@@ -101,7 +101,7 @@ class partial_execution {
   // Whether an event gets its value from another one.
   [[nodiscard]] constexpr bool takes_value(int event_index) const noexcept {
     const event_kind kind = events_[event_index].kind;
-    return kind == event_kind::read || kind == event_kind::received;
+    return kind == event_kind::read || kind == event_kind::shuffle_read;
   }
 
   [[nodiscard]] constexpr event_set depends(int e) const noexcept { return e < 0 ? 0 : expressions_[e].depends; }

@@ -69,7 +69,7 @@ struct shuffle_source {
   return {in_range ? from : lane, in_range};
 }
 
-/// Joins the shuffles of the events: the n-th ones of one mask in a warp belong together. Sets `source` of each `received`, and
+/// Joins the shuffles of the events: the n-th ones of one mask in a warp belong together. Sets `source` of each shuffle read, and
 /// adds their dependencies to `f`. False if a lane of a mask never comes: such a path is no execution. Throws `error` for a
 /// shuffle without a defined value.
 template <class Rules>
@@ -81,17 +81,17 @@ template <class Rules>
     int before = 0;
     for (int j = 0; j < index; ++j) {
       const event& e = at(events, j);
-      before +=
-          e.kind == event_kind::sent && e.thread == at(events, index).thread && code(e).lanes == code(at(events, index)).lanes
-              ? 1
-              : 0;
+      before += e.kind == event_kind::shuffle_write && e.thread == at(events, index).thread &&
+                        code(e).lanes == code(at(events, index)).lanes
+                    ? 1
+                    : 0;
     }
-    return before - (at(events, index).kind == event_kind::received ? 1 : 0);
+    return before - (at(events, index).kind == event_kind::shuffle_read ? 1 : 0);
   };
   const auto has_lane = [](const instruction& i, int lane) { return ((i.lanes >> static_cast<unsigned>(lane)) & 1U) != 0; };
-  for (event_set s = f.received; s != 0; s = rest(s)) {
-    const int received = first(s);
-    const event& here = at(events, received);
+  for (event_set s = f.shuffle_reads; s != 0; s = rest(s)) {
+    const int read = first(s);
+    const event& here = at(events, read);
     const instruction& i = code(here);
     const auto fail = [&](const char* why) {
       throw error((i.line > 0 ? "line " + std::to_string(i.line) + ": " : std::string()) + why);
@@ -104,7 +104,7 @@ template <class Rules>
     if (!has_lane(i, from)) {
       fail("a shuffle reads from a lane that its mask leaves out");
     }
-    const int n = generation(received);
+    const int n = generation(read);
     bool found = false;
     for (int t = 0; t < program.threads.size(); ++t) {
       const place& there = program.threads[t].where;
@@ -116,7 +116,7 @@ template <class Rules>
       bool came = false;
       for (int j = 0; j < f.count && !came; ++j) {
         const event& e = at(events, j);
-        if (e.kind != event_kind::sent || e.thread != t || code(e).lanes != i.lanes || generation(j) != n) {
+        if (e.kind != event_kind::shuffle_write || e.thread != t || code(e).lanes != i.lanes || generation(j) != n) {
           continue;
         }
         if (code(e).mode != i.mode || code(e).c.value != i.c.value) {
@@ -124,12 +124,12 @@ template <class Rules>
         }
         came = true;
         if (other == from) {
-          at(source, received) = j;
+          at(source, read) = j;
           found = true;
         }
         // no lane goes on before the others have come
         if (rules.holds(rule::shuffle_dependency)) {
-          f.dependency.add(j, received);
+          f.dependency.add(j, read);
         }
       }
       if (!came) {
@@ -141,8 +141,8 @@ template <class Rules>
     }
   }
   relation flow = f.dependency;
-  flow.close(f.received == 0 ? 0 : f.count);
-  for (event_set s = f.received; s != 0; s = rest(s)) {
+  flow.close(f.shuffle_reads == 0 ? 0 : f.count);
+  for (event_set s = f.shuffle_reads; s != 0; s = rest(s)) {
     if (flow.holds(first(s), first(s))) {
       return false;  // lanes wait for each other in a cycle
     }

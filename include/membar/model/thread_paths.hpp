@@ -141,15 +141,7 @@ class thread_paths : public path_values {
         if (depends(state.guard) == 0) {
           holds = evaluate(state.guard) != 0;
         } else {
-          const mark before = save(thread);
-          bool more = true;
-          if (assume(comparison::not_equal, state.guard, constant(0), i.guard_negated)) {
-            set(thread, i.destination, i.destination < 0 ? -1 : at(at(registers_, thread), i.destination), state);
-            set(thread, i.predicate, i.predicate < 0 ? -1 : at(at(registers_, thread), i.predicate), state);
-            more = walk(thread, next + 1, state);
-          }
-          restore(thread, before);
-          if (!more) {
+          if (!walk_without(thread, next, state)) {
             return false;
           }
           if (!assume(comparison::not_equal, state.guard, constant(0), !i.guard_negated)) {
@@ -216,6 +208,20 @@ class thread_paths : public path_values {
     return start(thread + 1);
   }
 
+  // The path on which the predicate of instruction `next` does not hold.
+  constexpr bool walk_without(int thread, int next, const thread_state& state) {
+    const instruction& i = at(code(thread), next);
+    const mark before = save(thread);
+    bool more = true;
+    if (assume(comparison::not_equal, state.guard, constant(0), i.guard_negated)) {
+      set(thread, i.destination, i.destination < 0 ? -1 : at(at(registers_, thread), i.destination), state);
+      set(thread, i.predicate, i.predicate < 0 ? -1 : at(at(registers_, thread), i.predicate), state);
+      more = walk(thread, next + 1, state);
+    }
+    restore(thread, before);
+    return more;
+  }
+
   // Whether the path goes on with the backward jump at instruction `back`.
   [[nodiscard]] constexpr bool jump_back(int thread, int back, thread_state& state) {
     const instruction& i = at(code(thread), back);
@@ -248,7 +254,7 @@ class thread_paths : public path_values {
       const event& e = events_[n];
       // an instruction that starts asynchronous operations has their events too
       const bool starts = e.kind == event_kind::commit || e.kind == event_kind::group_wait;
-      if (e.instruction >= head && (starts || e.kind == event_kind::barrier || e.kind == event_kind::sent ||
+      if (e.instruction >= head && (starts || e.kind == event_kind::barrier || e.kind == event_kind::shuffle_write ||
                                     (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
         return false;
       }
@@ -579,15 +585,15 @@ class thread_paths : public path_values {
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     event e = event_of(thread, index, state);
-    e.kind = event_kind::sent;
+    e.kind = event_kind::shuffle_write;
     e.value = operand_value(thread, i.a);
     e.data = depends(e.value);
     push(e);
-    e.kind = event_kind::received;
-    const int received = push(e);
-    set(thread, i.destination, read_result(received), state);
+    e.kind = event_kind::shuffle_read;
+    const int read = push(e);
+    set(thread, i.destination, read_result(read), state);
     set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);
-    state.control |= only(received);  // what follows waits for the other lanes
+    state.control |= only(read);  // what follows waits for the other lanes
   }
 
   bool failed_compare_writes_, one_address_;

@@ -378,6 +378,9 @@ class host_group {
   }
 
   void meet_as_first(const rendezvous& where, clock::time_point deadline);
+  [[nodiscard]] static owned_file make_door(const rendezvous& where, const std::string& path);
+  [[nodiscard]] fault fault_of(const letter& said, const rendezvous& where) const noexcept;
+  void introduce_others(clock::time_point deadline);
   void meet_as_other(const rendezvous& where, clock::time_point deadline);
   [[noreturn]] void throw_missing() const {
     std::string missing;
@@ -401,8 +404,8 @@ class host_group {
   int culprit_ = -1;
 };
 
-inline void host_group::meet_as_first(const rendezvous& where, clock::time_point deadline) {
-  const std::string path = where.directory + "/group";
+/// The socket to which the others connect.
+inline owned_file host_group::make_door(const rendezvous& where, const std::string& path) {
   const sockaddr_un address = address_of(path);
   if (!is_private(where.directory)) {
     if (::mkdir(where.directory.c_str(), 0700) != 0) {
@@ -411,7 +414,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
     }
   }
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
-  const owned_file door = new_socket();
+  owned_file door = new_socket();
   if (::bind(door.get(), name, sizeof address) != 0) {
     const bool taken = errno == EADDRINUSE;
     const owned_file probe = new_socket();
@@ -423,6 +426,25 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
                   where.directory.c_str());
     }
   }
+  return door;
+}
+
+/// What is wrong with the hello of a process that joins.
+inline host_group::fault host_group::fault_of(const letter& said, const rendezvous& where) const noexcept {
+  char token[sizeof said.bytes] = {};
+  std::memcpy(token, where.token.data(), where.token.size());
+  if (std::memcmp(token, said.bytes, sizeof token) != 0) {
+    return fault::token;
+  }
+  if (said.value != count_) {
+    return fault::count;
+  }
+  return said.from < 1 || said.from >= count_ || socket_of(said.from) >= 0 ? fault::rank : fault::none;
+}
+
+inline void host_group::meet_as_first(const rendezvous& where, clock::time_point deadline) {
+  const std::string path = where.directory + "/group";
+  const owned_file door = make_door(where, path);
   meeting_place place{path, where.directory, true};
   if (::listen(door.get(), count_) != 0) {
     throw error(cudaErrorOperatingSystem, "membar: nobody can join a group in %s (%s)", path.c_str(), std::strerror(errno));
@@ -447,19 +469,10 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
       owned_file joining = std::move(unknown[i]);
       unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
       const letter& said = hello.contents;
-      char token[sizeof said.bytes] = {};
-      std::memcpy(token, where.token.data(), where.token.size());
-      fault why = fault::none;
       if (found == answer::ended || said.what != kind::hello) {
         continue;  // one that gave up
-      } else if (std::memcmp(token, said.bytes, sizeof token) != 0) {
-        why = fault::token;
-      } else if (said.value != count_) {
-        why = fault::count;
-      } else if (said.from < 1 || said.from >= count_ || socket_of(said.from) >= 0) {
-        why = fault::rank;
       }
-      if (why != fault::none) {
+      if (const fault why = fault_of(said, where); why != fault::none) {
         letter no = letter_of(kind::refused);
         no.why = why;
         static_cast<void>(send(joining.get(), no, -1, deadline));
@@ -475,7 +488,14 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
       }
     }
   }
-  // Every two others get a pair of sockets, which needs no name.
+  introduce_others(deadline);
+  for (int other = 1; other != count_; ++other) {
+    static_cast<void>(send(socket_of(other), letter_of(kind::joined), -1, deadline));
+  }
+}
+
+/// Gives every two others a pair of sockets, which needs no name.
+inline void host_group::introduce_others(clock::time_point deadline) {
   for (int one = 1; one != count_; ++one) {
     for (int other = one + 1; other != count_; ++other) {
       int ends[2];
@@ -491,9 +511,6 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
       static_cast<void>(send(socket_of(one), to_one, first.get(), deadline));
       static_cast<void>(send(socket_of(other), to_other, second.get(), deadline));
     }
-  }
-  for (int other = 1; other != count_; ++other) {
-    static_cast<void>(send(socket_of(other), letter_of(kind::joined), -1, deadline));
   }
 }
 

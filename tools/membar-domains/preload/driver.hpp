@@ -1,46 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The CUDA driver itself, which the functions of hooks.cpp stand in front of.
+/// The functions of the CUDA driver that the library calls itself.
 #pragma once
 
 #include <cuda.h>
 
+#include "intercept/driver_function.hpp"
+
 namespace membar_domains {
 
-/// The driver's function of this name as its library exports it, or null.
-[[nodiscard]] void* driver_symbol(const char* name) noexcept;
-
-/// A driver's function by name and type, looked up once.
-template <class Function>
-class driver_function {
- public:
-  explicit constexpr driver_function(const char* name) noexcept : name_(name) {}
-  /// Null where the driver is too old to have it.
-  [[nodiscard]] Function* get() const noexcept {
-    static_assert(sizeof(Function*) == sizeof(void*));
-    void* found = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);
-    if (found == nullptr) {
-      found = driver_symbol(name_);
-      __atomic_store_n(&found_, found, __ATOMIC_RELEASE);
-    }
-    return reinterpret_cast<Function*>(found);
-  }
-  /// Calls it, or returns CUDA_ERROR_NOT_FOUND where the driver has none.
-  template <class... Arguments>
-  CUresult operator()(Arguments... arguments) const noexcept {
-    Function* const function = get();
-    return function == nullptr ? CUDA_ERROR_NOT_FOUND : function(arguments...);
-  }
-
- private:
-  const char* name_;
-  mutable void* found_ = nullptr;
-};
-
-/// The functions that the library calls itself.
 namespace driver {
 #define MEMBAR_DOMAINS_DRIVER(name, symbol) \
-  inline const driver_function<decltype(::name)> name##_ { #symbol }
+  inline const membar::intercept::driver_function<decltype(::name)> name##_ { #symbol }
 MEMBAR_DOMAINS_DRIVER(cuCtxGetCurrent, cuCtxGetCurrent);
 MEMBAR_DOMAINS_DRIVER(cuCtxGetDevice, cuCtxGetDevice);
 MEMBAR_DOMAINS_DRIVER(cuDeviceGetAttribute, cuDeviceGetAttribute);

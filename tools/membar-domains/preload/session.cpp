@@ -15,6 +15,7 @@
 #include <new>
 #include <utility>
 
+#include "membar-domains/format_version.hpp"
 #include "membar-domains/preload/driver.hpp"
 
 namespace membar_domains {
@@ -128,6 +129,7 @@ void session::open_files() {
   name.getline(state_->program, sizeof state_->program);
   if (job_ != job::apply) {
     file_ = std::fopen((base + ".records").c_str(), "we");
+    write("F %d\n", records_version);
   }
 }
 

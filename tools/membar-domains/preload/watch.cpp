@@ -179,7 +179,7 @@ namespace {
 
 /// Whether attributes send a kernel out of the domain in which kernels run; `get(which, value)` reads one, if there is one.
 template <class Get>
-bool parted_by(Get get) {
+bool isolated_by(Get get) {
   CUlaunchAttributeValue domain{};
   CUlaunchAttributeValue map{};
   const bool remote =
@@ -198,13 +198,13 @@ struct launches {
   int looks = 0;
   reach reason = reach::own;  ///< the farthest of any launch
   std::vector<std::pair<bool, std::uint64_t>> runs;
-  std::uint64_t far_nodes = 0, near_nodes = 0;   ///< in instantiated graphs
-  bool any_parted = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
-  /// As `parted_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
+  std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
+  bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
+  /// As `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
   template <class Get>
   void count(Get get) {
     if (!any_default) {
-      (parted_by(get) ? any_parted : any_default) = true;
+      (isolated_by(get) ? any_isolated : any_default) = true;
     }
   }
 };
@@ -298,7 +298,7 @@ void watch_finish() {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   for (const auto& [id, of] : w.all) {
-    if (of.any_parted && !of.any_default) {
+    if (of.any_isolated && !of.any_default) {
       to.write("D %u\n", id);
     }
     if (of.reason == reach::own) {

@@ -4,11 +4,3 @@
 #pragma once
 
 #include <membar/deadlock/program.hpp>
-
-namespace membar {
-inline namespace v0_2 {
-namespace symmetric {
-namespace deadlock = membar::deadlock;
-}  // namespace symmetric
-}  // namespace v0_2
-}  // namespace membar

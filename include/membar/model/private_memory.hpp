@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Private memory: memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
+/// every way at the end, and states that differ only in how they were reached are visited once.
+///
+/// Memory is private if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
+/// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
+/// of the CUDA API no memory is private: base causality may have a cycle, where threads wait for one that begins after them.
+/// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
+/// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/thread_paths.hpp>
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace model {
+
+/// Finds the private memory of a path, and interleaves its accesses.
+class private_memory : public thread_paths {
+ protected:
+  constexpr private_memory(const program_view& program, execution_visitor& visitor, bool failed_compare_writes,
+                           bool one_address, waits waiting)
+      : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
+  ~private_memory() = default;
+
+  // Declared once more, because nvcc looks for the function of a class in between.
+  constexpr bool path_chosen() override = 0;
+
+  /// Whether the memory that `all` are the accesses of is private.
+  [[nodiscard]] constexpr bool is_private(event_set all) const noexcept {
+    const event_set memory = all & ~facts_.initial;
+    if (!program_.api.empty()) {
+      return false;
+    }
+    for (event_set s = memory; s != 0; s = rest(s)) {
+      const int e = first(s);
+      if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || events_[e].issue >= 0 ||
+          (facts_.dependency[e] & ~memory) != 0) {
+        return false;
+      }
+    }
+    for (event_set s = facts_.release_starts | facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
+      if ((facts_.release_pattern[first(s)] & memory) != 0) {
+        return false;
+      }
+    }
+    for (const assumption& a : assumptions_) {
+      if (((depends(a.left) | depends(a.right)) & memory) != 0) {
+        return false;
+      }
+    }
+    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
+      const event& e = events_[first(s)];
+      if (((depends(e.id) | depends(e.resource) | depends(e.quorum)) & memory) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Interleaves the accesses of the memory in `left` in every way that base causality allows. False if a visitor has ended it.
+  [[nodiscard]] bool interleave(event_set left) {
+    if (left == 0) {
+      return interleaved();
+    }
+    const event_set all = facts_.overlap[first(left)];
+    const event_set memory = all & ~facts_.initial;
+    std::set<std::vector<std::int64_t>> seen;
+    return step({watched(all), left & ~all, seen}, memory, first(all & facts_.initial));
+  }
+
+  /// Called for each interleaving of all private memory: false ends the enumeration.
+  [[nodiscard]] virtual bool interleaved() = 0;
+  /// Called for each step.
+  virtual void count_interleaving() = 0;
+
+  execution_visitor* visitor_;
+
+ private:
+  struct interleaving {
+    event_set watched = 0;
+    event_set left = 0;  ///< of the memory that is interleaved after this one
+    std::set<std::vector<std::int64_t>>& seen;
+  };
+
+  // Reads whose value a later access or a register that somebody asks for depends on.
+  [[nodiscard]] event_set watched(event_set all) const {
+    event_set result = 0;
+    for (event_set s = all & facts_.reads; s != 0; s = rest(s)) {
+      const int partner = events_[first(s)].partner;
+      const event_set others = facts_.dependency[first(s)] & ~(partner < 0 ? 0 : only(partner));
+      result |= others != 0 ? only(first(s)) : 0;
+    }
+    for (int t = 0; t < program_.threads.size(); ++t) {
+      for (int r = 0; r < count_of(program_.threads[t].registers); ++r) {
+        result |= visitor_->observes(t, r) ? depends(at(at(registers_, t), r)) & all : 0;
+      }
+    }
+    return result;
+  }
+
+  // `todo` are the accesses that have not been made, `last` is the last write.
+  [[nodiscard]] bool step(const interleaving& of, event_set todo, int last) {
+    count_interleaving();
+    std::vector<std::int64_t> state = {static_cast<std::int64_t>(todo), last, value(last)};
+    for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
+      state.push_back(at(values_, first(s)));
+    }
+    if (!of.seen.insert(std::move(state)).second) {
+      return true;
+    }
+    if (todo == 0) {
+      return interleave(of.left);  // coherence has a last write now
+    }
+    for (event_set s = todo; s != 0; s = rest(s)) {
+      const int next = first(s);
+      const int partner = events_[next].partner;
+      const bool reads = contains(facts_.reads, next);
+      if (!comes_next(todo, next)) {
+        continue;  // the write of an update comes after its read, and is made with it
+      }
+      if (!reads) {
+        candidate_.coherence[next] = todo & facts_.writes & ~only(next);
+        if (!step(of, todo & ~only(next), next)) {
+          return false;
+        }
+        continue;
+      }
+      at(candidate_.source, next) = last;
+      at(values_, next) = narrowed(next, value(last));
+      known_ |= only(next);
+      const event_set made = only(next) | (partner < 0 ? 0 : only(partner));
+      if (partner >= 0) {
+        candidate_.coherence[partner] = todo & facts_.writes & ~made;
+      }
+      const bool more = step(of, todo & ~made, partner < 0 ? last : partner);
+      if (!more) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool comes_next(event_set todo, int next) const noexcept {
+    for (event_set s = todo & ~only(next); s != 0; s = rest(s)) {
+      if (candidate_.base.holds(first(s), next)) {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace model
+}  // namespace v0_2
+}  // namespace membar

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The three ways by which a program reaches the driver's functions: linked (our symbols come first, as the library is preloaded), by
+/// dlsym, and by cuGetProcAddress, which the CUDA runtime gets by dlsym and asks for everything else. All of them lead to the hooks, so no
+/// call of the runtime, of NCCL or of a driver program bypasses them.
+#include <dlfcn.h>
+
+#include "intercept/hook.hpp"
+
+namespace membar::intercept {
+
+namespace {
+
+using dlsym_function = void*(void*, const char*);
+
+/// The dlsym of the C library. Its version is that of the machine's oldest ABI, or of the merge of libdl into libc.
+dlsym_function* real_dlsym() noexcept {
+  static std::atomic<dlsym_function*> found = nullptr;
+  dlsym_function* function = found.load(std::memory_order_acquire);
+  for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"}) {
+    if (function == nullptr) {
+      function = reinterpret_cast<dlsym_function*>(dlvsym(RTLD_NEXT, "dlsym", version));
+    }
+  }
+  found.store(function, std::memory_order_release);
+  return function;
+}
+
+/// Keeps the driver's own function behind a hook. What a lookup in the whole program finds is our own symbol, which leads back here.
+void keep_next(hook& of, void* function) noexcept {
+  if (function != of.handler() && function != real_dlsym()(RTLD_DEFAULT, of.symbol)) {
+    of.next.store(function, std::memory_order_release);
+  }
+}
+
+/// The hook for which cuGetProcAddress is asked, or null.
+hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept {
+  // CUDA 12 gave the name cuGraphInstantiate to the function with flags.
+  const bool with_flags = symbol == "cuGraphInstantiate" && version >= 12000;
+  hook* found = nullptr;
+  for (hook& h : hooks()) {
+    if (with_flags ? std::string_view(h.symbol) == "cuGraphInstantiateWithFlags" : symbol == h.symbol && symbol != h.name()) {
+      return &h;
+    }
+    // Only some functions have a form for the per-thread default stream; those that have none serve both.
+    if (symbol == h.name() && version >= h.since && version < h.before && (per_thread || !h.per_thread()) &&
+        (found == nullptr || h.per_thread() == per_thread)) {
+      found = &h;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void* driver_symbol(const char* name) noexcept {
+  static std::atomic<void*> library = nullptr;
+  void* handle = library.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    library.store(handle, std::memory_order_release);
+  }
+  return handle == nullptr ? nullptr : real_dlsym()(handle, name);
+}
+
+void replace_found(const char* symbol, void** function, int version, cuuint64_t flags) noexcept {
+  if (symbol == nullptr || function == nullptr || *function == nullptr || std::strncmp(symbol, "cu", 2) != 0) {
+    return;
+  }
+  if (hook* const found = asked_for(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0)) {
+    keep_next(*found, *function);
+    *function = found->handler();
+  }
+}
+
+}  // namespace membar::intercept
+
+/// Called by dlsym below: the handler to return in place of the driver's function, or null, where the C library's dlsym shall answer.
+extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name) {
+  using namespace membar::intercept;
+  if (name == nullptr || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+    return nullptr;
+  }
+  for (hook& h : hooks()) {
+    if (std::strcmp(h.symbol, name) == 0) {
+      void* const own = real_dlsym()(handle, name);
+      if (own != nullptr) {
+        keep_next(h, own);
+      }
+      return own == nullptr ? nullptr : h.handler();
+    }
+  }
+  return nullptr;
+}
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* (*membar_next_dlsym)(void*, const char*) = nullptr;
+__attribute__((visibility("hidden"))) void membar_find_next_dlsym() {
+  if (__atomic_load_n(&membar_next_dlsym, __ATOMIC_ACQUIRE) == nullptr) {
+    __atomic_store_n(&membar_next_dlsym, membar::intercept::real_dlsym(), __ATOMIC_RELEASE);
+  }
+}
+}
+
+// dlsym looks at its return address to know who asks for RTLD_NEXT. So what is not the driver's is not called but jumped to, with
+// the registers as they came.
+#if defined(__x86_64__)
+asm(R"(
+.text
+.globl dlsym
+.type dlsym, @function
+dlsym:
+  .cfi_startproc
+  endbr64
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call membar_find_next_dlsym
+  movq 16(%rsp), %rdi
+  movq 8(%rsp), %rsi
+  call membar_find_handler
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  testq %rax, %rax
+  jne 1f
+  jmp *membar_next_dlsym(%rip)
+1:
+  ret
+  .cfi_endproc
+.size dlsym, .-dlsym
+)");
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl dlsym
+.type dlsym, %function
+dlsym:
+  .cfi_startproc
+  stp x29, x30, [sp, #-32]!
+  .cfi_def_cfa_offset 32
+  .cfi_offset 29, -32
+  .cfi_offset 30, -24
+  stp x0, x1, [sp, #16]
+  bl membar_find_next_dlsym
+  ldp x0, x1, [sp, #16]
+  bl membar_find_handler
+  mov x9, x0
+  ldp x0, x1, [sp, #16]
+  ldp x29, x30, [sp], #32
+  .cfi_def_cfa_offset 0
+  cbnz x9, 1f
+  adrp x10, membar_next_dlsym
+  ldr x10, [x10, #:lo12:membar_next_dlsym]
+  br x10
+1:
+  mov x0, x9
+  ret
+  .cfi_endproc
+.size dlsym, .-dlsym
+)");
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A table of functions of the CUDA driver, each with the function that a preloaded library puts in front of it. The library writes its
+/// table as a file of rows, hooks.def:
+///
+///     MEMBAR_HOOK(symbol, since, before, handler)
+///
+/// `symbol` is the function's name as the driver's library exports it. cuGetProcAddress is asked for it without `_v2` and `_ptsz`, and is
+/// given this hook if it is asked with a version of CUDA in [since, before). `handler` is a template with the hook's index as its argument
+/// and with the function's parameters; it calls the driver by `next<Index>(arguments...)`. The library includes the file for its enum of
+/// indices and for the definition of `hooks`; CMake's `_membar_intercept` makes the list of exported symbols of it.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace membar::intercept {
+
+/// `before` of a function whose form has not changed since.
+inline constexpr int latest = 1 << 30;
+
+struct hook {
+  const char* symbol;
+  int since, before;
+  const void* handler_at;            ///< where the address of the handler is kept
+  std::atomic<void*> next{nullptr};  ///< the driver's own function, once it was looked up
+
+  [[nodiscard]] void* handler() const noexcept {
+    void* out = nullptr;
+    std::memcpy(&out, handler_at, sizeof out);
+    return out;
+  }
+  /// Whether it is the form for the per-thread default stream.
+  [[nodiscard]] bool per_thread() const noexcept { return std::string_view(symbol).ends_with("_ptsz"); }
+  /// The name by which cuGetProcAddress is asked for the function.
+  [[nodiscard]] std::string_view name() const noexcept {
+    std::string_view out = symbol;
+    out.remove_suffix(per_thread() ? 5 : 0);
+    const std::size_t version = out.rfind("_v");
+    return version == std::string_view::npos ? out : out.substr(0, version);
+  }
+};
+
+/// The table of the library, which defines it: membar_hooks[membar_hook_count].
+extern "C" __attribute__((visibility("hidden"))) hook membar_hooks[];
+extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_count;
+
+[[nodiscard]] inline std::span<hook> hooks() noexcept { return {membar_hooks, membar_hook_count}; }
+
+/// The function of this name as the driver's library exports it, or null.
+[[nodiscard]] void* driver_symbol(const char* name) noexcept;
+
+/// The driver's own function behind a hook, or null if the driver has none.
+template <class Function>
+[[nodiscard, gnu::always_inline]] inline Function* function_behind(hook& of) noexcept {
+  void* function = of.next.load(std::memory_order_acquire);
+  if (function == nullptr) {
+    function = driver_symbol(of.symbol);
+    of.next.store(function, std::memory_order_release);
+  }
+  return reinterpret_cast<Function*>(function);
+}
+
+/// Calls the driver's own function behind a hook with the handler's arguments. On a machine without a driver a program finds our symbols
+/// all the same; then there is no device. Inlined, as a call would pass all arguments once more.
+template <auto Index, class... Arguments>
+[[gnu::always_inline]] inline CUresult next(Arguments... arguments) {
+  auto* const function = function_behind<CUresult(Arguments...)>(membar_hooks[static_cast<std::size_t>(Index)]);
+  return function == nullptr ? CUDA_ERROR_NO_DEVICE : function(arguments...);
+}
+
+/// Puts the hook, if there is one, in place of a function that cuGetProcAddress found for these arguments.
+void replace_found(const char* symbol, void** function, int version, cuuint64_t flags) noexcept;
+
+/// The handlers of cuGetProcAddress, by which the CUDA runtime gets every other function. Each table needs both.
+template <auto Index>
+CUresult on_get_proc_address(const char* symbol, void** function, int version, cuuint64_t flags) {
+  const CUresult result = next<Index>(symbol, function, version, flags);
+  if (result == CUDA_SUCCESS) {
+    replace_found(symbol, function, version, flags);
+  }
+  return result;
+}
+template <auto Index>
+CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                                CUdriverProcAddressQueryResult* status) {
+  const CUresult result = next<Index>(symbol, function, version, flags, status);
+  if (result == CUDA_SUCCESS) {
+    replace_found(symbol, function, version, flags);
+  }
+  return result;
+}
+
+}  // namespace membar::intercept
+
+// The exported symbol jumps to the handler, so it needs no parameters: MEMBAR_EXPORT_HOOK("cuInit", slot, handler) also defines `slot`,
+// which keeps the handler's address.
+#if defined(__x86_64__)
+#define MEMBAR_JUMP_TO(slot) "  endbr64\n  jmp *" slot "(%rip)\n"
+#define MEMBAR_FUNCTION "@function"
+#elif defined(__aarch64__)
+#define MEMBAR_JUMP_TO(slot) "  hint #34\n  adrp x16, " slot "\n  ldr x16, [x16, #:lo12:" slot "]\n  br x16\n"
+#define MEMBAR_FUNCTION "%function"
+#else
+#error "membar: functions are intercepted on x86-64 and AArch64 only: leave MEMBAR_BUILD_TOOLS off here"
+#endif
+#define MEMBAR_EXPORT_HOOK(symbol, slot, ...)                                                          \
+  [[gnu::used]] constinit static auto* const slot __asm__("membar_handler_of_" symbol) = &__VA_ARGS__; \
+  __asm__(".text\n.globl " symbol "\n.type " symbol ", " MEMBAR_FUNCTION "\n" symbol ":\n"               \
+          "  .cfi_startproc\n" MEMBAR_JUMP_TO("membar_handler_of_" symbol) "  .cfi_endproc\n"            \
+          ".size " symbol ", .-" symbol "\n");

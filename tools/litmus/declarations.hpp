@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The names that a litmus file has declared so far: locations, threads and registers.
+#pragma once
+
+#include <litmus/lexer.hpp>
+#include <litmus/nearest_name.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::litmus_files::detail {
+
+using namespace model;
+
+/// The n of "Pn", if the word is the name of a thread.
+[[nodiscard]] inline std::optional<int> thread_number(std::string_view word) {
+  if (word.size() < 2 || word.size() > 7 || (word.front() != 'P' && word.front() != 'p')) {
+    return std::nullopt;
+  }
+  int value = 0;
+  for (const char c : word.substr(1)) {
+    if (!digit(c)) {
+      return std::nullopt;
+    }
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+/// Whether a word that nothing declares is a register: r and digits, or % and anything.
+[[nodiscard]] inline bool register_shape(std::string_view word) {
+  if (!word.empty() && word.front() == '%') {
+    word.remove_prefix(1);
+    return !word.empty();
+  }
+  if (word.size() < 2 || word.front() != 'r') {
+    return false;
+  }
+  for (const char c : word.substr(1)) {
+    if (!digit(c)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The test that a file describes, as far as it has been read, and what only the reader needs of its names.
+class declarations {
+ public:
+  /// The location's index, -1 if there is none of that name.
+  [[nodiscard]] int find_location(std::string_view name) const { return index_in(test.location_names, name); }
+
+  int declare(const token& word, const std::string& name) {
+    const int index = count_of(test.locations);
+    if (index == max_events) {
+      fail(word, "more than 64 locations");
+    }
+    test.location_names.push_back(name);
+    test.locations.push_back({index, index, 0, 0});
+    return index;
+  }
+
+  int location_for(const token& word, const std::string& name) {
+    refuse_multimem(word, name);
+    const int known = find_location(name);
+    return known >= 0 ? known : declare(word, name);
+  }
+
+  /// Declares a multimem address of these objects: a location for each, whose name no file can write.
+  void declare_multimem(const token& word, const std::string& name, const std::vector<int>& objects) {
+    const int first = count_of(test.locations);
+    for (const int object : objects) {
+      const int index = declare(word, name + "." + test.location_names[static_cast<std::size_t>(object)]);
+      location& l = at(test.locations, index);
+      l.physical = object;
+      l.initial = at(test.locations, object).initial;
+      l.multimem = first;
+    }
+    multimem_.push_back({name, first});
+  }
+  /// The first location of a multimem address, -1 if that is none.
+  [[nodiscard]] int find_multimem(std::string_view name) const {
+    const auto found = std::find_if(multimem_.begin(), multimem_.end(), [&](const auto& one) { return one.first == name; });
+    return found == multimem_.end() ? -1 : found->second;
+  }
+  /// Refuses the name of a multimem address where a location is asked for.
+  void refuse_multimem(const token& word, std::string_view name) const {
+    if (find_multimem(name) >= 0) {
+      fail(word,
+           "'" + std::string(name) +
+               "' is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access: anything else "
+               "names one of its objects");
+    }
+  }
+
+  /// Declares a location as shared memory.
+  void declare_shared(const std::string& name) { shared_.push_back(name); }
+  [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
+
+  /// The location that a name stands for in a thread: of shared memory the one of its block. -1 if there is none.
+  [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
+    const place& here = at(test.threads, thread).where;
+    for (int l = 0; l < count_of(test.locations); ++l) {
+      const int owner = at(test.locations, l).owner;
+      const std::string& full = at(test.location_names, l);
+      if (owner >= 0 && same_block(here, at(test.threads, owner).where) && full.substr(full.find(':') + 1) == name) {
+        return l;
+      }
+    }
+    return -1;
+  }
+
+  /// From here on, a location that nothing has named yet is accessed and not declared.
+  void end_declarations() { declared_ = test.location_names; }
+
+  /// As `location_for`, for an access: remarks on a location that is not declared.
+  int accessed_location(const token& word, const std::string& name) {
+    const bool known = find_location(name) >= 0;
+    const int index = location_for(word, name);
+    if (!known) {
+      const std::string nearest = nearest_name(name, declared_);
+      test.remarks.push_back({word.line, word.column,
+                              "'" + name + "' is accessed and not declared" +
+                                  (nearest.empty() ? "" : "; the nearest declared name is '" + nearest + "'")});
+    }
+    return index;
+  }
+
+  /// The index of thread Pn, -1 if there is none.
+  [[nodiscard]] int thread_index(int number) const {
+    for (int t = 0; t < count_of(test.threads); ++t) {
+      if (at(test.threads, t).number == number) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  /// The register's index, -1 if nothing in the thread has named it.
+  [[nodiscard]] int find_register(int thread, std::string_view name) const {
+    return index_in(at(test.threads, thread).register_names, name);
+  }
+
+  int register_for(const token& word, int thread, const std::string& name) {
+    litmus_test::thread& t = at(test.threads, thread);
+    const int known = find_register(thread, name);
+    if (known >= 0) {
+      return known;
+    }
+    if (count_of(t.registers) == max_registers) {
+      fail(word, "a thread uses more than 32 registers");
+    }
+    t.register_names.push_back(name);
+    t.registers.push_back(0);
+    return count_of(t.registers) - 1;
+  }
+
+  [[nodiscard]] bool known_register(int thread, std::string_view name) const { return find_register(thread, name) >= 0; }
+
+  /// Whether the word is a register of the thread, or may become one.
+  [[nodiscard]] bool names_register(int thread, std::string_view name) const {
+    return known_register(thread, name) || (register_shape(name) && find_location(name) < 0);
+  }
+
+  litmus_test test;
+
+ private:
+  [[nodiscard]] static int index_in(const std::vector<std::string>& names, std::string_view name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+  }
+
+  std::vector<std::string> declared_;
+  std::vector<std::string> shared_;
+  std::vector<std::pair<std::string, int>> multimem_;  ///< name, and the location of its first object
+};
+
+}  // namespace membar::litmus_files::detail

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/version.hpp>
+#include <membar-check/request.hpp>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace membar_check {
+
+namespace {
+
+constexpr const char* about =
+    "A FILE is a scenario, which names a source (.cu or .ptx), memory, launches and final conditions; or a .litmus test, of\n"
+    "which only data races and hangs are looked for. One line per file: FILE, TAB, and one of\n"
+    "  verified       every execution was explored, and none breaks a rule\n"
+    "  race, violated, hang, uninitialised, out of bounds, undefined\n"
+    "                 some execution does; it is shown below the line\n"
+    "  gave up        something was cut or is not supported\n"
+    "  error          the file, its source or its kernels cannot be read";
+constexpr const char* statuses =
+    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.";
+constexpr std::uint64_t most_changes = 6;
+constexpr const char* repair_name = "--repair{3}";  ///< with the value that it has where none is given
+
+/// A command line that asks for nothing that can be done.
+struct wrong_usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class help_text final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override { return "usage: membar-check [OPTION...] FILE...\n"; }
+  std::string make_description(const CLI::App*) const override { return std::string(about) + "\n"; }
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = Formatter::make_option_name(option, is_positional);
+    return name == repair_name ? "--repair[=N]" : name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() ? "" : "=" + option->get_type_name();
+  }
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
+    return make_usage(app, "") + make_description(app) + make_groups(app, mode) + "\n" + statuses + "\n";
+  }
+};
+
+/// A number of at least 1. `needs` says what it counts.
+[[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
+                                      std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t value = std::strtoull(text.c_str(), &end, text.rfind("0x", 0) == 0 ? 16 : 10);
+  if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > most) {
+    throw wrong_usage(option + " needs " + needs + ": '" + text + "' was given");
+  }
+  return value;
+}
+
+/// `repair` becomes the number of changes as it was given; empty: none are asked for.
+void add_options(CLI::App& app, request& how, std::string& repair) {
+  const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
+    app.add_option_function<std::string>(
+           option, [option, &to, needs](const std::string& text) { to = number_of(option, text, needs); }, what)
+        ->type_name("N");
+  };
+  const auto file = [&app](const std::string& option, std::string& to, const std::string& what) {
+    app.add_option_function<std::string>(
+           option,
+           [option, &to](const std::string& text) {
+             if (text.empty()) {
+               throw wrong_usage(option + " needs the name of a file: '' was given");
+             }
+             to = text;
+           },
+           what)
+        ->type_name("FILE");
+  };
+  number("--limit", how.options.most_events, "a number of events, at least 1",
+         "give up after N events, over all executions (default 200000000, about three\nminutes)");
+  app.add_flag_callback(
+      "--without-load-buffering", [&how] { how.options.load_buffering = false; },
+      "do not explore it where it is not ruled out; the line then says so");
+  app.add_flag_callback(
+      "--no-symmetry", [&how] { how.options.symmetry = false; },
+      "explore those executions too that differ from others by an exchange of equal\nthreads alone");
+  number("--random", how.options.random_executions, "a number of executions, at least 1",
+         "N random executions, not all: for what is too large. What they show has a seed");
+  number("--seed", how.options.seed, "a number, at least 1",
+         "the seed of the first of them (default 1); --random=1 with the seed of a\nfinding shows it again");
+  app.add_flag(repair_name, repair,
+               "of a file that is not verified: the smallest changes of orders, scopes and fences,\n"
+               "at most N (default 3, at most 6), under which it is. Of one that is:\n"
+               "the orders that are stronger than it needs");
+  file("--costs", how.costs,
+       "what orders cost, for --repair: a table of bench/check/order_costs.py (default:\nthat of NVIDIA H200)");
+  file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
+  file("--dot", how.dot, "write what is found as a graph, for Graphviz");
+  app.add_option_function<std::string>(
+         "--format",
+         [&how](const std::string& text) {
+           if (text != "text" && text != "json") {
+             throw wrong_usage("--format needs text or json: '" + text + "' was given");
+           }
+           how.json = text == "json";
+         },
+         "text (default), or json: one document for the run")
+      ->type_name("FORMAT");
+  app.add_flag("--ptx", how.ptx, "show the PTX of every event, not its source line");
+  number("--events", how.events, "a number of events, at least 1",
+         "show at most the last N events of what is found, and those to blame (default 60)");
+  app.add_flag("--quiet", how.quiet, "print the lines alone, without the execution that breaks a rule");
+}
+
+/// What options ask for together.
+void check_together(const request& how) {
+  if (how.files.empty()) {
+    throw wrong_usage("no file given");
+  }
+  if (how.files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
+    throw wrong_usage("--litmus and --dot write what is found in one file, and " + std::to_string(how.files.size()) +
+                      " are given");
+  }
+  if (how.repair != 0 && how.options.random_executions != 0) {
+    throw wrong_usage("--repair explores all executions, and --random does not: give one of them");
+  }
+  if (!how.costs.empty() && how.repair == 0) {
+    throw wrong_usage("--costs says what the changes of --repair cost, and --repair is not given");
+  }
+}
+
+}  // namespace
+
+std::optional<request> read_request(int count, char** arguments, int& status) {
+  request how;
+  how.options.symmetry = true;  // final conditions ask for memory alone, which does not say which of equal threads wrote it
+  CLI::App app("", "membar-check");
+  app.formatter(std::make_shared<help_text>());
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.set_help_flag("--help", "print this");
+  app.set_version_flag("--version", "membar-check " + membar_tools::version_text(), "print the version");
+  app.allow_extras();
+  std::string repair;
+  add_options(app, how, repair);
+  app.add_option("FILE", how.files)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  try {
+    app.parse(count, arguments);
+    if (const auto rest = app.remaining(); !rest.empty()) {
+      throw wrong_usage("unknown option '" + rest.front() + "'");
+    }
+    if (!repair.empty()) {
+      how.repair = number_of("--repair", repair, "a number of changes, 1 to 6", most_changes);
+    }
+    check_together(how);
+    return how;
+  } catch (const CLI::Success& e) {
+    status = app.exit(e, std::cout, std::cerr);
+  } catch (const CLI::ArgumentMismatch& e) {
+    const std::string text = e.what();
+    const std::string option = text.substr(0, text.find(':'));
+    std::cerr << "membar-check: " << option << " needs a value: give it as " << option << "=VALUE\n" << app.help();
+    status = 2;
+  } catch (const std::exception& e) {
+    std::cerr << "membar-check: " << e.what() << '\n' << app.help();
+    status = 2;
+  }
+  return std::nullopt;
+}
+
+}  // namespace membar_check

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a command line of membar-check asks for.
+#pragma once
+
+#include <check/program.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace membar_check {
+
+struct request {
+  membar::check::check_options options{};
+  std::vector<std::string> files{};
+  std::string litmus{};  ///< files that what is found is written to; empty: none
+  std::string dot{};
+  std::string costs{};       ///< a file; empty: the built-in table
+  std::uint64_t repair = 0;  ///< the most changes; 0: none are looked for
+  std::uint64_t events = 60;
+  bool ptx = false;
+  bool quiet = false;
+  bool json = false;
+};
+
+/// Reads a command line. For `--help` and `--version`, and for a wrong one, which it says on the standard error stream, it returns nothing,
+/// and `status` is the exit status.
+[[nodiscard]] std::optional<request> read_request(int count, char** arguments, int& status);
+
+}  // namespace membar_check

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The versions of the files that the command and its library write. A file of another version is rejected in one sentence.
+#pragma once
+
+namespace membar_domains {
+
+/// The first line of a list is `list_header` and the version. A list without that line, as a person writes it, is of version 1.
+inline constexpr int list_version = 1;
+inline constexpr const char* list_header = "# membar-domains list, format ";
+
+/// The first line of the records of a process is F and the version.
+inline constexpr int records_version = 1;
+
+/// The reports of watch, try and apply: JSON has it as "version", text in its first line.
+inline constexpr int report_version = 1;
+
+inline constexpr const char* one_version =
+    "the command and the library that it preloads are of different versions: install both from one build";
+
+}  // namespace membar_domains

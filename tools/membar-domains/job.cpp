@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/job.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "membar-domains/format_version.hpp"
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/process_state.hpp"
+
+namespace membar_domains {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder of its own for a run's files, removed at the end.
+class scratch {
+ public:
+  scratch() {
+    // A process of the program may be in another folder than the command.
+    std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw error("no folder could be made in " + fs::temp_directory_path().string() +
+                  ": set TMPDIR to one that can be written");
+    }
+    path_ = pattern;
+  }
+  ~scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Reads what a process left. A file of another version, or one that was cut off, is a complaint.
+process process_of(const fs::path& path) {
+  process_state s;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd < 0 ? -1 : pread(fd, &s, sizeof s, 0);
+  if (fd >= 0) {
+    close(fd);
+  }
+  process p;
+  if (got >= static_cast<ssize_t>(sizeof s.magic) && s.magic != process_state::magic_value) {
+    p.complaint =
+        std::string(
+            "a process left counts in another format than this membar-domains reads, so the report does not count it: ") +
+        one_version;
+    return p;
+  }
+  if (got != sizeof s) {
+    p.complaint = "a process found no room for its files in " + path.parent_path().string() +
+                  ", so the report does not count it: set TMPDIR to a folder with room";
+    return p;
+  }
+  p.pid = s.pid;
+  p.program = s.program;
+  p.complaint = s.complaint;
+  p.cu_init = s.cu_init;
+  p.launches = s.launches;
+  p.listed = s.listed;
+  p.moved = s.moved;
+  p.refused = s.refused;
+  p.nodes = s.nodes;
+  p.nodes_moved = s.nodes_moved;
+  p.untimed = s.untimed;
+  p.lost = s.lost;
+  p.rules_met = s.rules_met;
+  std::ifstream file(fs::path(path).replace_extension(".records"));
+  try {
+    p.recorded = read_records(file);
+  } catch (const error& e) {
+    p.complaint = p.program + " (" + std::to_string(p.pid) + "): " + e.what();
+  }
+  return p;
+}
+
+std::vector<process> processes_of(const fs::path& folder) {
+  std::vector<process> out;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".state") {
+      out.push_back(process_of(entry.path()));
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const process& a, const process& b) { return a.pid < b.pid; });
+  return out;
+}
+
+/// The variables with which the program is started; writes the list into the folder.
+std::vector<std::pair<std::string, std::string>> environment_of(const options& asked, const char* job, const std::string& list,
+                                                                const std::string& how, const fs::path& folder) {
+  const std::string library = library_path();
+  const char* const before = std::getenv("LD_PRELOAD");
+  const std::string path = list.empty() ? "" : (folder / "list").string();
+  if (!list.empty()) {
+    write(path, list, "set TMPDIR to a folder with room");
+  }
+  constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
+  std::vector<std::pair<std::string, std::string>> environment{
+      {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
+      {environment::job, job},
+      {environment::folder, folder.string()},
+      {environment::list, path},
+      {environment::rules, list.size() < most ? list : ""},
+      {environment::turns, how}};
+  if (asked.check && std::string_view(job) == "watch") {
+    environment.emplace_back(environment::check, "1");
+  }
+  if (!asked.cupti.empty()) {
+    const bool is_path = asked.cupti.find('/') != std::string::npos;  // as for the loader
+    environment.emplace_back(environment::cupti, is_path ? fs::absolute(asked.cupti).string() : asked.cupti);
+  }
+  return environment;
+}
+
+}  // namespace
+
+void say(const std::string& text) { std::cerr << "membar-domains: " << text << '\n'; }
+
+void write(const fs::path& path, const std::string& text, const char* remedy) {
+  std::error_code failed;  // then the file fails, too
+  fs::create_directories(path.parent_path(), failed);
+  std::ofstream file(path);
+  if (!(file << text << std::flush)) {
+    throw error("'" + path.string() + "' cannot be written: " + remedy);
+  }
+}
+
+std::string with_status(const outcome& ended) { return "the program ended with status " + std::to_string(ended.status); }
+
+job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
+                   const std::function<void(const fs::path&, std::vector<process>&)>& look) {
+  const scratch folder;
+  const auto environment = environment_of(asked, job, list, how, folder.path());
+  job_result out;
+  out.ended = run(asked.program, environment);
+  if (!out.ended.started) {
+    say("'" + asked.program[0] + "' could not be started (" +
+        (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +
+        "): write its path after --");
+    return out;
+  }
+  if (out.ended.signal != 0) {
+    say("the program was ended by signal " + std::to_string(out.ended.signal) + " (" + strsignal(out.ended.signal) +
+        "); what follows is what was seen until then");
+  }
+  std::set<std::string> complaints;
+  for (process& p : processes_of(folder.path())) {
+    if (!p.complaint.empty()) {
+      complaints.insert(p.complaint);
+    }
+    if (p.cu_init > 0) {
+      complaints.insert("cuInit returned " + std::to_string(p.cu_init) +
+                        (p.cu_init == 100 ? ", which means that there is no GPU" : "") + ", so '" + p.program +
+                        "' launched nothing");
+    }
+    if (p.cu_init == 0 || p.launches > 0) {
+      out.processes.push_back(std::move(p));
+    }
+  }
+  if (look) {
+    look(folder.path(), out.processes);
+  }
+  for (const std::string& complaint : complaints) {
+    say(complaint);
+  }
+  if (out.processes.empty() && complaints.empty()) {
+    say(out.ended.status != 0 ? with_status(out.ended) + " before it called CUDA where the library could see it"
+                              : "no process of the program called CUDA's driver where the library could see it: a program that "
+                                "is static or set-user-ID ignores LD_PRELOAD");
+  }
+  return out;
+}
+
+}  // namespace membar_domains

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One run of the program with the library preloaded, and what its processes left.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "membar-domains/child.hpp"
+#include "membar-domains/options.hpp"
+#include "membar-domains/records.hpp"
+
+namespace membar_domains {
+
+/// What a process left.
+struct process {
+  std::uint32_t pid = 0;
+  std::string program, complaint;
+  int cu_init = -1;
+  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, untimed = 0, lost = 0,
+                rules_met = 0;
+  records recorded;
+};
+
+struct job_result {
+  outcome ended;
+  std::vector<process> processes;  ///< those that called CUDA
+};
+
+/// A line on the standard error.
+void say(const std::string& text);
+
+/// Writes a file, and the folders to it. Throws `error` with the remedy.
+void write(const std::filesystem::path& path, const std::string& text,
+           const char* remedy = "name another folder with --output");
+
+/// Runs the program once, with the text of a list, if any; `how` is a mode of try, or the launches in a turn. Says in a sentence each what is wrong with it.
+/// `look` sees the processes while the files that they left are there.
+[[nodiscard]] job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
+                                 const std::function<void(const std::filesystem::path&, std::vector<process>&)>& look = {});
+
+[[nodiscard]] std::string with_status(const outcome& ended);
+
+}  // namespace membar_domains

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/preload/launches.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/pointers.hpp"
+#include "membar-domains/preload/thread_memory.hpp"
+
+namespace membar_domains {
+
+namespace {
+
+/// Whether launches into the stream have CUDA's own map, where they bring none.
+bool has_usual_map(CUstream stream) {
+  CUlaunchAttributeValue value{};
+  return driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) == CUDA_SUCCESS &&
+         value.memSyncDomainMap.default_ == 0 && value.memSyncDomainMap.remote == 1;
+}
+
+constexpr unsigned most_attributes = 32;
+
+}  // namespace
+
+target where(CUfunction kernel, void** parameters, void** extra) {
+  struct entry {
+    CUfunction kernel = nullptr;
+    unsigned generation = 0;
+    choice to;
+  };
+  auto& cache = of_thread<std::array<entry, 64>>();
+  entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
+  session& of = session::get();
+  const unsigned generation = of.generation();
+  if (e.kernel != kernel || e.generation != generation) {
+    e = {kernel, generation, of.where(kernel)};
+  }
+  if (!e.to.by_pointer()) [[likely]] {
+    return e.to.near;
+  }
+  const bool far = reach_of(kernel, parameters, extra) != reach::own;
+  of.meets(far ? e.to.far_rule : e.to.near_rule);
+  return far ? e.to.far : e.to.near;
+}
+
+CUlaunchAttribute attribute_of(target to, mode how) {
+  CUlaunchAttribute out{};
+  if (how == mode::control || to.what == target::kind::physical) {
+    out.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP;
+    out.value.memSyncDomainMap.default_ = how == mode::control ? 0 : static_cast<unsigned char>(to.id);
+    out.value.memSyncDomainMap.remote = how == mode::control ? 1 : static_cast<unsigned char>(to.id);
+  } else {
+    out.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    out.value.memSyncDomain =
+        to.what == target::kind::logical_remote ? CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE : CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+  }
+  return out;
+}
+
+bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to, mode how,
+                  bool ptsz, CUresult& result) {
+  session& of = session::get();
+  auto* const launch_with_attributes = intercept::function_behind<CUresult(const CUlaunchConfig*, CUfunction, void**, void**)>(
+      hook_of(ptsz ? hook_id::of_cuLaunchKernelEx_ptsz : hook_id::of_cuLaunchKernelEx));
+  std::array<CUlaunchAttribute, most_attributes> attributes;
+  if (launch_with_attributes == nullptr || config.numAttrs >= most_attributes) {
+    of.complain(
+        "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch has 32 attributes already");
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (how == mode::control && !has_usual_map(stream_of(config.hStream, ptsz))) {
+    return false;
+  }
+  const CUlaunchAttribute ours = attribute_of(to, how);
+  unsigned count = 0;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != ours.id) {
+      attributes[count++] = config.attrs[i];
+    } else if (how == mode::control) {
+      return false;  // the program has a map of its own, which the control must not change
+    }
+  }
+  attributes[count++] = ours;
+  CUlaunchConfig moved = config;
+  moved.attrs = attributes.data();
+  moved.numAttrs = count;
+  result = launch_with_attributes(&moved, kernel, parameters, extra);
+  if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED) {
+    const char* name = "?";
+    static_cast<void>(driver::cuGetErrorName_(result, &name));
+    of.complain(std::string("the driver refused a listed kernel with its domain (") + name + "), so it ran as it was");
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (how == mode::on) {
+    of.state().moved.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+}  // namespace membar_domains

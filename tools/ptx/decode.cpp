@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/model/error.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
+#include <ptx/module.hpp>
+#include <ptx/opcode.hpp>
+#include <ptx/words.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::ptx {
+
+module_layout layout_of(const ptx_module& module) {
+  module_layout result;
+  std::uint64_t shared_end = first_offset;
+  for (const ptx_variable& v : module.variables) {
+    if (v.space == state_space::shared && v.bytes == 0) {
+      result.shared[v.name] = dynamic_offset;
+    } else if (v.space == state_space::shared) {
+      result.shared[v.name] = shared_end = aligned(shared_end, std::max<std::uint64_t>(v.alignment, 16));
+      shared_end += v.bytes + 64;
+    } else {
+      result.globals[v.name] = result.end = aligned(result.end, std::max<std::uint64_t>(v.alignment, 256));
+      result.end += v.bytes + 256;
+    }
+  }
+  return result;
+}
+
+void mark_heads(std::vector<instruction>& code) {
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const auto mark = [&](std::int32_t target) {
+      if (target >= 0 && static_cast<std::size_t>(target) <= i) {
+        code[static_cast<std::size_t>(target)].head = true;
+      }
+    };
+    mark(code[i].target);
+    std::for_each(code[i].targets.begin(), code[i].targets.end(), mark);
+  }
+}
+
+namespace {
+
+/// Decodes one kernel.
+class kernel_decoder {
+ public:
+  kernel_decoder(const ptx_module& module, const module_layout& layout) : module_(module), layout_(layout) {}
+
+  [[nodiscard]] kernel_code decode(const ptx_function& kernel) {
+    result_.name = kernel.name;
+    result_.files = module_.files;
+    for (const ptx_variable& v : module_.variables) {
+      if (v.space == state_space::shared) {
+        result_.shared.emplace_back(v, layout_.shared.at(v.name));
+        if (v.bytes != 0) {
+          shared_end_ = std::max(shared_end_, layout_.shared.at(v.name) + v.bytes + 64);
+        }
+      }
+    }
+    frame f{kernel, {}, {}, {}, {}};
+    for (const ptx_variable& v : kernel.parameters) {
+      result_.parameters.push_back(v);
+      result_.parameter_bytes = aligned(result_.parameter_bytes, v.alignment);
+      result_.parameter_offsets.push_back(result_.parameter_bytes);
+      f.symbols[v.name] = {state_space::param, result_.parameter_bytes};
+      result_.parameter_bytes += v.bytes;
+    }
+    append(f, 0);
+    instruction end;
+    end.code = op::exit;
+    end.text = "end of the kernel";
+    result_.code.push_back(end);
+    mark_heads(result_.code);
+    return std::move(result_);
+  }
+
+ private:
+  struct symbol {
+    state_space space = state_space::global;
+    std::uint64_t address = 0;
+  };
+
+  /// One function while its body is copied.
+  struct frame {
+    const ptx_function& function;
+    std::vector<std::int32_t> words;        ///< of each register
+    std::map<std::string, symbol> symbols;  ///< parameters and variables
+    std::map<std::string, std::int32_t> labels;
+    std::map<std::string, const ptx_statement*> tables;  ///< .branchtargets
+  };
+
+  [[noreturn]] static void refuse(const ptx_statement& s, const std::string& what) { throw model::error(s.line, 1, what); }
+
+  static constexpr std::size_t most_instructions = 200'000;
+
+  /// A jump that waits for its label.
+  struct jump {
+    std::size_t instruction;
+    const ptx_statement* statement;
+  };
+
+  void append(frame& f, int depth) {
+    if (depth > 32) {
+      throw model::error(f.function.line, 1,
+                         "calls are nested more than 32 deep at '" + f.function.name + "': recursion is not supported");
+    }
+    for (const ptx_register& r : f.function.registers) {
+      f.words.push_back(result_.words);
+      result_.words += r.bits > 64 ? 2 : 1;
+    }
+    for (const ptx_variable& v : f.function.variables) {
+      place_variable(f, v);
+    }
+    std::vector<jump> jumps;
+    std::vector<std::size_t> returns;
+    for (const ptx_statement& s : f.function.body) {
+      if (!s.label.empty()) {
+        if (!f.labels.emplace(s.label, static_cast<std::int32_t>(result_.code.size())).second) {
+          refuse(s, "the label '" + s.label + "' is defined twice");
+        }
+        if (s.opcode == ".branchtargets") {
+          f.tables[s.label] = &s;
+        }
+        continue;
+      }
+      if (result_.code.size() > most_instructions) {
+        refuse(s, "the kernel has more than 200000 instructions with everything it calls");
+      }
+      if (name_of(s.opcode) == "call") {
+        call(f, s, depth);
+        continue;
+      }
+      instruction i = decode(f, s);
+      if (i.code == op::branch || i.code == op::branch_index) {
+        jumps.push_back({result_.code.size(), &s});
+      } else if (i.code == op::exit && name_of(s.opcode) == "ret" && depth > 0) {
+        i.code = op::branch;
+        returns.push_back(result_.code.size());
+      }
+      if (i.is_expected) {
+        result_.code.push_back(expectation_of(i));
+      }
+      result_.code.push_back(std::move(i));
+    }
+    for (const std::size_t r : returns) {  // they lead to what follows the call
+      result_.code[r].target = static_cast<std::int32_t>(result_.code.size());
+    }
+    for (const jump& j : jumps) {
+      resolve(f, j);
+    }
+  }
+
+  void place_variable(frame& f, const ptx_variable& v) {
+    if (v.space == state_space::shared) {
+      shared_end_ = aligned(shared_end_, std::max<std::uint64_t>(v.alignment, 16));
+      // a variable of a function is one object, however often the function is called
+      const auto [it, is_new] = shared_names_.emplace(f.function.name + "/" + v.name, shared_end_);
+      f.symbols[v.name] = {state_space::shared, it->second};
+      if (is_new) {
+        result_.shared.emplace_back(v, it->second);
+        shared_end_ += v.bytes + 64;
+      }
+    } else if (v.space == state_space::local || v.space == state_space::param) {
+      // variables of one name stand in blocks of their own, one after the other: the largest is enough for all
+      const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
+      if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
+        f.symbols[v.name] = {state_space::local, allocate_local(v)};
+      }
+    } else {
+      throw model::error(v.line, 1, "the variable '" + v.name + "' of a function lies in a state space that is not supported");
+    }
+  }
+
+  void resolve(const frame& f, const jump& j) {
+    instruction& i = result_.code[j.instruction];
+    const auto label = [&](const std::string& name) {
+      const auto it = f.labels.find(name);
+      if (it == f.labels.end()) {
+        refuse(*j.statement, "the label '" + name + "' is not defined in '" + f.function.name + "'");
+      }
+      return it->second;
+    };
+    if (i.code == op::branch) {
+      i.target = label(j.statement->operands.at(0).name);
+      return;
+    }
+    const auto table = f.tables.find(j.statement->operands.at(1).name);
+    if (table == f.tables.end()) {
+      refuse(*j.statement, "the list of targets '" + j.statement->operands.at(1).name + "' is not defined");
+    }
+    for (const std::string& name : table->second->targets) {
+      i.targets.push_back(label(name));
+    }
+  }
+
+  std::uint64_t allocate_local(const ptx_variable& v) {
+    result_.local_bytes = aligned(std::max(result_.local_bytes, std::uint64_t{16}), std::max<std::uint64_t>(v.alignment, 1));
+    const std::uint64_t at = result_.local_bytes;
+    result_.local_bytes += v.bytes;
+    if (result_.local_bytes > 65'536) {
+      throw model::error(v.line, 1, "a thread needs more than 65536 bytes of local memory");
+    }
+    return at;
+  }
+
+  void call(frame& f, const ptx_statement& s, int depth) {
+    if (s.guard >= 0) {
+      refuse(s, "a call under a predicate is not supported");
+    }
+    std::size_t at = 0;
+    const auto list_at = [&](std::size_t n) {
+      return n < s.operands.size() && s.operands[n].kind == ptx_operand::kind_t::list;
+    };
+    const ptx_operand none;
+    const ptx_operand& results = list_at(0) ? s.operands[at++] : none;
+    if (at >= s.operands.size() || s.operands[at].kind != ptx_operand::kind_t::name) {
+      refuse(s, "a call through a register is not supported");
+    }
+    const std::string& name = s.operands[at++].name;
+    const ptx_operand& arguments = list_at(at) ? s.operands[at] : none;
+    if (name == "__assertfail") {
+      instruction i = placed(s);
+      i.code = op::trap;
+      i.text = assertion_text;
+      result_.code.push_back(i);
+      return;
+    }
+    if (name == "vprintf") {
+      return;
+    }
+    const ptx_function* callee = nullptr;
+    for (const ptx_function& other : module_.functions) {
+      callee = other.name == name && other.defined ? &other : callee;
+    }
+    if (callee == nullptr) {
+      refuse(s, "the function '" + name + "' is called and not defined in this module");
+    }
+    frame inner{*callee, {}, {}, {}, {}};
+    const auto bind = [&](const std::vector<ptx_variable>& formal, const ptx_operand& actual) {
+      if (formal.size() != actual.parts.size()) {
+        refuse(s, "the call of '" + name + "' has " + std::to_string(actual.parts.size()) +
+                      " operands where the function has " + std::to_string(formal.size()));
+      }
+      for (std::size_t k = 0; k < formal.size(); ++k) {
+        const auto it = f.symbols.find(actual.parts[k].name);
+        if (it == f.symbols.end() || it->second.space != state_space::local) {
+          refuse(s, "the operand '" + actual.parts[k].name + "' of a call is no .param variable");
+        }
+        inner.symbols[formal[k].name] = it->second;
+      }
+    };
+    bind(callee->parameters, arguments);
+    bind(callee->results, results);
+    append(inner, depth + 1);
+  }
+
+  [[nodiscard]] static instruction placed(const ptx_statement& s) {
+    instruction i;
+    i.line = s.line;
+    i.file = s.file;
+    i.source_line = s.source_line;
+    i.caller_file = s.caller_file;
+    i.caller_line = s.caller_line;
+    i.text = s.opcode;
+    return i;
+  }
+
+  // ---- one instruction
+
+  [[nodiscard]] instruction decode(const frame& f, const ptx_statement& s) {
+    instruction i = placed(s);
+    if (s.guard >= 0) {
+      i.guard = f.words[static_cast<std::size_t>(s.guard)];
+      i.guard_negated = s.guard_negated;
+    }
+    operands(f, s, i, read_opcode(i));
+    require_elements(s, i);
+    return i;
+  }
+
+  void operands(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
+    const auto need = [&](std::size_t least, std::size_t most) {
+      const auto count = s.operands.size();
+      if (count < least || count > most) {
+        refuse(s, "'" + s.opcode + "' has " + std::to_string(count) + " operands, expected " +
+                      (least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most)));
+      }
+    };
+    const auto sources = [&](std::size_t first, std::size_t end) {
+      for (std::size_t k = first; k < end; ++k) {
+        source(f, s, i, s.operands[k]);
+      }
+    };
+    switch (form.shape) {
+      case operand_shape::registers:
+        need(1, 6);
+        destination(f, s, i, s.operands[0]);
+        sources(1, s.operands.size());
+        require_form(s, i, form, " sources");
+        finish_move(s, i);
+        return;
+      case operand_shape::sources:
+        need(0, 4);
+        sources(0, s.operands.size());
+        require_form(s, i, form, " sources");
+        return;
+      case operand_shape::addresses:
+        addresses(f, s, i, form);
+        return;
+      case operand_shape::any:
+        return;
+      default:
+        need(form.least, form.most);
+    }
+    switch (form.shape) {
+      case operand_shape::index:
+        source(f, s, i, s.operands[0]);
+        break;
+      case operand_shape::load:
+      case operand_shape::atomic:
+        destination(f, s, i, s.operands[0]);
+        address(f, s, i, s.operands[1]);
+        sources(2, form.shape == operand_shape::load ? 2 : i.what == model::operation::compare_exchange ? 4 : 3);
+        break;
+      case operand_shape::store:
+      case operand_shape::reduction:
+        address(f, s, i, s.operands[0]);
+        source(f, s, i, s.operands[1]);
+        break;
+      case operand_shape::pending_count:
+        destination(f, s, i, s.operands[0]);
+        source(f, s, i, s.operands[1]);
+        constant(i, mbarrier_count_bits);
+        constant(i, mbarrier_count_bits);
+        break;
+      default:
+        break;
+    }
+  }
+
+  static void require_elements(const ptx_statement& s, const instruction& i) {
+    if ((i.code == op::load && i.destinations != i.elements) || (i.code == op::store && i.sources - 1 != i.elements)) {
+      refuse(s, "'" + s.opcode + "' needs " + std::to_string(i.elements) + " registers");
+    }
+  }
+
+  static void require_form(const ptx_statement& s, const instruction& i, const operand_form& form, const char* kind) {
+    if (i.sources < form.least || i.sources > form.most || i.destinations > form.results) {
+      refuse(s, "'" + s.opcode + "' has no form with " + std::to_string(i.destinations) + " destinations and " +
+                    std::to_string(i.sources) + kind);
+    }
+  }
+
+  /// A move of several registers packs or unpacks them: two or four.
+  static void finish_move(const ptx_statement& s, instruction& i) {
+    if (i.code != op::move || (i.sources == 1 && i.destinations <= 1)) {
+      return;
+    }
+    const bool three = i.sources == 3 || i.destinations == 3;
+    require_form(s, i, {operand_shape::registers, 1, three ? 0U : i.destinations > 1 ? 1U : 4U, 4}, " sources");
+    i.code = i.sources > 1 ? op::pack : op::unpack;
+  }
+
+  void destination(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
+    if (o.kind == ptx_operand::kind_t::list) {
+      for (const ptx_operand& part : o.parts) {
+        destination(f, s, i, part);
+      }
+      return;
+    }
+    if (i.destinations == i.to.size()) {
+      refuse(s, "'" + s.opcode + "' has more than 8 destinations");
+    }
+    destination_operand& d = i.to[i.destinations++];
+    if (o.kind == ptx_operand::kind_t::reg) {
+      const ptx_register& r = f.function.registers[static_cast<std::size_t>(o.reg)];
+      d.word = f.words[static_cast<std::size_t>(o.reg)];
+      d.bits = static_cast<std::uint8_t>(r.type == ptx_type::pred ? 1 : r.bits);
+    } else if (o.kind != ptx_operand::kind_t::sink) {
+      refuse(s, "the destination of '" + s.opcode + "' is no register" + (o.name.empty() ? "" : ": '" + o.name + "'"));
+    }
+    for (const ptx_operand& part : o.parts) {
+      destination(f, s, i, part);
+    }
+  }
+
+  /// What `cp.async.mbarrier.arrive` without .noinc does first: the phase expects the arrival in addition.
+  [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
+    instruction i = arrival;
+    i.code = op::atomic;
+    i.mbarrier = mbarrier_op::expect_arrival;
+    i.strong = true;
+    i.scope = thread_scope::block;
+    i.type = ptx_type::b64;
+    i.bytes = 8;
+    constant(i, 1);
+    return i;
+  }
+
+  static void constant(instruction& i, std::uint64_t value) {
+    source_operand& v = i.by[i.sources++];
+    v.kind = source_operand::kind_t::constant;
+    v.low = value;
+  }
+
+  /// The operands of an instruction on an mbarrier or of a copy: a destination, addresses, values.
+  void addresses(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
+    for (const ptx_operand& o : s.operands) {
+      if (o.kind == ptx_operand::kind_t::address && i.sources == 0) {
+        address(f, s, i, o);
+      } else if (o.kind == ptx_operand::kind_t::address) {
+        further_address(f, s, i, o);
+      } else if (i.sources == 0) {
+        destination(f, s, i, o);
+      } else {
+        source(f, s, i, o);
+      }
+    }
+    require_form(s, i, form, " addresses and values");
+    if (i.code == op::async_copy && i.completes == model::completion::group) {
+      if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
+        refuse(s, "'" + s.opcode + "' copies 4, 8 or 16 bytes");
+      }
+      i.bytes = static_cast<std::uint8_t>(i.by[2].low);
+    }
+    if (i.sources == 1 && i.mbarrier != mbarrier_op::none && i.code != op::async_copy) {
+      constant(i, 1);  // one arrival
+    }
+  }
+
+  void further_address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
+    ptx_operand base = o;
+    base.kind = o.reg >= 0       ? ptx_operand::kind_t::reg
+                : o.name.empty() ? ptx_operand::kind_t::number
+                                 : ptx_operand::kind_t::name;
+    source(f, s, i, base);
+    if (o.reg >= 0) {
+      i.by[i.sources - 1U].low = o.value;
+    }
+  }
+
+  [[nodiscard]] symbol lookup(const frame& f, const ptx_statement& s, const std::string& name) const {
+    if (const auto it = f.symbols.find(name); it != f.symbols.end()) {
+      return it->second;
+    }
+    if (const auto it = layout_.globals.find(name); it != layout_.globals.end()) {
+      return {state_space::global, it->second};
+    }
+    if (const auto it = layout_.shared.find(name); it != layout_.shared.end()) {
+      return {state_space::shared, it->second};
+    }
+    refuse(s, "'" + name + "' is no register, variable or special register that is known");
+  }
+
+  void source(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
+    if (o.kind == ptx_operand::kind_t::list) {
+      for (const ptx_operand& part : o.parts) {
+        source(f, s, i, part);
+      }
+      return;
+    }
+    if (i.sources == i.by.size()) {
+      refuse(s, "'" + s.opcode + "' has more than 8 sources");
+    }
+    source_operand& v = i.by[i.sources++];
+    v.negated = o.negated;
+    switch (o.kind) {
+      case ptx_operand::kind_t::reg:
+        v.kind = source_operand::kind_t::reg;
+        v.word = f.words[static_cast<std::size_t>(o.reg)];
+        break;
+      case ptx_operand::kind_t::number:
+        v.kind = source_operand::kind_t::constant;
+        v.low = o.value;
+        break;
+      case ptx_operand::kind_t::name:
+        if (const std::optional<special> machine = find(special_registers, o.name)) {
+          v.kind = source_operand::kind_t::special;
+          v.machine = *machine;
+        } else if (o.name == "WARP_SZ") {
+          v.kind = source_operand::kind_t::constant;
+          v.low = 32;
+        } else {
+          v.kind = source_operand::kind_t::constant;
+          v.low = lookup(f, s, o.name).address + o.value;
+        }
+        break;
+      default:
+        refuse(s, "an operand of '" + s.opcode + "' is no value");
+    }
+  }
+
+  void address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
+    if (o.kind != ptx_operand::kind_t::address || !o.parts.empty()) {
+      refuse(s, "'" + s.opcode + "' needs an address in brackets, without coordinates");
+    }
+    i.offset = static_cast<std::int64_t>(o.value);
+    source_operand& v = i.by[i.sources++];
+    if (o.reg >= 0) {
+      v.kind = source_operand::kind_t::reg;
+      v.word = f.words[static_cast<std::size_t>(o.reg)];
+      if (i.space == state_space::param) {
+        i.code = op::load_param;  // an array of the kernel's parameters
+      }
+      return;
+    }
+    v.kind = source_operand::kind_t::constant;
+    if (o.name.empty()) {
+      return;
+    }
+    const symbol found = lookup(f, s, o.name);
+    v.low = found.address;
+    if (i.space == state_space::param) {
+      if (found.space == state_space::param) {
+        i.code = op::load_param;
+      } else {
+        i.space = state_space::local;  // the variable that a call passes
+      }
+    } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
+               i.space != state_space::generic) {
+      refuse(s, "'" + s.opcode + "' names another state space than that of '" + o.name + "'");
+    } else if (i.space == state_space::generic && found.space != state_space::global) {
+      refuse(s, "'" + s.opcode + "' is generic, and '" + o.name + "' is a name in a state space: cvta is missing");
+    }
+  }
+
+  const ptx_module& module_;
+  const module_layout& layout_;
+  kernel_code result_{};
+  std::uint64_t shared_end_ = first_offset;
+  std::map<std::string, std::uint64_t> shared_names_{};
+};
+
+}  // namespace
+
+kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel) {
+  return kernel_decoder(module, layout).decode(kernel);
+}
+
+}  // namespace membar::ptx

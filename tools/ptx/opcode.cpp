@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/memory_order.hpp>
+#include <membar/model/error.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/opcode.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar::ptx {
+
+namespace {
+
+/// Reads one opcode. Each member of a family takes out the words that it understands; what is left at the end is not supported.
+class opcode_reader {
+ public:
+  explicit opcode_reader(instruction& i) : i_(i) {
+    const std::string_view text = i.text;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t dot = std::min(text.find('.', at), text.size());
+      words_.push_back(text.substr(at, dot - at));
+      at = dot + 1;
+    }
+  }
+
+  [[nodiscard]] operand_form read();
+
+  // ---- registers
+
+  /// Any words may follow.
+  void anything() { words_.resize(1); }
+  void nothing() {}
+  void integer();
+  void arithmetic();
+  void of_floats();
+  void clamped();
+  void conversion();
+  void address_conversion();
+  void space_test();
+  void block_address();
+  void comparison();
+  void jump() { skip({"uni"}); }
+
+  // ---- memory
+
+  void access();
+  void read_modify_write();
+  void fence();
+  void initialization_fence();
+  void membar();
+  void proxy_fence();
+  void restricted_proxy_fence();
+  [[noreturn]] void other_proxy_fence();
+
+  // ---- barriers and warps
+
+  void barrier();
+  void barrier_reduction();
+  void cluster_barrier();
+  void warp();
+  void match();
+  void warp_reduction();
+
+  // ---- the asynchronous side
+
+  void mbarrier();
+  void mbarrier_with_bytes();
+  void mbarrier_in_phase();
+  void pending_count();
+  void group();
+  void bulk_group();
+  void prefetch();
+  void copy();
+  void bulk_copy();
+  void reducing_copy();
+  void arrival_of_copies();
+  void expected_arrival_of_copies();
+  void value_copy();
+  [[noreturn]] void tensor_copy();
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, "'" + i_.text + "' " + why); }
+
+  bool take(std::string_view word);
+  void skip(std::initializer_list<std::string_view> words) {
+    for (const std::string_view word : words) {
+      static_cast<void>(take(word));
+    }
+  }
+  template <class Table, class Value>
+  bool take_one_of(const Table& table, Value& value);
+  ptx_type take_type();
+  void require_type();
+  state_space take_space(bool of_several_threads = true);
+  bool take_operation();
+  void take_rounding();
+  void elements() { i_.elements = take("v2") ? 2 : take("v4") ? 4 : take("v8") ? 8 : 1; }
+  void memory();
+  void piece();
+
+  instruction& i_;
+  std::vector<std::string_view> words_{};
+  operand_form form_{};
+};
+
+/// What distinguishes rows that have one operation: a mode, what is combined how, or what becomes of an mbarrier.
+struct opcode_variant {
+  std::uint8_t mode = 0;
+  model::operation what = model::operation::move;
+  mbarrier_op mbarrier = mbarrier_op::none;
+
+  constexpr opcode_variant() = default;
+  constexpr opcode_variant(int m) : mode(static_cast<std::uint8_t>(m)) {}
+  constexpr opcode_variant(model::operation w) : what(w) {}
+  constexpr opcode_variant(mbarrier_op m) : mbarrier(m) {}
+};
+
+/// An opcode that the checker executes.
+struct opcode_row {
+  /// Its name, and the words that tell it from other rows of that name, which may be anywhere in the opcode.
+  std::string_view spelling;
+  op code;
+  operand_form operands;
+  void (opcode_reader::*read)();  ///< takes the other words
+  opcode_variant variant{};
+};
+
+constexpr operand_form registers_of(unsigned sources) { return {operand_shape::registers, sources, sources, 1}; }
+constexpr operand_form registers_of(unsigned least, unsigned most, unsigned results) {
+  return {operand_shape::registers, least, most, results};
+}
+constexpr operand_form sources_of(unsigned least, unsigned most) { return {operand_shape::sources, least, most, 0}; }
+constexpr operand_form addresses_of(unsigned least, unsigned most, unsigned results) {
+  return {operand_shape::addresses, least, most, results};
+}
+constexpr operand_form no_operands{};
+constexpr operand_form any_operands{operand_shape::any};
+
+/// All opcodes. Of several rows that fit, the one with most words is meant; `spelling_of` is that of the first row.
+constexpr opcode_row opcodes[] = {
+    // arithmetic
+    {"add", op::add, registers_of(2), &opcode_reader::arithmetic},
+    {"sub", op::subtract, registers_of(2), &opcode_reader::arithmetic},
+    {"mul", op::multiply_low, registers_of(2), &opcode_reader::arithmetic},
+    {"mul.lo", op::multiply_low, registers_of(2), &opcode_reader::arithmetic},
+    {"mul.hi", op::multiply_high, registers_of(2), &opcode_reader::arithmetic},
+    {"mul.wide", op::multiply_wide, registers_of(2), &opcode_reader::arithmetic},
+    {"mad", op::multiply_add_low, registers_of(3), &opcode_reader::arithmetic},
+    {"mad.lo", op::multiply_add_low, registers_of(3), &opcode_reader::arithmetic},
+    {"mad.hi", op::multiply_add_high, registers_of(3), &opcode_reader::arithmetic},
+    {"mad.wide", op::multiply_add_wide, registers_of(3), &opcode_reader::arithmetic},
+    {"fma", op::fused_multiply_add, registers_of(3), &opcode_reader::arithmetic},
+    {"div", op::divide, registers_of(2), &opcode_reader::arithmetic},
+    {"rem", op::remainder, registers_of(2), &opcode_reader::arithmetic},
+    {"neg", op::negate, registers_of(1), &opcode_reader::arithmetic},
+    {"abs", op::absolute, registers_of(1), &opcode_reader::arithmetic},
+    {"min", op::minimum, registers_of(2), &opcode_reader::arithmetic},
+    {"max", op::maximum, registers_of(2), &opcode_reader::arithmetic},
+    {"copysign", op::copy_sign, registers_of(2), &opcode_reader::arithmetic},
+    {"rcp", op::reciprocal, registers_of(1), &opcode_reader::of_floats},
+    {"rsqrt", op::inverse_root, registers_of(1), &opcode_reader::of_floats},
+    {"ex2", op::power_of_two, registers_of(1), &opcode_reader::of_floats},
+    {"lg2", op::logarithm, registers_of(1), &opcode_reader::of_floats},
+    {"sin", op::sine, registers_of(1), &opcode_reader::of_floats},
+    {"cos", op::cosine, registers_of(1), &opcode_reader::of_floats},
+    {"tanh", op::hyperbolic, registers_of(1), &opcode_reader::of_floats},
+    {"sqrt", op::square_root, registers_of(1), &opcode_reader::of_floats},
+    // bits
+    {"and", op::bit_and, registers_of(2), &opcode_reader::integer},
+    {"or", op::bit_or, registers_of(2), &opcode_reader::integer},
+    {"xor", op::bit_xor, registers_of(2), &opcode_reader::integer},
+    {"not", op::bit_not, registers_of(1), &opcode_reader::integer},
+    {"cnot", op::logical_not, registers_of(1), &opcode_reader::integer},
+    {"shl", op::shift_left, registers_of(2), &opcode_reader::integer},
+    {"shr", op::shift_right, registers_of(2), &opcode_reader::integer},
+    {"shf.l", op::funnel_left, registers_of(3), &opcode_reader::clamped},
+    {"shf.r", op::funnel_right, registers_of(3), &opcode_reader::clamped},
+    {"bfe", op::field_extract, registers_of(3), &opcode_reader::integer},
+    {"bfi", op::field_insert, registers_of(4), &opcode_reader::integer},
+    {"bmsk", op::bit_mask, registers_of(2), &opcode_reader::clamped},
+    {"prmt", op::permute, registers_of(3), &opcode_reader::integer},
+    {"popc", op::count_ones, registers_of(1), &opcode_reader::integer},
+    {"clz", op::count_leading_zeros, registers_of(1), &opcode_reader::integer},
+    {"brev", op::reverse_bits, registers_of(1), &opcode_reader::integer},
+    {"bfind", op::find_leading_one, registers_of(1), &opcode_reader::integer},
+    {"bfind.shiftamt", op::find_leading_one, registers_of(1), &opcode_reader::integer, 1},
+    {"lop3", op::three_inputs, registers_of(4), &opcode_reader::integer},
+    // moves and predicates
+    {"mov", op::move, registers_of(1, 4, 4), &opcode_reader::integer},
+    {"cvt", op::convert, registers_of(1), &opcode_reader::conversion},
+    {"cvta", op::to_generic, registers_of(1), &opcode_reader::address_conversion},
+    {"cvta.to", op::from_generic, registers_of(1), &opcode_reader::address_conversion},
+    {"isspacep", op::is_space, registers_of(1), &opcode_reader::space_test},
+    {"mapa", op::map_to_block, registers_of(2), &opcode_reader::block_address},
+    {"getctarank", op::block_rank, registers_of(1), &opcode_reader::block_address},
+    {"selp", op::select, registers_of(3), &opcode_reader::integer},
+    {"setp", op::set_predicate, registers_of(2, 2, 2), &opcode_reader::comparison},
+    {"setp.and", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_and},
+    {"setp.or", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_or},
+    {"setp.xor", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_xor},
+    // the thread's path, and hints
+    {"bra", op::branch, {operand_shape::label, 1, 1}, &opcode_reader::jump},
+    {"brx.idx", op::branch_index, {operand_shape::index, 2, 2}, &opcode_reader::jump},
+    {"exit", op::exit, no_operands, &opcode_reader::jump},
+    {"ret", op::exit, no_operands, &opcode_reader::jump},
+    {"trap", op::trap, no_operands, &opcode_reader::nothing},
+    {"nanosleep", op::nothing, any_operands, &opcode_reader::anything},
+    {"prefetch", op::nothing, any_operands, &opcode_reader::anything},
+    {"prefetchu", op::nothing, any_operands, &opcode_reader::anything},
+    {"applypriority", op::nothing, any_operands, &opcode_reader::anything},
+    // memory
+    {"ld", op::load, {operand_shape::load, 2, 3}, &opcode_reader::access},
+    {"st", op::store, {operand_shape::store, 2, 3}, &opcode_reader::access},
+    {"atom", op::atomic, {operand_shape::atomic, 3, 5}, &opcode_reader::read_modify_write},
+    {"red", op::reduction, {operand_shape::reduction, 2, 3}, &opcode_reader::read_modify_write},
+    {"fence", op::fence, no_operands, &opcode_reader::fence},
+    {"fence.mbarrier_init", op::fence, no_operands, &opcode_reader::initialization_fence},
+    {"membar", op::fence, no_operands, &opcode_reader::membar},
+    {"fence.proxy.async", op::proxy_fence, no_operands, &opcode_reader::proxy_fence},
+    {"fence.proxy.async::generic", op::proxy_fence, no_operands, &opcode_reader::restricted_proxy_fence},
+    {"membar.proxy.async", op::proxy_fence, no_operands, &opcode_reader::proxy_fence},
+    {"fence.proxy", op::proxy_fence, no_operands, &opcode_reader::other_proxy_fence},
+    {"membar.proxy", op::proxy_fence, no_operands, &opcode_reader::other_proxy_fence},
+    // barriers
+    {"bar.sync", op::block_barrier, sources_of(1, 2), &opcode_reader::barrier},
+    {"bar.arrive", op::block_arrive, sources_of(2, 2), &opcode_reader::barrier},
+    {"bar.red.popc", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 1},
+    {"bar.red.and", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 2},
+    {"bar.red.or", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 3},
+    {"bar.warp.sync", op::warp_barrier, sources_of(1, 1), &opcode_reader::barrier},
+    {"barrier.sync", op::block_barrier, sources_of(1, 2), &opcode_reader::barrier},
+    {"barrier.arrive", op::block_arrive, sources_of(2, 2), &opcode_reader::barrier},
+    {"barrier.red.popc", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 1},
+    {"barrier.red.and", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 2},
+    {"barrier.red.or", op::block_barrier, registers_of(2, 3, 1), &opcode_reader::barrier_reduction, 3},
+    {"barrier.cluster.arrive", op::cluster_arrive, no_operands, &opcode_reader::cluster_barrier},
+    {"barrier.cluster.wait", op::cluster_wait, no_operands, &opcode_reader::cluster_barrier},
+    // warps
+    {"shfl.up", op::shuffle, registers_of(4, 4, 2), &opcode_reader::warp, 1},
+    {"shfl.down", op::shuffle, registers_of(4, 4, 2), &opcode_reader::warp, 2},
+    {"shfl.bfly", op::shuffle, registers_of(4, 4, 2), &opcode_reader::warp, 3},
+    {"shfl.idx", op::shuffle, registers_of(4, 4, 2), &opcode_reader::warp, 4},
+    {"vote.all", op::vote, registers_of(2), &opcode_reader::warp, 1},
+    {"vote.any", op::vote, registers_of(2), &opcode_reader::warp, 2},
+    {"vote.uni", op::vote, registers_of(2), &opcode_reader::warp, 3},
+    {"vote.ballot", op::vote, registers_of(2), &opcode_reader::warp, 4},
+    {"match.any", op::match, registers_of(2), &opcode_reader::match, 1},
+    {"match.all", op::match, registers_of(2, 2, 2), &opcode_reader::match, 2},
+    {"redux.add", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 1},
+    {"redux.min", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 2},
+    {"redux.max", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 3},
+    {"redux.and", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 4},
+    {"redux.or", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 5},
+    {"redux.xor", op::warp_reduce, registers_of(2), &opcode_reader::warp_reduction, 6},
+    {"elect.sync", op::elect, registers_of(1, 1, 2), &opcode_reader::nothing},
+    {"activemask", op::active_mask, registers_of(0), &opcode_reader::integer},
+    // mbarriers
+    {"mbarrier.init", op::store, addresses_of(2, 2, 0), &opcode_reader::mbarrier, mbarrier_op::init},
+    {"mbarrier.inval", op::store, addresses_of(1, 1, 0), &opcode_reader::mbarrier, mbarrier_op::invalidate},
+    {"mbarrier.arrive", op::atomic, addresses_of(1, 2, 1), &opcode_reader::mbarrier, mbarrier_op::arrive},
+    {"mbarrier.arrive.expect_tx", op::atomic, addresses_of(2, 2, 1), &opcode_reader::mbarrier_with_bytes, mbarrier_op::arrive},
+    {"mbarrier.arrive.noComplete", op::atomic, addresses_of(2, 2, 1), &opcode_reader::mbarrier_in_phase, mbarrier_op::arrive},
+    {"mbarrier.arrive_drop", op::atomic, addresses_of(1, 2, 1), &opcode_reader::mbarrier, mbarrier_op::arrive_drop},
+    {"mbarrier.arrive_drop.expect_tx", op::atomic, addresses_of(2, 2, 1), &opcode_reader::mbarrier_with_bytes,
+     mbarrier_op::arrive_drop},
+    {"mbarrier.arrive_drop.noComplete", op::atomic, addresses_of(2, 2, 1), &opcode_reader::mbarrier_in_phase,
+     mbarrier_op::arrive_drop},
+    {"mbarrier.expect_tx", op::atomic, addresses_of(2, 2, 0), &opcode_reader::mbarrier, mbarrier_op::expect},
+    {"mbarrier.complete_tx", op::atomic, addresses_of(2, 2, 0), &opcode_reader::mbarrier, mbarrier_op::complete},
+    {"mbarrier.try_wait", op::load, addresses_of(2, 3, 1), &opcode_reader::mbarrier, mbarrier_op::test},
+    {"mbarrier.test_wait", op::load, addresses_of(2, 3, 1), &opcode_reader::mbarrier, mbarrier_op::test},
+    {"mbarrier.pending_count", op::field_extract, {operand_shape::pending_count, 2, 2}, &opcode_reader::pending_count},
+    // copies that are performed later
+    {"cp.async", op::async_copy, addresses_of(3, 4, 0), &opcode_reader::copy},
+    {"cp.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::bulk_copy},
+    {"cp.reduce.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::reducing_copy},
+    {"cp.async.bulk.tensor", op::async_copy, no_operands, &opcode_reader::tensor_copy},
+    {"cp.async.bulk.prefetch", op::nothing, any_operands, &opcode_reader::prefetch},
+    {"st.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
+    {"red.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
+    {"cp.async.mbarrier.arrive", op::async_copy, addresses_of(1, 1, 0), &opcode_reader::expected_arrival_of_copies,
+     mbarrier_op::arrive},
+    {"cp.async.mbarrier.arrive.noinc", op::async_copy, addresses_of(1, 1, 0), &opcode_reader::arrival_of_copies,
+     mbarrier_op::arrive},
+    {"cp.async.commit_group", op::async_commit, no_operands, &opcode_reader::group},
+    {"cp.async.bulk.commit_group", op::async_commit, no_operands, &opcode_reader::bulk_group},
+    {"cp.async.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::group},
+    {"cp.async.wait_all", op::async_wait, no_operands, &opcode_reader::group, 1},
+    {"cp.async.bulk.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::bulk_group},
+    {"griddepcontrol.wait", op::grid_wait, no_operands, &opcode_reader::nothing},
+    {"griddepcontrol.launch_dependents", op::grid_launch, no_operands, &opcode_reader::nothing}};
+
+constexpr bool spellings_differ() {
+  for (const opcode_row& row : opcodes) {
+    for (const opcode_row* other = &row + 1; other != std::end(opcodes); ++other) {
+      if (row.spelling == other->spelling) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(spellings_differ());
+
+/// Calls `each` with the words of a spelling after its name, until that returns false.
+template <class Each>
+bool all_words(std::string_view spelling, const Each& each) {
+  std::size_t dot = spelling.find('.');
+  while (dot != std::string_view::npos) {
+    const std::size_t end = std::min(spelling.find('.', dot + 1), spelling.size());
+    if (!each(spelling.substr(dot + 1, end - dot - 1))) {
+      return false;
+    }
+    dot = end < spelling.size() ? end : std::string_view::npos;
+  }
+  return true;
+}
+
+operand_form opcode_reader::read() {
+  const auto has = [&](std::string_view word) { return std::find(words_.begin() + 1, words_.end(), word) != words_.end(); };
+  const auto words_of = [](const opcode_row& row) { return std::count(row.spelling.begin(), row.spelling.end(), '.'); };
+  const opcode_row* found = nullptr;
+  std::string others;
+  for (const opcode_row& row : opcodes) {
+    if (name_of(row.spelling) != words_.front()) {
+      continue;
+    }
+    others += (others.empty() ? "" : ", ") + std::string(row.spelling);
+    if (all_words(row.spelling, has) && (found == nullptr || words_of(row) > words_of(*found))) {
+      found = &row;
+    }
+  }
+  if (found == nullptr) {
+    if (others.empty()) {
+      throw model::error(i_.line, 1, "the instruction '" + i_.text + "' is not known");
+    }
+    refuse("is not supported; supported are " + others);
+  }
+  all_words(found->spelling, [&](std::string_view word) { return take(word); });
+  i_.code = found->code;
+  i_.mode = found->variant.mode;
+  i_.what = found->variant.what;
+  i_.mbarrier = found->variant.mbarrier;
+  form_ = found->operands;
+  (this->*found->read)();
+  if (words_.size() > 1) {
+    throw model::error(i_.line, 1, "'." + std::string(words_[1]) + "' of '" + i_.text + "' is not supported");
+  }
+  return form_;
+}
+
+// ---- words
+
+/// Takes `word` out, if it is there.
+bool opcode_reader::take(std::string_view word) {
+  const auto at = std::find(words_.begin() + 1, words_.end(), word);
+  if (at == words_.end()) {
+    return false;
+  }
+  words_.erase(at);
+  return true;
+}
+
+/// Takes the first word of a table out that is there.
+template <class Table, class Value>
+bool opcode_reader::take_one_of(const Table& table, Value& value) {
+  for (const auto& row : table) {
+    if (take(row.word)) {
+      value = row.value;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Takes out the last word that is a type.
+ptx_type opcode_reader::take_type() {
+  for (std::size_t k = words_.size(); k > 1; --k) {
+    if (const ptx_type type = type_named(words_[k - 1]); type != ptx_type::none) {
+      words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(k - 1));
+      return type;
+    }
+  }
+  return ptx_type::none;
+}
+
+void opcode_reader::require_type() {
+  i_.type = take_type();
+  if (i_.type == ptx_type::none) {
+    refuse("has no type that is supported");
+  }
+}
+
+/// Takes out the first state space: where an opcode names two, that is the destination's.
+state_space opcode_reader::take_space(bool of_several_threads) {
+  for (std::size_t k = 1; k < words_.size(); ++k) {
+    const space_row* const row = space_named(words_[k]);
+    if (row != nullptr && row->space != state_space::generic && (row->for_model || !of_several_threads)) {
+      words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(k));
+      return row->space;
+    }
+  }
+  return state_space::generic;
+}
+
+bool opcode_reader::take_operation() {
+  model::operation what{};
+  const bool found = take_one_of(operation_words, what);
+  i_.what = what;
+  return found && is_atomic_operation(what);
+}
+
+void opcode_reader::take_rounding() {
+  const int mode = take("rmi") || take("rm")   ? rounds_down
+                   : take("rpi") || take("rp") ? rounds_up
+                   : take("rzi") || take("rz") ? rounds_to_zero
+                                               : 0;
+  i_.mode = static_cast<std::uint8_t>(i_.mode | mode);
+}
+
+// ---- registers
+
+void opcode_reader::integer() { require_type(); }
+
+/// Results of floats are those of the host, whatever the approximation.
+void opcode_reader::arithmetic() {
+  require_type();
+  if (is_float(i_.type)) {
+    skip({"rn", "approx", "full", "ftz"});
+    i_.mode = take("sat") ? saturates : std::uint8_t{0};
+    if (i_.type == ptx_type::f32) {
+      take_rounding();
+    }
+  }
+}
+
+void opcode_reader::of_floats() {
+  arithmetic();
+  if (!is_float(i_.type)) {
+    refuse("is of floats");
+  }
+}
+
+void opcode_reader::clamped() {
+  i_.mode = take("clamp") ? 1 : 0;
+  skip({"wrap"});
+  require_type();
+}
+
+void opcode_reader::conversion() {
+  i_.from = take_type();
+  i_.type = take_type();
+  if (i_.type == ptx_type::none || i_.from == ptx_type::none) {
+    refuse("converts between types that are not supported");
+  }
+  take_rounding();
+  static_cast<void>(take("rni") || take("rn"));
+  skip({"ftz"});
+  i_.mode = static_cast<std::uint8_t>(i_.mode | (take("sat") ? saturates : 0));
+  form_.most = i_.type == ptx_type::f16x2 || i_.type == ptx_type::bf16x2 ? 2 : 1;
+}
+
+void opcode_reader::address_conversion() {
+  i_.space = take_space(false);
+  if (i_.space == state_space::param || i_.space == state_space::generic) {
+    refuse("is not supported");
+  }
+  require_type();
+}
+
+void opcode_reader::space_test() { i_.space = take_space(false); }
+
+void opcode_reader::block_address() {
+  i_.space = take_space();
+  i_.type = take_type();
+}
+
+void opcode_reader::comparison() {
+  if (!take_one_of(comparison_words, i_.test)) {
+    refuse("has no comparison");
+  }
+  i_.combines = form_.most == 3;
+  require_type();
+}
+
+// ---- memory
+
+/// State space, type, vector and hints of an access. The memory model does not see hints. Source: PTX ISA, "Cache Operators", "Cache
+/// Eviction Priority Hints".
+void opcode_reader::memory() {
+  i_.space = take_space(false);
+  require_type();
+  if (i_.type == ptx_type::pred) {
+    refuse("has no type that memory holds");
+  }
+  i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
+  elements();
+  skip({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
+        "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::cache_hint", "L2::evict_first",
+        "L2::evict_last", "L2::evict_normal"});
+}
+
+void opcode_reader::access() {
+  const bool loads = i_.code == op::load;
+  i_.non_coherent = loads && take("nc");
+  const bool is_volatile = take("volatile");
+  const bool mmio = take("mmio");
+  i_.strong = take_one_of(order_words, i_.order) || is_volatile || mmio;
+  static_cast<void>(take_one_of(scope_words, i_.scope));
+  skip({"weak"});
+  memory();
+  if (i_.order != memory_order::relaxed && i_.order != (loads ? memory_order::acquire : memory_order::release)) {
+    refuse(loads ? "is no load of PTX: a load is weak, relaxed or acquire"
+                 : "is no store of PTX: a store is weak, relaxed or release");
+  }
+}
+
+/// The default scope is that of PTX.
+void opcode_reader::read_modify_write() {
+  i_.strong = true;
+  i_.scope = thread_scope::device;
+  static_cast<void>(take_one_of(order_words, i_.order));
+  static_cast<void>(take_one_of(scope_words, i_.scope));
+  if (!take_operation()) {
+    refuse("is no read-modify-write that is supported");
+  }
+  skip({"noftz"});
+  memory();
+  if (i_.elements != 1) {
+    refuse("on a vector is not supported");
+  }
+  if (i_.code == op::atomic && i_.what == model::operation::compare_exchange) {
+    form_.least = form_.most = 4;
+  }
+}
+
+void opcode_reader::fence() {
+  i_.strong = true;
+  i_.order = memory_order::acq_rel;
+  static_cast<void>(take_one_of(order_words, i_.order));
+  if (!take_one_of(scope_words, i_.scope)) {
+    refuse("names no scope");
+  }
+}
+
+void opcode_reader::initialization_fence() {
+  i_.restricted = true;
+  fence();
+}
+
+void opcode_reader::membar() {
+  i_.strong = true;
+  i_.order = memory_order::seq_cst;
+  if (take("gl")) {
+    i_.scope = thread_scope::device;
+  } else if (!take_one_of(scope_words, i_.scope)) {
+    refuse("names no scope");
+  }
+}
+
+/// Between ordinary accesses and those of bulk copies. Source: PTX ISA, "membar/fence".
+void opcode_reader::proxy_fence() {
+  i_.strong = true;
+  i_.proxy_spaces = every_proxy_space;
+  static_cast<void>(take_one_of(proxy_space_words, i_.proxy_spaces));
+}
+
+/// What a release is before, then what an acquire is after, both in shared memory.
+void opcode_reader::restricted_proxy_fence() {
+  i_.strong = true;
+  i_.restricted = true;
+  if (!take_one_of(order_words, i_.order) || !take_one_of(scope_words, i_.scope) ||
+      !take(i_.order == memory_order::release ? "sync_restrict::shared::cta" : "sync_restrict::shared::cluster")) {
+    refuse("is no fence of PTX");
+  }
+}
+
+void opcode_reader::other_proxy_fence() {
+  refuse("is not supported: of the proxies, the generic and the async one are checked");
+}
+
+// ---- barriers and warps
+
+void opcode_reader::barrier() {
+  skip({"cta", "sync"});
+  i_.aligned = take("aligned") || words_.front() == "bar";  // bar is barrier.cta.aligned
+}
+
+void opcode_reader::barrier_reduction() {
+  barrier();
+  require_type();
+}
+
+void opcode_reader::cluster_barrier() {
+  i_.aligned = take("aligned");
+  i_.scope = thread_scope::cluster;
+  i_.strong = true;
+  i_.order = i_.code == op::cluster_arrive ? memory_order::release : memory_order::acquire;
+  static_cast<void>(take_one_of(order_words, i_.order));
+}
+
+void opcode_reader::warp() {
+  skip({"sync"});
+  require_type();
+}
+
+void opcode_reader::match() {
+  warp();
+  if (i_.type != ptx_type::b32 && i_.type != ptx_type::b64) {
+    refuse("compares .b32 or .b64");
+  }
+}
+
+void opcode_reader::warp_reduction() {
+  warp();
+  if (i_.type != ptx_type::u32 && i_.type != ptx_type::s32 && i_.type != ptx_type::b32) {
+    refuse("is not supported: redux.sync of integers is");
+  }
+}
+
+// ---- the asynchronous side
+
+/// An mbarrier's state is a location of 64 bits. Source: PTX ISA, "mbarrier".
+void opcode_reader::mbarrier() {
+  const bool waits = i_.mbarrier == mbarrier_op::test;
+  const bool arrival = arrives(i_.mbarrier);
+  i_.parity = waits && take("parity");
+  i_.strong = i_.code != op::store;
+  const memory_order one_way = waits ? memory_order::acquire : memory_order::release;
+  i_.order = waits || arrival ? one_way : memory_order::relaxed;
+  i_.scope = thread_scope::block;
+  static_cast<void>(take_one_of(order_words, i_.order));
+  static_cast<void>(take_one_of(scope_words, i_.scope));
+  i_.space = take_space();
+  skip({"b64"});
+  i_.type = ptx_type::b64;
+  i_.bytes = 8;
+  if (i_.order != memory_order::relaxed && (i_.order != one_way || (!waits && !arrival))) {
+    refuse("is no instruction of PTX: an arrival is relaxed or release, a wait relaxed or acquire");
+  }
+}
+
+void opcode_reader::mbarrier_with_bytes() {
+  i_.transaction = true;
+  mbarrier();
+}
+
+void opcode_reader::mbarrier_in_phase() {
+  i_.keeps_phase = true;
+  mbarrier();
+}
+
+/// A field of what an arrival returned.
+void opcode_reader::pending_count() {
+  skip({"b64"});
+  i_.type = ptx_type::u64;
+}
+
+void opcode_reader::group() {
+  i_.completes = model::completion::group;
+  i_.reads_only = i_.code == op::async_wait && take("read");
+}
+
+void opcode_reader::bulk_group() {
+  group();
+  i_.completes = model::completion::bulk_group;
+}
+
+void opcode_reader::prefetch() {
+  i_.completes = model::completion::bulk_group;
+  skip({"L2", "global", "L2::cache_hint"});
+}
+
+/// `cp.async`, `cp.async.bulk` and `cp.reduce.async.bulk`. Source: PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy".
+void opcode_reader::copy() {
+  static_cast<void>(take("ca") || take("cg"));
+  static_cast<void>(take("L2::64B") || take("L2::128B") || take("L2::256B"));
+  if (take("L2::cache_hint")) {
+    refuse("has a cache hint, which is not supported");
+  }
+  i_.space = take_space();
+  i_.from_space = take_space();
+  if (i_.space == state_space::generic || i_.from_space == state_space::generic) {
+    refuse("does not name its state spaces");
+  }
+  i_.type = ptx_type::b128;
+  i_.bytes = 16;
+}
+
+void opcode_reader::bulk_copy() {
+  copy();
+  i_.multicast = take("multicast::cluster");
+  i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
+  skip({"bulk_group"});
+  if (i_.completes == model::completion::mbarrier) {
+    form_.least = form_.most = i_.multicast ? 5 : 4;
+  }
+}
+
+void opcode_reader::reducing_copy() {
+  bulk_copy();
+  i_.combines = true;
+  skip({"noftz"});
+  if (!take_operation()) {
+    refuse("is no reduction that is supported");
+  }
+  piece();
+}
+
+/// The type of what a copy writes or reduces in one access.
+void opcode_reader::piece() {
+  i_.type = take_type();
+  i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
+  if (i_.bytes != 4 && i_.bytes != 8) {
+    refuse("is not supported: copies that reduce or store are, in 32 and 64 bits");
+  }
+}
+
+void opcode_reader::arrival_of_copies() {
+  i_.completes = model::completion::mbarrier;
+  i_.space = take_space();
+  skip({"b64"});
+}
+
+void opcode_reader::expected_arrival_of_copies() {
+  i_.is_expected = true;
+  arrival_of_copies();
+}
+
+/// `st.async` and `red.async`: copies of values.
+void opcode_reader::value_copy() {
+  i_.completes = model::completion::mbarrier;
+  i_.combines = words_.front() == "red";
+  static_cast<void>(take("weak") || take("relaxed"));
+  skip({"cluster", "mbarrier::complete_tx::bytes"});
+  i_.space = take_space();
+  elements();
+  form_.least = form_.most = 2U + i_.elements;
+  if (i_.combines && !take_operation()) {
+    refuse("is no read-modify-write that is supported");
+  }
+  piece();
+}
+
+void opcode_reader::tensor_copy() { refuse("is not supported: of the copies, those without a tensor map are checked"); }
+
+}  // namespace
+
+operand_form read_opcode(instruction& i) { return opcode_reader(i).read(); }
+
+std::string_view spelling_of(op code, mbarrier_op mbarrier) noexcept {
+  for (const opcode_row& row : opcodes) {
+    if (row.code == code && row.variant.mbarrier == mbarrier) {
+      return row.spelling;
+    }
+  }
+  return mbarrier == mbarrier_op::none ? std::string_view{} : spelling_of(code);
+}
+
+}  // namespace membar::ptx

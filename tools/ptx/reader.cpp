@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/model/error.hpp>
+#include <ptx/lexer.hpp>
+#include <ptx/module.hpp>
+#include <ptx/reader.hpp>
+#include <ptx/words.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::ptx {
+
+namespace {
+
+/// Reads one module. Every error says the line and the column.
+class ptx_reader {
+ public:
+  explicit ptx_reader(std::string_view text) : tokens_(ptx_tokens(text)) {}
+
+  [[nodiscard]] ptx_module read() {
+    while (now().kind != ptx_token::kind_t::end) {
+      top_level();
+    }
+    return std::move(module_);
+  }
+
+ private:
+  using kind_t = ptx_token::kind_t;
+
+  [[nodiscard]] const ptx_token& now() const noexcept { return tokens_[at_]; }
+  [[nodiscard]] const ptx_token& after() const noexcept { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  ptx_token take() noexcept { return now().kind == kind_t::end ? now() : tokens_[at_++]; }
+  bool accept(std::string_view text) noexcept {
+    const bool is = now().is(text);
+    at_ += is ? 1 : 0;
+    return is;
+  }
+  [[noreturn]] static void refuse(const ptx_token& token, const std::string& what) {
+    throw model::error(token.line, token.column, what);
+  }
+  [[nodiscard]] std::string found() const {
+    std::string text = "the end of the text";
+    if (now().kind != kind_t::end) {
+      text = '\'';
+      text += now().text;
+      text += '\'';
+    }
+    return text;
+  }
+  void expect(std::string_view text) {
+    if (!accept(text)) {
+      refuse(now(), "expected '" + std::string(text) + "', found " + found());
+    }
+  }
+  std::string name() {
+    if (now().kind != kind_t::word) {
+      refuse(now(), "expected a name, found " + found());
+    }
+    return std::string(take().text);
+  }
+  void skip_line_of(int line) {
+    while (now().kind != kind_t::end && now().line == line) {
+      ++at_;
+    }
+  }
+
+  /// A number without a sign. The second is true for one written as a float's bits.
+  std::pair<std::uint64_t, bool> number() {
+    const ptx_token token = take();
+    if (token.kind != kind_t::number) {
+      --at_;
+      refuse(token, "expected a number, found '" + std::string(token.text) + "'");
+    }
+    return number_of(token);
+  }
+
+  std::uint64_t integer() {
+    const bool negative = accept("-");
+    const std::uint64_t value = number().first;
+    return negative ? std::uint64_t{0} - value : value;
+  }
+
+  // ---- the module
+
+  void top_level() {
+    const ptx_token token = now();
+    if (token.is(".version") || token.is(".address_size") || token.is(".target") || token.is(".loc") || token.is(".pragma")) {
+      skip_line_of(token.line);
+    } else if (token.is(".file")) {
+      read_file();
+    } else if (token.is(".section")) {
+      skip_section();
+    } else if (accept(";")) {
+      // an empty statement
+    } else if (token.kind == kind_t::word && token.text.front() == '.') {
+      declaration();
+    } else {
+      refuse(token, "expected a directive of a module, found " + found());
+    }
+  }
+
+  void read_file() {
+    const int line = take().line;
+    const std::uint64_t index = number().first;
+    if (index > 100'000) {
+      refuse(now(), "the file number " + std::to_string(index) + " is larger than 100000");
+    }
+    if (now().kind == kind_t::string) {
+      if (module_.files.size() <= index) {
+        module_.files.resize(static_cast<std::size_t>(index) + 1);
+      }
+      module_.files[static_cast<std::size_t>(index)] = std::string(take().text);
+    }
+    skip_line_of(line);
+  }
+
+  void skip_section() {
+    ++at_;
+    while (now().kind != kind_t::end && !now().is("{")) {
+      ++at_;
+    }
+    skip_braces();
+  }
+
+  void skip_braces() {
+    expect("{");
+    for (int depth = 1; depth > 0; ++at_) {
+      if (now().kind == kind_t::end) {
+        refuse(now(), "expected '}', found " + found());
+      }
+      depth += now().is("{") ? 1 : now().is("}") ? -1 : 0;
+    }
+  }
+
+  void declaration() {
+    bool external = false;
+    for (;;) {
+      if (accept(".extern")) {
+        external = true;
+      } else if (!accept(".visible") && !accept(".weak") && !accept(".common")) {
+        break;
+      }
+    }
+    if (now().is(".func") || now().is(".entry")) {
+      function();
+      return;
+    }
+    const space_row* const row = space_of(now().text);
+    if (row == nullptr) {
+      refuse(now(), "the directive " + found() + " is not known");
+    }
+    ++at_;
+    for (ptx_variable& v : variables(row->space, external)) {
+      module_.variables.push_back(std::move(v));
+    }
+  }
+
+  /// The state space of a declaration, which is a word with a dot before it. Null if it is none.
+  [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
+    if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
+      return nullptr;
+    }
+    const space_row* const row = space_named(word.substr(1));
+    return row != nullptr && row->space != state_space::generic ? row : nullptr;
+  }
+
+  /// The variables of one declaration, after its state space and up to ';' ('all'), or the one before ',' or ')'.
+  std::vector<ptx_variable> variables(state_space space, bool external, bool all = true) {
+    std::uint64_t alignment = 0;
+    ptx_type type = ptx_type::none;
+    std::uint64_t lanes = 1;
+    while (now().kind == kind_t::word && now().text.front() == '.') {
+      const ptx_token token = take();
+      if (token.is(".align")) {
+        alignment = number().first;
+      } else if (token.is(".attribute")) {
+        expect("(");
+        while (now().kind != kind_t::end && !accept(")")) {
+          ++at_;
+        }
+      } else if (token.is(".v2") || token.is(".v4")) {
+        lanes = static_cast<std::uint64_t>(token.text[2] - '0');
+      } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
+        // what a pointer parameter points to
+      } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
+        refuse(token, "the type '" + std::string(token.text) + "' of a variable is not known");
+      }
+    }
+    if (type == ptx_type::none) {
+      refuse(now(), "expected the type of a variable, found " + found());
+    }
+    std::vector<ptx_variable> result;
+    do {
+      ptx_variable v;
+      v.line = now().line;
+      v.name = name();
+      v.space = space;
+      v.type = type;
+      v.external = external;
+      const auto element = static_cast<std::uint64_t>(bytes_of(type)) * lanes;
+      v.alignment = alignment != 0 ? alignment : element;
+      v.bytes = element;
+      while (accept("[")) {
+        const std::uint64_t count = now().is("]") ? 0 : number().first;
+        if (count > (std::uint64_t{1} << 30) / (v.bytes == 0 ? 1 : v.bytes)) {
+          refuse(now(), "the variable '" + v.name + "' is larger than 1 GiB");
+        }
+        v.bytes *= count;
+        expect("]");
+      }
+      if (accept("=")) {
+        initialise(v, static_cast<std::size_t>(bytes_of(type)));
+      }
+      result.push_back(std::move(v));
+    } while (all && accept(","));
+    if (all) {
+      expect(";");
+    }
+    return result;
+  }
+
+  void initialise(ptx_variable& v, std::size_t element) {
+    const auto one = [&] {
+      if (now().kind == kind_t::word) {
+        address_of(v);
+        v.initial.resize(v.initial.size() + element);
+        return;
+      }
+      const bool negative = accept("-");
+      const std::uint64_t bits = number().first;
+      const std::uint64_t value = negative ? std::uint64_t{0} - bits : bits;
+      for (std::size_t i = 0; i < element; ++i) {
+        v.initial.push_back(i < 8 ? static_cast<std::uint8_t>(value >> (8 * i)) : std::uint8_t{0});
+      }
+    };
+    if (!accept("{")) {
+      one();
+    } else {
+      for (int depth = 1; depth > 0;) {
+        if (accept("{")) {
+          ++depth;
+        } else if (accept("}")) {
+          --depth;
+        } else if (!accept(",")) {
+          one();
+        }
+      }
+    }
+    if (v.initial.size() > v.bytes) {
+      refuse(now(), "the variable '" + v.name + "' has more initial values than elements");
+    }
+    v.initial.resize(static_cast<std::size_t>(v.bytes));
+  }
+
+  /// `name`, `generic(name)`, and either with an offset.
+  void address_of(ptx_variable& v) {
+    std::string of = name();
+    if (of == "generic" && accept("(")) {
+      of = name();
+      expect(")");
+    }
+    v.addresses.push_back({v.initial.size(), std::move(of), accept("+") || now().is("-") ? integer() : 0});
+  }
+
+  // ---- functions
+
+  struct scope {
+    std::map<std::string, int, std::less<>> registers{};
+  };
+
+  std::vector<ptx_variable> parameter_list() {
+    std::vector<ptx_variable> result;
+    expect("(");
+    while (!accept(")")) {
+      if (!result.empty()) {
+        expect(",");
+      }
+      if (!accept(".param")) {
+        refuse(now(), "expected '.param', found " + found() + ": other parameters are not supported");
+      }
+      result.push_back(std::move(variables(state_space::param, false, false).front()));
+    }
+    return result;
+  }
+
+  void function() {
+    ptx_function f;
+    f.kernel = now().is(".entry");
+    f.line = take().line;
+    if (now().is("(")) {
+      f.results = parameter_list();
+    }
+    f.name = name();
+    if (now().is("(")) {
+      f.parameters = parameter_list();
+    }
+    while (!now().is("{") && !now().is(";")) {  // .maxntid 256, 1, 1 and the like
+      if (now().kind == kind_t::end) {
+        refuse(now(), "expected the body of function '" + f.name + "', found " + found());
+      }
+      ++at_;
+    }
+    if (!accept(";")) {
+      f.defined = true;
+      function_ = &f;
+      scopes_.clear();
+      file_ = source_line_ = caller_file_ = caller_line_ = 0;
+      block();
+      function_ = nullptr;
+    }
+    for (ptx_function& other : module_.functions) {
+      if (other.name == f.name) {
+        if (other.defined && f.defined) {
+          throw model::error(f.line, 1, "the function '" + f.name + "' is defined twice");
+        }
+        if (f.defined) {
+          other = std::move(f);
+        }
+        return;
+      }
+    }
+    module_.functions.push_back(std::move(f));
+  }
+
+  void block() {
+    expect("{");
+    scopes_.emplace_back();
+    while (!accept("}")) {
+      if (now().kind == kind_t::end) {
+        refuse(now(), "expected '}', found " + found());
+      }
+      statement();
+    }
+    scopes_.pop_back();
+  }
+
+  void statement() {
+    const ptx_token token = now();
+    if (token.is("{")) {
+      if (scopes_.size() > 64) {
+        refuse(token, "more than 64 blocks are nested");
+      }
+      block();
+    } else if (accept(";")) {
+      // an empty statement
+    } else if (token.is(".loc")) {
+      read_loc();
+    } else if (token.is(".reg")) {
+      ++at_;
+      declare_registers();
+    } else if (token.is(".pragma") || token.is(".file")) {
+      skip_line_of(token.line);
+    } else if (token.is(".branchtargets") || token.is(".callprototype") || token.is(".calltargets")) {
+      refuse(token, "the directive " + found() + " stands without its label");
+    } else if (token.kind == kind_t::word && token.text.front() == '.') {
+      const space_row* const row = space_of(token.text);
+      if (row == nullptr) {
+        refuse(token, "the directive " + found() + " is not known in a function");
+      }
+      ++at_;
+      for (ptx_variable& v : variables(row->space, false)) {
+        function_->variables.push_back(std::move(v));
+      }
+    } else if (token.kind == kind_t::word && after().is(":")) {
+      ptx_statement s = placed(token);
+      s.label = name();
+      ++at_;
+      if (accept(".branchtargets")) {
+        s.opcode = ".branchtargets";
+        do {
+          s.targets.push_back(name());
+        } while (accept(","));
+        expect(";");
+      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is refused
+        while (now().kind != kind_t::end && !accept(";")) {
+          ++at_;
+        }
+      }
+      function_->body.push_back(std::move(s));
+    } else {
+      instruction();
+    }
+  }
+
+  [[nodiscard]] ptx_statement placed(const ptx_token& token) const {
+    ptx_statement s;
+    s.line = token.line;
+    s.file = file_;
+    s.source_line = source_line_;
+    s.caller_file = caller_file_;
+    s.caller_line = caller_line_;
+    return s;
+  }
+
+  void read_loc() {
+    const int line = take().line;
+    file_ = static_cast<int>(number().first & 0x7fffffffU);
+    source_line_ = static_cast<int>(number().first & 0x7fffffffU);
+    bool inlined = false;
+    while (now().kind != kind_t::end && now().line == line) {
+      inlined = inlined || now().is("inlined_at");
+      ++at_;
+    }
+    if (!inlined) {
+      caller_file_ = file_;
+      caller_line_ = source_line_;
+    }
+  }
+
+  void declare_registers() {
+    const ptx_token token = take();
+    ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
+    int bits = bytes_of(type) * 8;
+    if (type == ptx_type::none) {
+      refuse(token, "the type '" + std::string(token.text) + "' of a register is not known");
+    }
+    do {
+      const ptx_token at = now();
+      const std::string base = name();
+      std::uint64_t count = 0;
+      const bool numbered = accept("<");
+      if (numbered) {
+        count = number().first;
+        expect(">");
+      }
+      if (count > 100'000 || function_->registers.size() > 200'000) {
+        refuse(at, "the function has more than 100000 registers");
+      }
+      for (std::uint64_t i = 0; i < (numbered ? count : 1); ++i) {
+        const std::string full = numbered ? base + std::to_string(i) : base;
+        scopes_.back().registers[full] = static_cast<int>(function_->registers.size());
+        function_->registers.push_back({full, type, bits});
+      }
+    } while (accept(","));
+    expect(";");
+  }
+
+  [[nodiscard]] int register_named(std::string_view word) const {
+    for (std::size_t i = scopes_.size(); i > 0; --i) {
+      const auto it = scopes_[i - 1].registers.find(word);
+      if (it != scopes_[i - 1].registers.end()) {
+        return it->second;
+      }
+    }
+    return -1;
+  }
+
+  void instruction() {
+    const ptx_token token = now();
+    ptx_statement s = placed(token);
+    if (accept("@")) {
+      s.guard_negated = accept("!");
+      const ptx_token guard = take();
+      s.guard = register_named(guard.text);
+      if (s.guard < 0) {
+        refuse(guard, "the predicate '" + std::string(guard.text) + "' is not declared");
+      }
+    }
+    if (now().kind != kind_t::word) {
+      refuse(now(), "expected an instruction, found " + found());
+    }
+    s.opcode = std::string(take().text);
+    if (!accept(";")) {
+      do {
+        s.operands.push_back(operand(0));
+      } while (accept(","));
+      expect(";");
+    }
+    function_->body.push_back(std::move(s));
+  }
+
+  ptx_operand operand(int depth) {
+    const ptx_token token = now();
+    if (depth > 4) {
+      refuse(token, "more than 4 lists are nested in an operand");
+    }
+    ptx_operand o;
+    if (accept("[")) {
+      return address(depth);
+    }
+    if (token.is("{") || token.is("(")) {
+      ++at_;
+      const std::string_view close = token.is("{") ? "}" : ")";
+      o.kind = ptx_operand::kind_t::list;
+      while (!accept(close)) {
+        if (!o.parts.empty()) {
+          expect(",");
+        }
+        o.parts.push_back(operand(depth + 1));
+      }
+      return o;
+    }
+    o.negated = accept("!");
+    if (now().is("-") || now().kind == kind_t::number) {
+      const bool negative = accept("-");
+      const auto [value, floating] = number();
+      o.kind = ptx_operand::kind_t::number;
+      o.value = negative ? std::uint64_t{0} - value : value;
+      o.floating = floating;
+      return o;
+    }
+    o.name = name();
+    const bool sink = o.name == "_";
+    o.reg = sink ? -1 : register_named(o.name);
+    if (sink || o.reg >= 0) {
+      o.kind = sink ? ptx_operand::kind_t::sink : ptx_operand::kind_t::reg;
+      if (accept("|")) {
+        o.parts.push_back(operand(depth + 1));
+      }
+      return o;
+    }
+    o.kind = ptx_operand::kind_t::name;
+    if (accept("+")) {  // variable + offset, as a value
+      o.value = integer();
+    }
+    return o;
+  }
+
+  ptx_operand address(int depth) {
+    ptx_operand o;
+    o.kind = ptx_operand::kind_t::address;
+    if (now().kind == kind_t::number) {
+      o.value = number().first;
+    } else {
+      const std::string base = name();
+      o.reg = register_named(base);
+      if (o.reg < 0) {
+        o.name = base;
+      }
+      if (accept("+") || now().is("-")) {
+        o.value = integer();
+      }
+    }
+    while (accept(",")) {  // the coordinates of textures and tensor maps
+      o.parts.push_back(operand(depth + 1));
+    }
+    if (!accept("]")) {
+      refuse(now(),
+             "expected ']', found " + found() + ": an address is [register], [variable] or either with + or - an offset");
+    }
+    return o;
+  }
+
+  std::vector<ptx_token> tokens_;
+  std::size_t at_ = 0;
+  ptx_module module_{};
+  ptx_function* function_ = nullptr;
+  std::vector<scope> scopes_{};
+  int file_ = 0;
+  int source_line_ = 0;
+  int caller_file_ = 0;
+  int caller_line_ = 0;
+};
+
+}  // namespace
+
+ptx_module read_ptx(std::string_view text) { return ptx_reader(text).read(); }
+
+}  // namespace membar::ptx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Builds PTX kernels statement by statement, without text. Their opcodes are those of `opcode_text`.
+#pragma once
+
+#include <ptx/module.hpp>
+#include <ptx/words.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace membar::ptx {
+
+/// A number as a value.
+[[nodiscard]] ptx_operand number(std::int64_t value);
+
+/// A label, a variable or a special register.
+[[nodiscard]] ptx_operand named(std::string name);
+
+/// A destination that is thrown away: `_`.
+[[nodiscard]] ptx_operand sink();
+
+/// `[address]`.
+[[nodiscard]] ptx_operand memory_at(std::uint64_t address);
+
+/// `[register]`.
+[[nodiscard]] ptx_operand memory_at(const ptx_operand& base);
+
+/// `[variable+offset]`.
+[[nodiscard]] ptx_operand memory_at(std::string variable, std::uint64_t offset);
+
+/// Builds one kernel. Its lines are numbered as those of its text: one for its head, one for the brace that opens its body, and one for each
+/// declaration and each statement.
+class kernel_writer {
+ public:
+  /// A kernel whose head is in line `line`.
+  kernel_writer(std::string name, int line);
+
+  /// Declares registers of a type: `.reg .b64 %r<count>`.
+  [[nodiscard]] std::vector<ptx_operand> declare_registers(const std::string& name, ptx_type type, int count);
+
+  /// Declares an array of bytes in local memory.
+  void declare_local(std::string name, std::uint64_t alignment, std::uint64_t bytes);
+
+  void label(std::string name);
+
+  /// Where the predicate holds, or does not, the next instruction is executed.
+  void guard(const ptx_operand& predicate, bool negated);
+
+  void add(std::string opcode, std::initializer_list<ptx_operand> operands);
+
+  [[nodiscard]] const ptx_function& function() const noexcept { return function_; }
+  /// The line after the brace that closes the body.
+  [[nodiscard]] int end_line() const noexcept { return line_ + 2; }
+
+ private:
+  ptx_function function_{};
+  ptx_statement next_{};  ///< has the guard of the next instruction
+  int line_ = 0;          ///< the last one that was written
+};
+
+}  // namespace membar::ptx
