@@ -95,7 +95,25 @@ TEST(check_mbarrier, phases_follow_each_other) {
 }
 
 TEST(check_mbarrier, a_phase_that_is_over_twice_is_waited_for_in_vain) {
-  expect({init(1), {arrive + arrive, wait("0", "W")}}, check_status::hang);
+  const std::string two = arrive + wait("0", "V") + arrive;
+  expect({init(1), {two, wait("0", "W")}}, check_status::hang);
+}
+
+TEST(check_mbarrier, a_phase_is_waited_for_before_an_arrival_at_the_next_one) {
+  expect({init(1), {arrive + arrive}}, check_status::undefined, "no successful wait for its phase before");
+  expect({init(1), {arrive + wait("0", "W") + arrive}}, check_status::verified);
+}
+
+TEST(check_mbarrier, it_is_initialized_by_a_count_and_once) {
+  expect({init(0), {""}}, check_status::undefined, "a count of 0");
+  expect({init(1) + init(1), {""}}, check_status::undefined, "a valid mbarrier");
+  expect({init(1) + "mbarrier.inval.shared.b64 [bar];" + init(1), {arrive}}, check_status::verified);
+}
+
+TEST(check_mbarrier, the_release_chain_goes_on_through_later_phases) {
+  expect({init(1),
+          {store + arrive, wait("0", "V") + "mbarrier.arrive.relaxed.cta.shared::cta.b64 %rd0, [bar];", wait("1", "W") + load}},
+         check_status::verified);
 }
 
 TEST(check_mbarrier, an_arrival_returns_the_phase_that_a_test_asks_for) {

@@ -322,4 +322,14 @@ TEST(ptx_reader, survives_any_text) {
   EXPECT_GT(errors, 10'000);
 }
 
+TEST(ptx_reader, takes_decimal_fractions) {
+  const auto holds = [](const std::string& literal, const std::string& bits) {
+    return ptx_program({"mov.f32 %r0, " + literal + "; setp.ne.u32 %p0, %r0, " + bits + "; @%p0 trap;"}).explore().status;
+  };
+  EXPECT_EQ(holds("1.0", "0x3f800000"), check::check_status::verified);
+  EXPECT_EQ(holds("-2.5", "0xc0200000"), check::check_status::verified);
+  EXPECT_EQ(holds("1e-1", "0x3dcccccd"), check::check_status::verified);
+  EXPECT_EQ(holds("1.0", "0x3f800001"), check::check_status::violated);
+}
+
 }  // namespace

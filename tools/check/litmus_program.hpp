@@ -511,7 +511,8 @@ class litmus_places {
         result.dependent[static_cast<std::size_t>(t)] = true;
       }
     }
-    c.live_at_heads = live_at_heads(c);
+    find_liveness(c);
+    c.unused_loads.clear();  // a test's loads are there to be looked at
   }
   return result;
 }

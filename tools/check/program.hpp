@@ -37,7 +37,7 @@ struct program {
   std::vector<memory_object> memory;
   std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
   std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
-  bool fragment = false;  ///< a litmus test: pieces of kernels, which do not end where their threads do
+  bool fragment = false;          ///< a litmus test: pieces of kernels, which do not end where their threads do
   int copies_of_each = 0;         ///< at the end of `threads`: what performs as many copies of each thread that starts some
 };
 
@@ -129,6 +129,8 @@ struct check_options {
   bool symmetry = false;
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
+  /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.
+  std::uint64_t random_before_giving_up = 20;
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };

@@ -4,6 +4,7 @@
 #include <membar/thread_scope.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
+#include <ptx/lexer.hpp>
 #include <ptx/module.hpp>
 #include <ptx/opcode.hpp>
 #include <ptx/words.hpp>
@@ -234,7 +235,18 @@ class kernel_decoder {
       result_.code.push_back(i);
       return;
     }
-    if (name == "vprintf") {
+    if (name == "vprintf") {  // prints nothing, and returns that
+      for (const ptx_operand& result : results.parts) {
+        instruction i = placed(s);
+        i.code = op::store;
+        i.space = state_space::local;
+        i.type = ptx_type::b32;
+        i.bytes = 4;
+        i.sources = 2;
+        i.by[0].kind = i.by[1].kind = source_operand::kind_t::constant;
+        i.by[0].low = lookup(f, s, result.name).address;
+        result_.code.push_back(i);
+      }
       return;
     }
     const ptx_function* callee = nullptr;
@@ -481,6 +493,12 @@ class kernel_decoder {
       case ptx_operand::kind_t::number:
         v.kind = source_operand::kind_t::constant;
         v.low = o.value;
+        if (o.decimal) {
+          if (i.type != ptx_type::f32 && i.type != ptx_type::f64) {
+            refuse(s, "'" + s.opcode + "' has a decimal fraction as an operand, and is not of f32 or f64");
+          }
+          v.low = float_bits(o.value, bytes_of(i.type));
+        }
         break;
       case ptx_operand::kind_t::name:
         if (const std::optional<special> machine = find(special_registers, o.name)) {

@@ -3,9 +3,11 @@
 #include <ptx/lexer.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,7 +75,9 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
       token.kind = ptx_token::kind_t::word;
       token.text = text.substr(begin, at - begin);
     } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-      while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '.')) {
+      const bool radix = c == '0' && at + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0;
+      while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '.' ||
+                                  (!radix && (text[at] == '+' || text[at] == '-') && (text[at - 1] | 32) == 'e'))) {
         ++at;
       }
       token.kind = ptx_token::kind_t::number;
@@ -89,8 +93,18 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
   return result;
 }
 
-std::pair<std::uint64_t, bool> number_of(const ptx_token& token) {
+ptx_number number_of(const ptx_token& token) {
   std::string_view digits = token.text;
+  const bool radix = digits.size() > 1 && digits[0] == '0' && std::isalpha(static_cast<unsigned char>(digits[1])) != 0 &&
+                     (digits[1] | 32) != 'e';
+  if (!radix && digits.find_first_of(".eE") != std::string_view::npos) {
+    const std::string text(digits);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (*end == '\0') {
+      return {std::bit_cast<std::uint64_t>(value), true};
+    }
+  }
   const auto begins = [&](char second) { return digits.size() > 2 && digits[0] == '0' && (digits[1] | 32) == second; };
   const bool floating = begins('f') || begins('d');
   unsigned base = 10;
@@ -115,16 +129,14 @@ std::pair<std::uint64_t, bool> number_of(const ptx_token& token) {
                            : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
                                                   : 99U;
     if (digit >= base) {
-      throw model::error(
-          token.line, token.column,
-          "'" + std::string(token.text) + "' is no number that PTX has: decimal fractions are written as 0f or 0d");
+      throw model::error(token.line, token.column, "'" + std::string(token.text) + "' is not a number of PTX");
     }
     if (value > (~std::uint64_t{0} - digit) / base) {
       throw model::error(token.line, token.column, "the number " + std::string(token.text) + " is larger than 64 bits");
     }
     value = value * base + digit;
   }
-  return {value, floating};
+  return {value};
 }
 
 }  // namespace membar::ptx

@@ -3,6 +3,7 @@
 /// PTX text as tokens.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -25,7 +26,19 @@ struct ptx_token {
 /// are one token each. Comments are left out. Throws `model::error` for a character that PTX does not have.
 [[nodiscard]] std::vector<ptx_token> ptx_tokens(std::string_view text);
 
+/// A number as it is written.
+struct ptx_number {
+  std::uint64_t value = 0;
+  bool decimal = false;  ///< a decimal fraction or a number with an exponent: `value` has its bits as a double
+};
+
+/// A decimal number, given as the bits of a double, in the bits of a float of `bytes` bytes.
+[[nodiscard]] inline std::uint64_t float_bits(std::uint64_t decimal, int bytes) noexcept {
+  const double value = std::bit_cast<double>(decimal);
+  return bytes == 4 ? std::bit_cast<std::uint32_t>(static_cast<float>(value)) : decimal;
+}
+
 /// The value of a number. The second is true for one written as a float's bits. Throws `model::error` for one that PTX does not have.
-[[nodiscard]] std::pair<std::uint64_t, bool> number_of(const ptx_token& token);
+[[nodiscard]] ptx_number number_of(const ptx_token& token);
 
 }  // namespace membar::ptx

@@ -39,7 +39,7 @@ struct ptx_operand {
   int reg = -1;             ///< `reg`: number in the function; `address`: base, -1 for none
   bool negated = false;     ///< `!%p1`
   std::uint64_t value = 0;  ///< `number`; `address`: the offset
-  bool floating = false;    ///< `number`: written as 0f or 0d
+  bool decimal = false;     ///< `number`: a decimal fraction, as the bits of a double
   std::string name{};       ///< `name`: variable, label, function or special register; `address`: base that is a variable
   std::vector<ptx_operand> parts{};  ///< `list`: the elements of {a, b} or (a, b); `reg`: the second of %p|%q
 };

@@ -69,8 +69,8 @@ class ptx_reader {
     }
   }
 
-  /// A number without a sign. The second is true for one written as a float's bits.
-  std::pair<std::uint64_t, bool> number() {
+  /// A number without a sign.
+  ptx_number number() {
     const ptx_token token = take();
     if (token.kind != kind_t::number) {
       --at_;
@@ -81,7 +81,7 @@ class ptx_reader {
 
   std::uint64_t integer() {
     const bool negative = accept("-");
-    const std::uint64_t value = number().first;
+    const std::uint64_t value = number().value;
     return negative ? std::uint64_t{0} - value : value;
   }
 
@@ -106,7 +106,7 @@ class ptx_reader {
 
   void read_file() {
     const int line = take().line;
-    const std::uint64_t index = number().first;
+    const std::uint64_t index = number().value;
     if (index > 100'000) {
       refuse(now(), "the file number " + std::to_string(index) + " is larger than 100000");
     }
@@ -177,7 +177,7 @@ class ptx_reader {
     while (now().kind == kind_t::word && now().text.front() == '.') {
       const ptx_token token = take();
       if (token.is(".align")) {
-        alignment = number().first;
+        alignment = number().value;
       } else if (token.is(".attribute")) {
         expect("(");
         while (now().kind != kind_t::end && !accept(")")) {
@@ -206,7 +206,7 @@ class ptx_reader {
       v.alignment = alignment != 0 ? alignment : element;
       v.bytes = element;
       while (accept("[")) {
-        const std::uint64_t count = now().is("]") ? 0 : number().first;
+        const std::uint64_t count = now().is("]") ? 0 : number().value;
         if (count > (std::uint64_t{1} << 30) / (v.bytes == 0 ? 1 : v.bytes)) {
           refuse(now(), "the variable '" + v.name + "' is larger than 1 GiB");
         }
@@ -232,8 +232,10 @@ class ptx_reader {
         return;
       }
       const bool negative = accept("-");
-      const std::uint64_t bits = number().first;
-      const std::uint64_t value = negative ? std::uint64_t{0} - bits : bits;
+      const auto [written, decimal] = number();
+      const std::uint64_t sign = std::uint64_t{1} << (8 * element - 1);
+      const std::uint64_t bits = decimal ? float_bits(written, static_cast<int>(element)) : written;
+      const std::uint64_t value = !negative ? bits : decimal ? bits ^ sign : std::uint64_t{0} - bits;
       for (std::size_t i = 0; i < element; ++i) {
         v.initial.push_back(i < 8 ? static_cast<std::uint8_t>(value >> (8 * i)) : std::uint8_t{0});
       }
@@ -399,8 +401,8 @@ class ptx_reader {
 
   void read_loc() {
     const int line = take().line;
-    file_ = static_cast<int>(number().first & 0x7fffffffU);
-    source_line_ = static_cast<int>(number().first & 0x7fffffffU);
+    file_ = static_cast<int>(number().value & 0x7fffffffU);
+    source_line_ = static_cast<int>(number().value & 0x7fffffffU);
     bool inlined = false;
     while (now().kind != kind_t::end && now().line == line) {
       inlined = inlined || now().is("inlined_at");
@@ -425,7 +427,7 @@ class ptx_reader {
       std::uint64_t count = 0;
       const bool numbered = accept("<");
       if (numbered) {
-        count = number().first;
+        count = number().value;
         expect(">");
       }
       if (count > 100'000 || function_->registers.size() > 200'000) {
@@ -498,10 +500,11 @@ class ptx_reader {
     o.negated = accept("!");
     if (now().is("-") || now().kind == kind_t::number) {
       const bool negative = accept("-");
-      const auto [value, floating] = number();
+      const auto [value, decimal] = number();
+      constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
       o.kind = ptx_operand::kind_t::number;
-      o.value = negative ? std::uint64_t{0} - value : value;
-      o.floating = floating;
+      o.value = !negative ? value : decimal ? value ^ sign : std::uint64_t{0} - value;
+      o.decimal = decimal;
       return o;
     }
     o.name = name();
@@ -525,7 +528,7 @@ class ptx_reader {
     ptx_operand o;
     o.kind = ptx_operand::kind_t::address;
     if (now().kind == kind_t::number) {
-      o.value = number().first;
+      o.value = number().value;
     } else {
       const std::string base = name();
       o.reg = register_named(base);
