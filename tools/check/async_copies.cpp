@@ -153,11 +153,9 @@ program with_copies(const program& p, int each) {
     c.parameters.clear();
     c.copies_of = t;
     if (live.empty()) {
-      find_liveness(c);
-      live = c.live_at_heads;
+      live = live_at_heads(c);
     }
     c.live_at_heads = live;
-    c.unused_loads.clear();
     result.threads.insert(result.threads.end(), static_cast<std::size_t>(each), c);
   }
   return result;

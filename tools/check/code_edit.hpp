@@ -146,12 +146,7 @@ class edited_program {
       thread_context& c = now_.threads[t];
       const int k = kernel_of(before_.threads[t].kernel);
       c.kernel = model::at(now_.kernels, k).get();
-      if (c.kernel != before_.threads[t].kernel) {
-        find_liveness(c);
-      } else {
-        c.live_at_heads = before_.threads[t].live_at_heads;
-        c.unused_loads = before_.threads[t].unused_loads;
-      }
+      c.live_at_heads = c.kernel == before_.threads[t].kernel ? before_.threads[t].live_at_heads : live_at_heads(c);
     }
   }
 

@@ -39,7 +39,6 @@ struct graph_event {
   bool completes = false;   ///< a read-modify-write of an mbarrier: its phase
   bool arrives = false;     ///< at an mbarrier
   bool passes = false;      ///< a test of an mbarrier: the phase is complete
-  bool unused = false;      ///< a weak read whose value its thread never uses
   mbarrier_op mbarrier = mbarrier_op::none;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;

@@ -34,7 +34,6 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.reduction = i.code == op::reduction;
   e.acquires = e.kind == event_kind::read && model::acquires(i.order);
   e.releases = e.kind == event_kind::write && model::releases(i.order);
-  e.unused = e.kind == event_kind::read && m.is_unused(s);
 }
 
 /// Makes the events that are added to an execution.
@@ -192,7 +191,7 @@ class event_builder {
       state_.rules.follow(e, *source);
     } else {
       e.value = state_.locations[e.location].initial;
-      if (!state_.locations[e.location].initialised && !e.unused) {
+      if (!state_.locations[e.location].initialised) {
         state_.report_of(g, e.thread, check_status::uninitialised,
                          "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, e.address) +
                              " before anything is written to it");

@@ -541,12 +541,7 @@ class explorer {
 }  // namespace
 }  // namespace detail
 
-namespace {
-
-/// Of the random executions that are tried before giving up, all together: about a second.
-constexpr std::uint64_t random_events = 1'000'000;
-
-check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
+check_result explore(const program& checked, const check_property& property, const check_options& options) {
   if (checked.copies_of_each != 0 || !starts_copies(checked)) {
     return detail::explorer(checked, property, options).run();
   }
@@ -560,20 +555,6 @@ check_result explore_all(const program& checked, const check_property& property,
       return result;
     }
   }
-}
-
-}  // namespace
-
-check_result explore(const program& checked, const check_property& property, const check_options& options) {
-  check_result result = explore_all(checked, property, options);
-  if (result.status != check_status::gave_up || options.random_executions != 0 || options.random_before_giving_up == 0) {
-    return result;
-  }
-  check_options random = options;
-  random.random_executions = options.random_before_giving_up;
-  random.most_events = random_events;
-  check_result shown = explore_all(checked, property, random);
-  return shown.status == check_status::gave_up ? std::move(result) : std::move(shown);
 }
 
 }  // namespace membar::check

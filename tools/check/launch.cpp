@@ -203,7 +203,7 @@ int add_launch(program& p, const launch_request& request) {
       thread_context c = context_of(request, b, t, first_block);
       c.launch = launch;
       c.workspace = workspace;
-      find_liveness(c);
+      c.live_at_heads = live_at_heads(c);
       p.threads.push_back(std::move(c));
     }
   }

@@ -511,8 +511,7 @@ class litmus_places {
         result.dependent[static_cast<std::size_t>(t)] = true;
       }
     }
-    find_liveness(c);
-    c.unused_loads.clear();  // a test's loads are there to be looked at
+    c.live_at_heads = live_at_heads(c);
   }
   return result;
 }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 namespace membar::check {
@@ -71,25 +70,8 @@ class liveness {
     find_live();
     for (int i = 0; i < size_; ++i) {
       if (model::at(code_, i).head) {
-        model::at(result, i) = model::at(live_, i);
+        model::at(result, i) = std::move(model::at(live_, i));
       }
-    }
-    return result;
-  }
-
-  /// The weak loads whose values are never used by this thread: the compiler moved them above the branch or `selp` that decides.
-  [[nodiscard]] std::vector<bool> unused_loads() const {
-    std::vector<bool> result(code_.size(), false);
-    for (int n = 0; n < size_ && !live_.empty(); ++n) {
-      const instruction& i = model::at(code_, n);
-      if (i.code != op::load || i.strong || i.mbarrier != mbarrier_op::none || !reached_[static_cast<std::size_t>(n)]) {
-        continue;
-      }
-      bool used = false;
-      for_each_successor(n, [&](int next) {
-        for_each_destination(i, [&](int word) { used = used || (next < size_ && has(model::at(live_, next), word)); });
-      });
-      result[static_cast<std::size_t>(n)] = !used;
     }
     return result;
   }
@@ -438,7 +420,7 @@ class liveness {
             if (i.guard >= 0 && divides_or_guards(n)) {
               put(now, i.guard);
             }
-            for_each_used_source(n, i, [&](int word) { put(now, word); });
+            for_each_source(i, [&](int word) { put(now, word); });
           }
           if (now != model::at(live_, n)) {
             model::at(live_, n) = std::move(now);
@@ -446,18 +428,6 @@ class liveness {
           }
         }
       }
-    }
-  }
-
-  /// Calls `use` with the words of the sources that can matter: of `selp` with a predicate that is known, the one it takes.
-  template <class Use>
-  void for_each_used_source(int n, const instruction& i, const Use& use) const {
-    const value_set by = i.code == op::select ? of(n, i.by[2]) : value_set{};
-    if (i.code != op::select || by.count != 1) {
-      for_each_source(i, use);
-    } else if (const source_operand& taken = (by.values[0] & 1U) != 0 ? i.by[0] : i.by[1];
-               taken.kind == source_operand::kind_t::reg) {
-      use(taken.word);
     }
   }
 
@@ -480,11 +450,6 @@ class liveness {
 
 }  // namespace
 
-void find_liveness(thread_context& context) {
-  liveness found(context);
-  std::vector<std::vector<std::uint64_t>> at_heads = found.at_heads();
-  context.unused_loads = found.unused_loads();
-  context.live_at_heads = std::move(at_heads);
-}
+std::vector<std::vector<std::uint64_t>> live_at_heads(const thread_context& context) { return liveness(context).at_heads(); }
 
 }  // namespace membar::check

@@ -22,7 +22,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Finds `live_at_heads` and `unused_loads` of a thread.
-void find_liveness(thread_context& context);
+/// Per instruction that a jump backward leads to: the registers that can still matter there, as a set of words.
+[[nodiscard]] std::vector<std::vector<std::uint64_t>> live_at_heads(const thread_context& context);
 
 }  // namespace membar::check

@@ -132,11 +132,6 @@ class machine {
     return rmw_result(s, i, {s.old_low, s.old_high});
   }
 
-  /// Whether the next event is a load whose value the thread never uses.
-  [[nodiscard]] bool is_unused(const thread_state& s) const noexcept {
-    return !context_->unused_loads.empty() && context_->unused_loads[static_cast<std::size_t>(s.pc)];
-  }
-
   /// The value of source `n` of the next event.
   [[nodiscard]] std::uint64_t operand(const thread_state& s, int n) const noexcept { return value(s, model::at(at(s).by, n)); }
 

@@ -23,9 +23,8 @@ class race_check {
     suspects result;
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o != nullptr && !o->unused && o->thread != e.thread && !precedes(*o, state_.rules.clock_for(*o, e)) &&
-            !at_one_mbarrier(*o, e) && !state_.rules.morally_strong(*o, e) &&
-            !state_.rules.causes(g, *o, state_.rules.clock_for(*o, e))) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, state_.rules.clock_for(*o, e)) && !at_one_mbarrier(*o, e) &&
+            !state_.rules.morally_strong(*o, e) && !state_.rules.causes(g, *o, state_.rules.clock_for(*o, e))) {
           result.emplace_back(o, &e);
         }
       }
@@ -38,9 +37,6 @@ class race_check {
         }
       }
     };
-    if (e.unused) {  // the compiler moved the load; the program does not look at its value
-      return result;
-    }
     look_at(e.location);
     for (const int other : state_.locations[e.location].overlapping) {
       look_at(other);

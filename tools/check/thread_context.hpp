@@ -32,9 +32,7 @@ struct thread_context {
   model::place where{};
   std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
   std::vector<std::uint8_t> parameters{};
-  /// Per instruction that a jump backward leads to: the registers that can still matter there, as a set of words; else empty.
-  std::vector<std::vector<std::uint64_t>> live_at_heads{};
-  std::vector<bool> unused_loads{};  ///< per instruction: a weak load whose value this thread never uses
+  std::vector<std::vector<std::uint64_t>> live_at_heads{};  ///< per instruction; empty where no jump backward leads to
 
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
     return shared_window + (static_cast<std::uint64_t>(block_number) << 32U);
