@@ -35,7 +35,7 @@ REPAIRED = {
 
 def main():
     check, wrong = pathlib.Path(sys.argv[1]).resolve(), []
-    header = (ROOT / "include/check/order_costs.hpp").read_text(encoding="utf-8")
+    header = (ROOT / "tools/check/order_costs.hpp").read_text(encoding="utf-8")
     built_in = "".join(re.findall(r'^    "(.*)\\n";?$', header, re.M)).replace("\\n", "")
     price = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in re.findall(r'^    "((?:fence|atomic|proxy) .*)\\n";?$', header, re.M)}
     repaired = {name: (len(changes), f"+{sum(price[c] for c in changes if c):.1f} ns") for name, changes in REPAIRED.items()}

@@ -10,7 +10,7 @@ REFUSED(the_vocabulary_needs_cxx20, static_assert(true));
 // expect: error: #error "membar: these headers need C++20: compile with -std=c++20 or newer"
 REFUSED(the_model_needs_cxx20, static_assert(true));
 #if defined(RULE_the_model_needs_cxx20)
-#include <litmus/reader.hpp>
+#include <membar/model/test.hpp>
 #endif
 // expect: error: #error "membar: these headers need C++20: compile with -std=c++20 or newer"
 REFUSED(a_host_header_needs_cxx20, static_assert(true));

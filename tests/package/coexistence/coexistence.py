@@ -42,14 +42,14 @@ def run(*command):
 
 def next_version(include, target):
     """A copy of the headers that calls itself the next minor version."""
-    config = (include / "membar" / "detail" / "config.hpp").read_text()
+    config = (include / "membar" / "base" / "config.hpp").read_text()
     number = next(int(line.split()[2]) for line in config.splitlines() if line.startswith("#define MEMBAR_VERSION "))
     space = f"v{number // 10000}_{number // 100 % 100}"
     shutil.copytree(include, target)
     changed = 0
     for path in target.rglob("*.*h*"):
         text = path.read_text()
-        changed += f"inline {space}" in text
+        changed += f"inline namespace {space}" in text
         path.write_text(text.replace(space, f"v{number // 10000}_{number // 100 % 100 + 1}")
                         .replace(f"#define MEMBAR_VERSION {number}", f"#define MEMBAR_VERSION {number + 100}"))
     if changed == 0:
