@@ -19,7 +19,6 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'
 # What may stand between a parameter list and the body.
 AFTER_PARAMETERS = re.compile(r"\)\s*(?:const|noexcept(?:\s*\([^{}]*\))?|override|final|mutable|volatile|&&?|->[^{};]*|requires[^{};]*"
                               r"|:\s*[\w:<>]+\s*[({][^;]*|\s)*$", re.DOTALL)
-NO_FUNCTION = re.compile(r"\b(?:if|for|while|switch|catch)\s*(?:constexpr\s*)?\($")
 
 
 def blanked(text):

@@ -3,5 +3,5 @@
 /// Deprecated: include <membar/deadlock/hazard.hpp> and write `membar::deadlock`. The old names go with version 0.4.
 #pragma once
 
-#include <membar/deadlock/program.hpp>
 #include <membar/deadlock/hazard.hpp>
+#include <membar/deadlock/program.hpp>
