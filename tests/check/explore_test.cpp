@@ -492,6 +492,30 @@ TEST(check_finds, that_a_mask_does_not_contain_the_caller) {
   }
 }
 
+TEST(check_finds, no_race_of_a_load_whose_value_is_thrown_away) {
+  const auto first_lane = [](const std::string& use) {
+    return ptx_program(
+               {"mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; ld.global.u32 %r2, [x]; @%p1 st.global.u32 [x], 1;" + use}, 2)
+        .explore()
+        .status;
+  };
+  EXPECT_EQ(first_lane("selp.u32 %r3, %r2, 0, %p1; @%p1 st.global.u32 [y], %r3;"), check_status::verified);
+  EXPECT_EQ(first_lane("@%p1 st.global.u32 [y], %r2;"), check_status::verified);
+  EXPECT_EQ(first_lane("red.relaxed.gpu.global.add.u32 [y], %r2;"), check_status::race) << "every lane uses it";
+  EXPECT_EQ(first_lane("selp.u32 %r3, %r2, 0, %p1; red.relaxed.gpu.global.add.u32 [y], %r3;"), check_status::verified);
+  EXPECT_EQ(first_lane("selp.u32 %r3, 0, %r2, %p1; red.relaxed.gpu.global.add.u32 [y], %r3;"), check_status::race);
+}
+
+TEST(check_finds, what_a_random_execution_shows_before_it_gives_up) {
+  const std::string race = "st.global.u32 [x], 1;";
+  check::check_options few;
+  few.most_events = 1;
+  EXPECT_EQ(ptx_program({race, race}).explore({}, few).status, check_status::race);
+  EXPECT_EQ(ptx_program({race, "ld.global.u32 %r0, [y];"}).explore({}, few).status, check_status::gave_up);
+  few.random_before_giving_up = 0;
+  EXPECT_EQ(ptx_program({race, race}).explore({}, few).status, check_status::gave_up);
+}
+
 TEST(check_finds, nothing_in_a_counted_loop_without_accesses) {
   const std::string delay = "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 5; @%p0 bra L;";
   EXPECT_EQ(ptx_program({delay + "st.global.u32 [x], 1;"}).explore().status, check_status::verified);

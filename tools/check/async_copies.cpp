@@ -143,7 +143,7 @@ program with_copies(const program& p, int each) {
   kernel_code code = decode_kernel(module, layout_of(module), module.functions.front());
   code.name = "an asynchronous copy";
   result.kernels.push_back(std::make_shared<kernel_code>(std::move(code)));
-  std::vector<std::vector<std::uint64_t>> live;
+  std::shared_ptr<const register_use> registers;
   for (int t = 0; t < model::count_of(p.threads); ++t) {
     if (!starts_copies(*model::at(p.threads, t).kernel)) {
       continue;
@@ -152,13 +152,29 @@ program with_copies(const program& p, int each) {
     c.kernel = result.kernels.back().get();
     c.parameters.clear();
     c.copies_of = t;
-    if (live.empty()) {
-      live = live_at_heads(c);
-    }
-    c.live_at_heads = live;
+    registers = registers == nullptr ? register_use_of(c, false) : registers;
+    c.registers = registers;
     result.threads.insert(result.threads.end(), static_cast<std::size_t>(each), c);
   }
   return result;
+}
+
+std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r) {
+  const auto& [number, from, to, bytes, barrier, v0, v1, v2, v3] = r.words;
+  const auto is_own = [&](std::uint64_t address) { return thread_context::block_of(address) == c.block_number; };
+  if (i.mbarrier != mbarrier_op::none) {
+    return is_own(barrier) ? "" : "lets its copies arrive at an mbarrier of another block";
+  }
+  if (i.from_space == state_space::shared && !is_own(from)) {
+    return "starts a copy from another block's shared memory";
+  }
+  if (i.space == state_space::shared && i.own_block && !is_own(to)) {
+    return "starts a copy by '.shared::cta' to another block's shared memory";
+  }
+  if (i.space == state_space::shared && barrier != 0 && thread_context::block_of(barrier) != thread_context::block_of(to)) {
+    return "starts a copy that completes at an mbarrier of another block than that of its destination";
+  }
+  return {};
 }
 
 copy_request copy_started(const std::vector<copy_shape>& shapes, const machine& m, const thread_state& s) {
@@ -195,11 +211,11 @@ copy_request copy_started(const std::vector<copy_shape>& shapes, const machine& 
   } else if (bytes > most_copied) {
     result.wrong = "starts a copy of " + std::to_string(bytes) + " bytes, and copies of up to " + std::to_string(most_copied) +
                    " are checked: make the tile smaller";
-    result.unsupported = true;
+    result.status = check_status::gave_up;
   } else if (read != bytes && read != 0) {
     result.wrong = "starts a copy that reads " + std::to_string(read) + " of " + std::to_string(bytes) +
                    " bytes and fills the rest with zeros: all or none of the bytes are supported";
-    result.unsupported = true;
+    result.status = check_status::gave_up;
   }
   barrier = i.completes == model::completion::mbarrier ? completes_at(3) : 0;
   if (i.multicast) {

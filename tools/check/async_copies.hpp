@@ -55,11 +55,15 @@ struct copy_shape {
 struct copy_request {
   std::array<std::uint64_t, 9> words{};
   std::string wrong{};
-  bool unsupported = false;  ///< what is wrong is a limit of the checker
+  check_status status = check_status::undefined;  ///< of what is wrong: `gave_up` for a limit of the checker
   bool last = true;          ///< no further block of a multicast follows
 };
 
 /// The copy that a thread starts next: of a multicast, that to one block after the other. `shapes` are those of the program.
 [[nodiscard]] copy_request copy_started(const std::vector<copy_shape>& shapes, const machine& m, const thread_state& s);
+
+/// Why the places of a copy are not those that PTX allows; empty if they are. Source: PTX ISA, "cp.async.bulk": the source in shared memory
+/// is the block's own, and the mbarrier is in the block of the destination.
+[[nodiscard]] std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r);
 
 }  // namespace membar::check

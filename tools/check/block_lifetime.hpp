@@ -60,7 +60,7 @@ class block_lifetimes {
       for (const graph_event* e : model::at(g.threads, t).events) {
         const bool access = e->kind == model::event_kind::read || e->kind == model::event_kind::write;
         if (access && e->address >= shared_window && e->address < local_window) {
-          const int block = static_cast<int>((e->address - shared_window) >> 32U);
+          const int block = thread_context::block_of(e->address);
           const bool own = block == model::at(program_.threads, t).block_number;
           if (!own && !has_begun(*e, block)) {
             return {e, block, true};

@@ -162,7 +162,7 @@ class data_flow {
         return false;
       }
     }
-    const std::uint64_t begin = machine_->base_address(s, i) - local_window;
+    const std::uint64_t begin = machine_->local_offset(machine_->base_address(s, i));
     if (begin + std::uint64_t{i.bytes} * i.elements > machine_->kernel().local_bytes) {
       return true;  // the machine finds that
     }

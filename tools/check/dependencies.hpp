@@ -155,7 +155,7 @@ class dependencies {
         flow.join_path(on, i);
         const bool accesses = i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
         const bool last = n == model::count_of(events);
-        const bool writes = i.code == op::store || (accesses && i.code != op::load && (s->part == 1 || last));
+        const bool writes = i.code == op::store || (accesses && i.code != op::load && (m.is_amid_rmw(*s) || last));
         if (accesses) {
           flow.join(on, i.by[0], false);
         }
@@ -165,9 +165,9 @@ class dependencies {
         if (writes && i.code == op::store) {
           flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);
         } else if (writes) {
-          flow.join(on, i.by[1], i.type == ptx_type::b128);
+          flow.join(on, i.by[1U + s->part / 2U / i.packed], i.type == ptx_type::b128);
           flow.join(on, i.by[2], i.type == ptx_type::b128);
-          if (s->part == 1) {
+          if (m.is_amid_rmw(*s)) {
             data_flow::put(on, n - 1);
           }
         }
@@ -182,9 +182,13 @@ class dependencies {
         data_flow::put(value, n);
         flow.put_result(i, i.to[s->part], value);
       } else if (i.code == op::atomic) {
-        if (s->part == 1 || !m.writes(*s, e.value)) {
-          data_flow::put(value, n - s->part);
-          flow.put_result(i, i.to[0], value);
+        if (s->part == 2 * i.elements - 1 || (i.elements == 1 && !m.writes(*s, e.value))) {
+          for (int read = n - s->part; read <= n; read += 2) {
+            data_flow::put(value, read);
+          }
+          for (unsigned k = 0; k < i.destinations; ++k) {
+            flow.put_result(i, i.to[k], value);
+          }
         }
       } else if (i.code > op::fence) {
         for (unsigned k = 0; k < i.destinations; ++k) {

@@ -39,6 +39,8 @@ struct graph_event {
   bool completes = false;   ///< a read-modify-write of an mbarrier: its phase
   bool arrives = false;     ///< at an mbarrier
   bool passes = false;      ///< a test of an mbarrier: the phase is complete
+  bool non_coherent = false;  ///< a read through the proxy of data that nobody writes while the kernel runs
+  bool discarded = false;   ///< a weak read whose value its thread never uses
   mbarrier_op mbarrier = mbarrier_op::none;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
@@ -55,6 +57,7 @@ struct graph_event {
   const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
   const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
   std::uint64_t sync_point = 0;          ///< barriers: which one
+  std::int32_t turn = 0;                 ///< an arrival: the how manieth of its thread there
   const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
   /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
   const std::uint16_t* begun = nullptr;

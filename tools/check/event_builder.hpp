@@ -34,6 +34,8 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.reduction = i.code == op::reduction;
   e.acquires = e.kind == event_kind::read && model::acquires(i.order);
   e.releases = e.kind == event_kind::write && model::releases(i.order);
+  e.non_coherent = i.non_coherent;
+  e.discarded = e.kind == event_kind::read && m.is_discarded(s);
 }
 
 /// Makes the events that are added to an execution.
@@ -152,16 +154,13 @@ class event_builder {
                                 : ""));
       return false;
     }
+    if (const std::string misuse = misuse_of_space(e, i); !misuse.empty()) {
+      state_.report_of(g, e.thread, check_status::undefined, misuse);
+      return false;
+    }
     if (acquires_or_releases_a_vector(i)) {
       state_.report_of(g, e.thread, check_status::gave_up,
                        "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
-      return false;
-    }
-    if (i.non_coherent && !object->constant) {
-      state_.report_of(
-          g, e.thread, check_status::gave_up,
-          "'" + i.text +
-              "' reads through the non-coherent proxy, which is supported in memory that the scenario calls constant");
       return false;
     }
     if (!state_.equal.empty() && e.rmw && e.kind == event_kind::read && model::at(state_.equal, e.thread) >= 0 &&
@@ -191,7 +190,7 @@ class event_builder {
       state_.rules.follow(e, *source);
     } else {
       e.value = state_.locations[e.location].initial;
-      if (!state_.locations[e.location].initialised) {
+      if (!state_.locations[e.location].initialised && !e.discarded) {
         state_.report_of(g, e.thread, check_status::uninitialised,
                          "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, e.address) +
                              " before anything is written to it");
@@ -215,6 +214,24 @@ class event_builder {
   }
 
  private:
+  /// Why it is undefined that `i` makes access `e`; empty if it is not. Source: PTX ISA, "Shared State Space": the window of `.shared::cta` is
+  /// the block's own, that of `.shared::cluster` is its cluster's.
+  [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {
+    const thread_context& c = model::at(state_.checked.threads, e.thread);
+    if (e.address < shared_window || e.address >= local_window || state_.checked.fragment) {
+      return {};
+    }
+    const bool other = c.block_of(e.address) != c.block_number;
+    if (!c.is_in_cluster(e.address)) {
+      return "thread " + std::to_string(e.thread) + " accesses the shared memory of a block outside of its cluster: " +
+             place_text(state_.checked, e.address);
+    }
+    return i.own_block && other && c.copies_of < 0 ? "'" + i.text + "' of thread " + std::to_string(e.thread) +
+                                      " may access its own block's shared memory only, and not " +
+                                      place_text(state_.checked, e.address)
+                                : std::string();
+  }
+
   /// The launches that the launch of thread `t` comes after.
   [[nodiscard]] const std::vector<int>& launches_before(int t) const {
     static const std::vector<int> none;

@@ -13,6 +13,7 @@
 #include <membar/model/program.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,24 @@ struct exploration_state {
     report(g, check_status::race, race_text(checked, x, y), {&x, &y});
   }
 
+  /// Whether one of two events of a location is a non-coherent read and the other one a write while its kernel runs. Source: PTX ISA,
+  /// "ld.global.nc".
+  [[nodiscard]] bool changes_what_is_read_only(const graph_event& x, const graph_event& y) const {
+    const bool conflict = (x.non_coherent && y.kind == event_kind::write) || (y.non_coherent && x.kind == event_kind::write);
+    const int a = model::at(checked.threads, x.thread).launch;
+    const int b = model::at(checked.threads, y.thread).launch;
+    return conflict && !ends_before(a, b) && !ends_before(b, a);
+  }
+
+  /// Whether launch `first` has ended when `second` begins.
+  [[nodiscard]] bool ends_before(int first, int second) const {
+    if (second >= model::count_of(checked.launches_before) || checked.dependent[static_cast<std::size_t>(second)]) {
+      return false;
+    }
+    const std::vector<int>& before = model::at(checked.launches_before, second);
+    return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
+  }
+
   /// Whether thread `t` can go on, or has a right to stand where it stands.
   [[nodiscard]] bool healthy(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
@@ -93,6 +112,10 @@ struct exploration_state {
       case thread_status::out_of_bounds:
         report_of(g, t, check_status::out_of_bounds,
                   "thread " + std::to_string(t) + " accesses local memory that it does not have");
+        return false;
+      case thread_status::others_memory:
+        report_of(g, t, check_status::undefined,
+                  "thread " + std::to_string(t) + " accesses the local memory of another thread");
         return false;
     }
     return false;

@@ -175,7 +175,7 @@ class explorer {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
       const op code = model::at(state_.machines, t).at(s).code;
-      if (code == op::load || (is_rmw(code) && s.part == 0)) {
+      if (code == op::load || (is_rmw(code) && s.part % 2 == 0)) {
         add_read(g, t);
       } else if (code == op::store || is_rmw(code)) {
         add_write(g, t);
@@ -211,34 +211,34 @@ class explorer {
       buffering_.look_for_early_read(g, first);
     }
     ++g.next_stamp;
-    if (bytes_.has_other_sizes(g, first.location)) {
-      if (const suspects found = races_.races_of(g, first); !found.empty() && g.sequential_fences < 2) {
-        state_.report_race(g, *found.front().first, *found.front().second);
-      } else if (first.rmw) {
-        state_.report(g, check_status::gave_up,
-                      "a read-modify-write of memory that is also written in other sizes is not supported");
-      } else if (bytes_.mixed_value(g, first)) {
-        take_read(g, first, s);
+    const bool other_sizes = bytes_.has_other_sizes(g, first.location);
+    const suspects found = other_sizes ? races_.races_of(g, first) : suspects{};
+    if (!found.empty() && g.sequential_fences < 2) {
+      state_.report_race(g, *found.front().first, *found.front().second);
+      return;
+    }
+    const int newest = model::count_of(model::at(g.order, first.location)) - 1;
+    const int mixed = other_sizes ? bytes_.changed_by_other_sizes(g, first) : -1;
+    const int oldest = std::max(build_.oldest_source(g, first, first.location), mixed);
+    // at random: a read-modify-write and half of the other reads read the newest
+    const int last = !at_random() ? oldest : first.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
+    for (int i = at_random() ? last : newest; i >= last && !state_.stopped(); --i) {
+      const stack_arena::mark mark = state_.arena.here();
+      graph_event& e = i == newest ? first : build_.make_event(g, t, event_kind::read);
+      if (i != newest) {
+        static_cast<void>(build_.place_access(g, e, s));
+        e.stamp = g.next_stamp - 1;
       }
-    } else {
-      const int newest = model::count_of(model::at(g.order, first.location)) - 1;
-      const int oldest = build_.oldest_source(g, first, first.location);
-      // at random: a read-modify-write and half of the other reads read the newest
-      const int last = !at_random() ? oldest : first.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
-      for (int i = at_random() ? last : newest; i >= last && !state_.stopped(); --i) {
-        const stack_arena::mark mark = state_.arena.here();
-        graph_event& e = i == newest ? first : build_.make_event(g, t, event_kind::read);
-        if (i != newest) {
-          static_cast<void>(build_.place_access(g, e, s));
-          e.stamp = g.next_stamp - 1;
-        }
-        if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
-          buffering_.look_for_late_acquire(g, e);
+      if (i == mixed) {
+        if (bytes_.mixed_value(g, e, i)) {
           take_read(g, e, s);
         }
-        if (i != newest) {
-          state_.arena.release(mark);
-        }
+      } else if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+        buffering_.look_for_late_acquire(g, e);
+        take_read(g, e, s);
+      }
+      if (i != newest) {
+        state_.arena.release(mark);
       }
     }
     --g.next_stamp;
@@ -348,11 +348,11 @@ class explorer {
     int least = build_.oldest_source(g, w, w.location) + 1;
     int most = size;
     if (w.rmw) {
-      least = most = event_rules::place_in(order(), w.partner->source) + 1;
+      least = most = state_.rules.place_read(g, *w.partner) + 1;
     }
     for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
       // no write comes between the halves of another's read-modify-write
-      if (at < size && model::at(order(), at)->rmw && model::at(order(), at)->partner->source == model::at(order(), at - 1)) {
+      if (at < size && model::at(order(), at)->rmw && state_.rules.place_read(g, *model::at(order(), at)->partner) == at - 1) {
         continue;
       }
       order().insert(order().begin() + at, &w);
@@ -368,11 +368,6 @@ class explorer {
       const graph_event& r = *model::at(reads, k);
       if (r.thread == w.thread || precedes(r, w.past)) {
         continue;
-      }
-      if (r.mixed) {
-        state_.report(g, check_status::gave_up,
-                      "a read whose bytes come from writes of several sizes is not ordered with a later write", {&r, &w});
-        return;
       }
       change_read(g, r, w);
     }
@@ -421,7 +416,7 @@ class explorer {
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
     const bool writes = e.kind == event_kind::write;
     const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
-    if ((!writes && e.kind != event_kind::read) || e.mixed) {
+    if (!writes && e.kind != event_kind::read) {
       return !state_.points.has_chosen_lanes(g, e, previous);
     }
     const auto& reads = model::at(g.reads, e.location);
@@ -429,9 +424,8 @@ class explorer {
       return false;
     }
     // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
-    const graph_event* const latest = writes ? &e : e.source;
     const auto& order = model::at(g.order, e.location);
-    for (int i = event_rules::place_in(order, latest) + 1; i < model::count_of(order); ++i) {
+    for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order); ++i) {
       if (previous(*model::at(order, i))) {
         return false;
       }
@@ -541,7 +535,12 @@ class explorer {
 }  // namespace
 }  // namespace detail
 
-check_result explore(const program& checked, const check_property& property, const check_options& options) {
+namespace {
+
+/// Of the random executions that are tried before giving up, all together.
+constexpr std::uint64_t random_events = 4'000;
+
+check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   if (checked.copies_of_each != 0 || !starts_copies(checked)) {
     return detail::explorer(checked, property, options).run();
   }
@@ -555,6 +554,20 @@ check_result explore(const program& checked, const check_property& property, con
       return result;
     }
   }
+}
+
+}  // namespace
+
+check_result explore(const program& checked, const check_property& property, const check_options& options) {
+  check_result result = explore_all(checked, property, options);
+  if (result.status != check_status::gave_up || options.random_executions != 0 || options.random_before_giving_up == 0) {
+    return result;
+  }
+  check_options random = options;
+  random.random_executions = options.random_before_giving_up;
+  random.most_events = random_events;
+  check_result shown = explore_all(checked, property, random);
+  return shown.status == check_status::gave_up ? std::move(result) : std::move(shown);
 }
 
 }  // namespace membar::check

@@ -169,6 +169,20 @@ class event_rules {
     return i;
   }
 
+  /// The place in its location's order of what a read has read. If that came from writes of other sizes: of the last write that causally
+  /// precedes it, because those of other sizes do.
+  [[nodiscard]] int place_read(const graph& g, const graph_event& r) const noexcept {
+    const auto& order = model::at(g.order, r.location);
+    if (!r.mixed) {
+      return place_in(order, r.source);
+    }
+    int i = model::count_of(order) - 1;
+    while (i > 0 && !causes(g, *model::at(order, i), r.base)) {
+      --i;
+    }
+    return i;
+  }
+
   /// Lets `e`, a read that acquires or a fence that does, synchronize with what its thread has observed: joins clocks into
   /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
   void acquire(const graph& g, graph_event& e) const noexcept {

@@ -201,9 +201,10 @@ int add_launch(program& p, const launch_request& request) {
     add_shared(p, request, first_block + static_cast<int>(b));
     for (std::uint64_t t = 0; t < size; ++t) {
       thread_context c = context_of(request, b, t, first_block);
+      c.number_in_program = model::count_of(p.threads);
       c.launch = launch;
       c.workspace = workspace;
-      c.live_at_heads = live_at_heads(c);
+      c.registers = register_use_of(c, true);
       p.threads.push_back(std::move(c));
     }
   }

@@ -511,7 +511,7 @@ class litmus_places {
         result.dependent[static_cast<std::size_t>(t)] = true;
       }
     }
-    c.live_at_heads = live_at_heads(c);
+    c.registers = register_use_of(c, false);
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 namespace membar::check {
@@ -54,34 +55,70 @@ class liveness {
   explicit liveness(const thread_context& context)
       : context_(context), code_(context.kernel->code), size_(model::count_of(code_)), words_(context.kernel->words) {}
 
-  [[nodiscard]] std::vector<std::vector<std::uint64_t>> at_heads() {
-    std::vector<std::vector<std::uint64_t>> result(code_.size());
+  [[nodiscard]] register_use find(bool compiled) {
+    register_use result;
     if (size_ > most_instructions || std::int64_t{size_} * words_ > most_sets) {
-      const set all(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0});
-      for (int i = 0; i < size_; ++i) {
-        if (model::at(code_, i).head) {
-          model::at(result, i) = all;
-        }
-      }
+      live_.assign(code_.size(), set(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0}));
+      result.live = at_heads();
       return result;
     }
     find_values();
     find_control();
-    find_live();
-    for (int i = 0; i < size_; ++i) {
-      if (model::at(code_, i).head) {
-        model::at(result, i) = std::move(model::at(live_, i));
-      }
+    find_live(false);
+    result.live = at_heads();
+    if (compiled) {
+      result.discarded = discarded_loads();
+    }
+    if (has_loop_without_event()) {
+      find_live(true);
+      result.deciding = at_heads();
     }
     return result;
   }
 
  private:
+  /// The live registers where a loop begins again.
+  [[nodiscard]] std::vector<register_use::set> at_heads() const {
+    std::vector<register_use::set> result(code_.size());
+    for (int i = 0; i < size_; ++i) {
+      if (model::at(code_, i).head) {
+        model::at(result, i) = model::at(live_, i);
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<bool> discarded_loads() const {
+    std::vector<bool> result(code_.size(), false);
+    for (int n = 0; n < size_; ++n) {
+      const instruction& i = model::at(code_, n);
+      if (i.code != op::load || i.strong || i.mbarrier != mbarrier_op::none || !reached_[static_cast<std::size_t>(n)]) {
+        continue;
+      }
+      bool used = false;
+      for_each_successor(n, [&](int next) {
+        for_each_destination(i, [&](int word) { used = used || (next < size_ && has(model::at(live_, next), word)); });
+      });
+      result[static_cast<std::size_t>(n)] = !used && is_read_by_name(i);
+    }
+    return result;
+  }
+
+  /// Whether some instruction names a destination of `load` as its source. What no instruction names was written by hand, to be checked.
+  [[nodiscard]] bool is_read_by_name(const instruction& load) const {
+    return std::any_of(code_.begin(), code_.end(), [&](const instruction& other) {
+      bool reads = false;
+      for_each_source(other,
+                      [&](int source) { for_each_destination(load, [&](int word) { reads = reads || word == source; }); });
+      return reads;
+    });
+  }
+
   /// For larger kernels every register counts as live: the sets would take too much memory.
   static constexpr int most_instructions = 4096;
   static constexpr std::int64_t most_sets = 4'000'000;
 
-  using set = std::vector<std::uint64_t>;
+  using set = register_use::set;
   [[nodiscard]] static bool has(const set& s, int n) noexcept {
     return ((s[static_cast<std::size_t>(n / 64)] >> static_cast<unsigned>(n % 64)) & 1U) != 0;
   }
@@ -346,37 +383,44 @@ class liveness {
 
   // ---- liveness
 
-  /// Whether some way leads from the branch `n` back to it without an event. What decides how often it is taken then matters: a thread that
-  /// comes back without an event and with equal registers never leaves the loop.
-  [[nodiscard]] bool loops_without_event(int n) const {
-    std::vector<bool> seen(code_.size(), false);
-    std::vector<int> open = {n};
-    while (!open.empty()) {
-      const int m = open.back();
-      open.pop_back();
-      bool back = false;
-      for_each_successor(m, [&](int next) {
-        back = back || next == n;
-        if (next < size_ && !seen[static_cast<std::size_t>(next)] && !is_event(model::at(code_, next).code)) {
-          seen[static_cast<std::size_t>(next)] = true;
-          open.push_back(next);
+  /// Whether some way leads from where a loop begins back to there without an event.
+  [[nodiscard]] bool has_loop_without_event() const {
+    for (int head = 0; head < size_; ++head) {
+      std::vector<bool> seen(code_.size(), false);
+      std::vector<int> open;
+      if (model::at(code_, head).head && reached_[static_cast<std::size_t>(head)]) {
+        open.push_back(head);
+      }
+      while (!open.empty()) {
+        const int n = open.back();
+        open.pop_back();
+        bool back = false;
+        for_each_successor(n, [&](int next) {
+          back = back || next == head;
+          if (next < size_ && !seen[static_cast<std::size_t>(next)] && !is_event(model::at(code_, next).code)) {
+            seen[static_cast<std::size_t>(next)] = true;
+            open.push_back(next);
+          }
+        });
+        if (back && !is_event(model::at(code_, head).code)) {
+          return true;
         }
-      });
-      if (back) {
-        return true;
       }
     }
     return false;
   }
 
-  void find_live() {
+  /// Finds the live registers; with every branch needed, or with those that events depend on.
+  void find_live(bool every_branch) {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
     std::vector<bool> needed(code_.size(), false);
     for (int n = 0; n < size_; ++n) {
       const instruction& i = model::at(code_, n);
-      needed[static_cast<std::size_t>(n)] = reached_[static_cast<std::size_t>(n)] &&
-                                            (is_event(i.code) || i.code == op::trap ||
-                                             (divides(n) && (endless_[static_cast<std::size_t>(n)] || loops_without_event(n))));
+      if (reached_[static_cast<std::size_t>(n)]) {
+        const bool runs = i.guard < 0 || may_be(n, i.guard, !i.guard_negated);
+        needed[static_cast<std::size_t>(n)] = (runs && (is_event(i.code) || i.code == op::trap)) ||
+                                              (divides(n) && (endless_[static_cast<std::size_t>(n)] || every_branch));
+      }
     }
     for (bool grown = true; grown;) {
       grown = false;
@@ -420,7 +464,7 @@ class liveness {
             if (i.guard >= 0 && divides_or_guards(n)) {
               put(now, i.guard);
             }
-            for_each_source(i, [&](int word) { put(now, word); });
+            for_each_used_source(n, i, [&](int word) { put(now, word); });
           }
           if (now != model::at(live_, n)) {
             model::at(live_, n) = std::move(now);
@@ -428,6 +472,18 @@ class liveness {
           }
         }
       }
+    }
+  }
+
+  /// Calls `use` with the words of the sources that can matter: of `selp` with a predicate that is known, the one it takes.
+  template <class Use>
+  void for_each_used_source(int n, const instruction& i, const Use& use) const {
+    const value_set by = i.code == op::select ? of(n, i.by[2]) : value_set{};
+    if (i.code != op::select || by.count != 1) {
+      for_each_source(i, use);
+    } else if (const source_operand& taken = (by.values[0] & 1U) != 0 ? i.by[0] : i.by[1];
+               taken.kind == source_operand::kind_t::reg) {
+      use(taken.word);
     }
   }
 
@@ -450,6 +506,8 @@ class liveness {
 
 }  // namespace
 
-std::vector<std::vector<std::uint64_t>> live_at_heads(const thread_context& context) { return liveness(context).at_heads(); }
+std::shared_ptr<const register_use> register_use_of(const thread_context& context, bool compiled) {
+  return std::make_shared<const register_use>(liveness(context).find(compiled));
+}
 
 }  // namespace membar::check

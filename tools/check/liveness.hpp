@@ -11,18 +11,24 @@
 ///     instruction runs (control dependence, by post-dominators). Where no path leads to the end, every branch is needed.
 ///  3. liveness of registers, by the uses of needed instructions alone.
 /// A register that is not live can be changed without changing any event or its operands.
+///
+/// A loop without an event ends or not by its branches alone. Where there is one, what is live is found once more with every branch
+/// needed: a thread that comes back with these registers equal never leaves the loop.
+///
+/// A weak load into registers that are not live after it is discarded: the compiler moved it above the branch or `selp` that decides,
+/// and the source does not look at the memory in this thread.
 #pragma once
 
 #include <check/thread_context.hpp>
 
-#include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace membar::check {
 
 using namespace ptx;
 
-/// Per instruction that a jump backward leads to: the registers that can still matter there, as a set of words.
-[[nodiscard]] std::vector<std::vector<std::uint64_t>> live_at_heads(const thread_context& context);
+/// Finds which registers of a thread matter. Loads are discarded only in code that a compiler wrote: what an author writes by hand is there
+/// to be looked at.
+[[nodiscard]] std::shared_ptr<const register_use> register_use_of(const thread_context& context, bool compiled);
 
 }  // namespace membar::check

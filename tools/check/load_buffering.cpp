@@ -241,7 +241,7 @@ class thread_runner {
       p.event.scope = i.scope;
       if (i.code == op::load) {
         s = load(p, *s, i);
-      } else if (is_rmw(i.code) && s->part == 0) {
+      } else if (is_rmw(i.code) && s->part % 2 == 0) {
         s = read_of_rmw(p, *s, i);
       } else if (i.code == op::store || is_rmw(i.code)) {
         s = write(p, *s, i);
@@ -315,9 +315,8 @@ class thread_runner {
   /// What a read-modify-write computes with.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
-    flow_.join(operands, i.by[1], i.type == ptx_type::b128);
-    if (i.what == model::operation::compare_exchange) {
-      flow_.join(operands, i.by[2], i.type == ptx_type::b128);
+    for (unsigned k = 1; k < i.sources; ++k) {
+      flow_.join(operands, i.by[k], i.type == ptx_type::b128);
     }
     return operands;
   }
@@ -356,15 +355,17 @@ class thread_runner {
     data_flow::set operands = flow_.none();
     if (is_rmw(i.code)) {
       operands = operands_of_rmw(i);
-      read_open = run_.pending[run_.pending.size() - 2].open;
+      for (std::size_t read = 0; read <= s.part; read += 2) {  // of this element and those before
+        read_open = read_open || run_.pending[run_.pending.size() - 2 - read].open;
+      }
     } else {
       flow_.join(operands, i.by[1U + s.part], i.type == ptx_type::b128);
     }
     p.known = address_is_known(i) && !unknown(operands) && !read_open && describe(s, p.event);
     p.event.value = machine_.stored(s);
     p.number = x_.placed_at(thread_, p.slot);
-    if (i.code == op::atomic) {
-      flow_.put_result(i, i.to[0], read_open ? open_ : flow_.none());
+    for (unsigned k = 0; i.code == op::atomic && s.part == 2 * i.elements - 1 && k < i.destinations; ++k) {
+      flow_.put_result(i, i.to[k], read_open ? open_ : flow_.none());
     }
     return machine_.step(s, {}, watch_);
   }
@@ -403,8 +404,7 @@ class thread_runner {
     describe_access(e, machine_, s);
     const memory_object* const object = x_.state.locations.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % alignment_of(i, s.part) != 0 ||
-                       (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i) ||
-                       (i.non_coherent && !object->constant);
+                       (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i);
     if (!wrong) {
       e.location = x_.state.locations.number_of(e.address, e.bytes);
       x_.order.resize(static_cast<std::size_t>(x_.state.locations.size()));
@@ -604,9 +604,13 @@ class axiom_check {
         const graph_event& a = model::at(x_.events, x).event;
         const graph_event& b = model::at(x_.events, y).event;
         if (a.location >= 0 && a.location == b.location && (a.kind == event_kind::write || b.kind == event_kind::write) &&
-            a.thread != b.thread && !x_.strong_pair(x, y) && !causes(base, x, y) && !causes(base, y, x)) {
+            a.thread != b.thread && !a.discarded && !b.discarded &&
+            (x_.state.changes_what_is_read_only(a, b) ||
+             (!x_.strong_pair(x, y) && !causes(base, x, y) && !causes(base, y, x)))) {
           const graph g = x_.as_graph();
-          x_.state.report(g, check_status::race, race_text(x_.state.checked, a, b),
+          const bool read_only = x_.state.changes_what_is_read_only(a, b);
+          x_.state.report(g, read_only ? check_status::undefined : check_status::race,
+                          read_only ? read_only_text(x_.state.checked, a, b) : race_text(x_.state.checked, a, b),
                           {&*model::at(model::at(g.threads, a.thread).events, x_.in_graph(x)),
                            &*model::at(model::at(g.threads, b.thread).events, x_.in_graph(y))});
           return;
@@ -653,7 +657,7 @@ class load_buffering_explorer {
 
   /// Whether a read finds nothing where no write is its source.
   [[nodiscard]] bool reads_nothing(const graph_event& e) const {
-    return e.kind == event_kind::read && !x_.state.locations[e.location].initialised;
+    return e.kind == event_kind::read && !e.discarded && !x_.state.locations[e.location].initialised;
   }
 
   /// The next event that is not part of the execution: writes, fences and barriers before reads, and last the reads of memory that nothing

@@ -38,6 +38,7 @@ enum class thread_status : std::uint8_t {
   too_long,        ///< it takes more steps between two events than the limit
   uninitialised,   ///< it has read local memory that it never wrote
   out_of_bounds,   ///< it has accessed local memory that it does not have
+  others_memory,   ///< it has accessed another thread's local memory
   undecided        ///< it was stopped by who watches it
 };
 
@@ -67,11 +68,12 @@ struct thread_state {
   std::int32_t events = 0;      ///< how many it has had
   std::int32_t waits_from = 0;  ///< `waiting`, `repeats`: the first event of the loop's last round
   std::uint32_t effects = 0;    ///< how many events changed something
-  std::uint8_t part = 0;        ///< of an instruction of several events: which is next
+  std::uint8_t part = 0;        ///< of an instruction of several events: which is next. A read-modify-write: two for each element
   thread_status status = thread_status::at_event;
   bool clock_read = false;  ///< since the last event
-  std::uint64_t old_low = 0;
+  std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
+  wide_value returned{};  ///< what the elements before held
   const thread_state* previous = nullptr;  ///< the state before the last event
   wide_value seen{};                       ///< what that event read
   std::array<arrival, 4> arrivals{};
@@ -115,8 +117,8 @@ class machine {
   /// The address that the next event, an access of memory, is to.
   [[nodiscard]] std::uint64_t address(const thread_state& s) const noexcept {
     const instruction& i = at(s);
-    const std::uint64_t element = i.code == op::load || i.code == op::store ? std::uint64_t{s.part} * i.bytes : 0;
-    return base_address(s, i) + element;
+    const bool access = i.code == op::load || i.code == op::store;
+    return base_address(s, i) + (access ? std::uint64_t{s.part} * i.bytes : element_of(s) * i.bytes);
   }
 
   /// What the next event, a write, stores.
@@ -130,6 +132,18 @@ class machine {
       return {truncated(v.low, 8 * std::min<int>(i.bytes, 8)), i.bytes == 16 ? v.high : 0};
     }
     return rmw_result(s, i, {s.old_low, s.old_high});
+  }
+
+  /// Whether the next event is the write of a read-modify-write that it has read for.
+  [[nodiscard]] bool is_amid_rmw(const thread_state& s) const noexcept {
+    const op code = at(s).code;
+    return (code == op::atomic || code == op::reduction) && s.part % 2 == 1;
+  }
+
+  /// Whether the next event is a load whose value the thread never uses.
+  [[nodiscard]] bool is_discarded(const thread_state& s) const noexcept {
+    const std::vector<bool>& loads = context_->registers->discarded;
+    return !loads.empty() && loads[static_cast<std::size_t>(s.pc)];
   }
 
   /// The value of source `n` of the next event.
@@ -161,18 +175,21 @@ class machine {
         break;
       case op::atomic:
       case op::reduction:
-        if (s->part == 0) {
+        if (s->part % 2 == 0) {
           s->old_low = seen.low;
           s->old_high = seen.high;
           if (writes(*s, seen)) {
-            s->part = 1;
+            ++s->part;
             return s;
           }
         } else {
           s->effects += rmw_result(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
         }
+        if (i.elements > 1 && element_is_not_last(*s, i)) {
+          return s;
+        }
         if (i.code == op::atomic) {
-          put(*s, i.to[0], i.type, {s->old_low, s->old_high});
+          return_old(*s, i);
         }
         s->part = 0;
         ++s->pc;
@@ -227,7 +244,7 @@ class machine {
   /// The generic address of one in a state space.
   [[nodiscard]] std::uint64_t generic(state_space space, std::uint64_t address) const noexcept {
     return space == state_space::shared  ? context_->from_shared(address)
-           : space == state_space::local ? local_window + truncated(address, 32)
+           : space == state_space::local ? context_->local_base() + truncated(address, 32)
                                          : address;
   }
 
@@ -241,8 +258,11 @@ class machine {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
 
-  /// Whether an address is in the thread's local memory, where accesses are no events.
-  [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 32U) == (local_window >> 32U); }
+  /// Whether an address is in local memory, where accesses are no events.
+  [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 47U) == (local_window >> 47U); }
+
+  /// The place of an address in the thread's own local memory.
+  [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
 
   /// Whether a read-modify-write that reads `seen` writes.
   [[nodiscard]] bool writes(const thread_state& s, wide_value seen) const noexcept {
@@ -300,12 +320,41 @@ class machine {
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
   }
 
+  /// The element that a read-modify-write is at.
+  [[nodiscard]] static unsigned element_of(const thread_state& s) noexcept { return s.part / 2U; }
+
+  /// Keeps what the element of a read-modify-write held, and goes on to the next one. False if there is none.
+  static bool element_is_not_last(thread_state& s, const instruction& i) noexcept {
+    const unsigned bit = 8U * i.bytes * element_of(s);
+    const wide_value before = bit == 0 ? wide_value{} : s.returned;
+    s.returned = before;
+    (bit < 64 ? s.returned.low : s.returned.high) |= truncated(s.old_low, 8 * i.bytes) << (bit % 64);
+    s.part = static_cast<std::uint8_t>(2 * (element_of(s) + 1));
+    return s.part < 2 * i.elements;
+  }
+
+  /// Gives the registers of an atomic what the memory held.
+  static void return_old(thread_state& s, const instruction& i) noexcept {
+    if (i.elements == 1) {
+      put(s, i.to[0], i.type, {s.old_low, s.old_high});
+      return;
+    }
+    const int bits = 8 * i.bytes * i.packed;
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      const unsigned bit = static_cast<unsigned>(bits) * k;
+      put(s, i.to[k], ptx_type::b64, {truncated((bit < 64 ? s.returned.low : s.returned.high) >> (bit % 64), bits), 0});
+    }
+  }
+
   [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const noexcept {
     if (i.mbarrier != mbarrier_op::none) {
       return {updated_mbarrier(i, old.low, value(s, i.by[1])).word, 0};
     }
     const int bits = std::min<int>(i.bytes, 8) * 8;
-    const wide_value by = wide_of(s, i.by[i.what == model::operation::compare_exchange ? 2 : 1], i.type);
+    wide_value by = wide_of(s, i.by[i.what == model::operation::compare_exchange ? 2U : 1U + element_of(s) / i.packed], i.type);
+    if (i.packed > 1) {
+      by.low = truncated(by.low >> (8U * i.bytes * (element_of(s) % i.packed)), 8 * i.bytes);
+    }
     if (i.what == model::operation::move || i.what == model::operation::compare_exchange) {
       return {truncated(by.low, bits), i.bytes == 16 ? by.high : 0};
     }
@@ -335,9 +384,12 @@ class machine {
     }
   }
 
-  /// Whether the state came back to what it was at `then`, in all that can still matter.
+  /// Whether the state came back to what it was at `then`, in all that can still matter: to events, and to where the thread goes if it had
+  /// none in between.
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
-    const std::vector<std::uint64_t>& live = model::at(context_->live_at_heads, s.pc);
+    const register_use& use = *context_->registers;
+    const register_use::set& live =
+        model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
     for (int w = 0; w < kernel().words; ++w) {
       if (((live[static_cast<std::size_t>(w / 64)] >> static_cast<unsigned>(w % 64)) & 1U) != 0 &&
           s.words()[w] != then.words()[w]) {
@@ -484,8 +536,12 @@ class machine {
   }
 
   bool access_local(thread_state& s, const instruction& i) const noexcept {
-    const std::uint64_t begin = base_address(s, i) - local_window;
+    const std::uint64_t begin = local_offset(base_address(s, i));
     const std::uint64_t count = std::uint64_t{i.bytes} * i.elements;
+    if (begin >> 32U != 0) {
+      s.status = thread_status::others_memory;
+      return false;
+    }
     if (begin < 16 || begin + count > kernel().local_bytes) {
       s.status = thread_status::out_of_bounds;
       return false;
@@ -554,7 +610,7 @@ class machine {
       case op::to_generic:
       case op::from_generic: {
         const bool shared = i.space == state_space::shared;
-        const std::uint64_t base = i.space == state_space::local ? local_window : 0;
+        const std::uint64_t base = i.space == state_space::local ? context_->local_base() : 0;
         result = i.code == op::to_generic ? (shared ? context_->from_shared(a) : a + base)
                                           : (shared ? context_->to_shared(a) : a - base);
         break;

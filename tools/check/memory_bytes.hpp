@@ -28,20 +28,35 @@ class memory_bytes {
     return false;
   }
 
-  /// The bytes that a read takes from writes of other sizes. False if they are not decided.
-  [[nodiscard]] bool mixed_value(const graph& g, graph_event& e) {
+  /// The place in its location's order of the last write that one of another size, which is ordered before `e`, has changed bytes of.
+  [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
+    const auto& order = model::at(g.order, e.location);
+    int i = model::count_of(order) - 1;
+    while (i > 0 && !has_changed(g, *model::at(order, i))) {
+      --i;
+    }
+    return i;
+  }
+
+  /// The bytes that a read takes from writes of other sizes, and of its own location from those up to place `newest`. False if they are not
+  /// decided.
+  [[nodiscard]] bool mixed_value(const graph& g, graph_event& e, int newest) {
     const location_info& here = state_.locations[e.location];
     e.mixed = true;
     e.value = {};
     for (int b = 0; b < e.bytes; ++b) {
       const std::uint64_t at = e.address + static_cast<std::uint64_t>(b);
       const graph_event* latest = latest_of_byte(g, at, e.location, [&](const graph_event& w) {
+        if (w.location == e.location && event_rules::place_in(model::at(g.order, w.location), &w) > newest) {
+          return false;
+        }
         if (!state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
           state_.report(g, check_status::gave_up,
                         "a read of thread " + std::to_string(e.thread) +
                             " may take its bytes from writes of several sizes that are not all ordered before it",
                         {&w});
         }
+        return true;
       });
       if (state_.stopped()) {
         return false;
@@ -72,7 +87,7 @@ class memory_bytes {
         const location_info& info = state_.locations[l];
         if (latest == nullptr && l < model::count_of(g.order) && at >= info.address &&
             at < info.address + static_cast<std::uint64_t>(info.bytes)) {
-          latest = latest_of_byte(g, at, l, [](const graph_event&) {});
+          latest = latest_of_byte(g, at, l, [](const graph_event&) { return true; });
         }
       }
       std::uint64_t byte = 0;
@@ -91,19 +106,31 @@ class memory_bytes {
     return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
   }
 
-  /// The last write that covers a byte of a location, in the order that coherence and causality give; null: none.
-  template <class Look>
-  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location, const Look& look) const {
+  /// Whether a write of another size comes after `w`.
+  [[nodiscard]] bool has_changed(const graph& g, const graph_event& w) const {
+    for (const int other : state_.locations[w.location].overlapping) {
+      for (int k = 1; other < model::count_of(g.order) && k < model::count_of(model::at(g.order, other)); ++k) {
+        if (state_.rules.causes(g, w, model::at(model::at(g.order, other), k)->base)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// The last write that covers a byte of a location and that `counts`, in the order that coherence and causality give; null: none.
+  template <class Counts>
+  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location, const Counts& counts) const {
     const graph_event* latest = nullptr;
     const auto consider = [&](int l) {
       if (l >= model::count_of(g.order)) {
         return;
       }
       for (const graph_event* w : model::at(g.order, l)) {
-        if (w == nullptr || address < w->address || address >= w->address + static_cast<std::uint64_t>(w->bytes)) {
+        if (w == nullptr || address < w->address || address >= w->address + static_cast<std::uint64_t>(w->bytes) ||
+            !counts(*w)) {
           continue;
         }
-        look(*w);
         // of one location they come in coherence order; of two, causality has ordered them
         if (latest == nullptr || latest->location == w->location || state_.rules.causes(g, *latest, w->base)) {
           latest = w;

@@ -26,6 +26,7 @@ class next_thread {
   /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
   /// rounds of a loop that would only wait come last.
   [[nodiscard]] int of(const graph& g) {
+    asked_.clear();
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
@@ -59,6 +60,7 @@ class next_thread {
   /// One of those that may go on; -1 if there is none. `chosen` chooses one of a number of them.
   template <class Chosen>
   [[nodiscard]] int any_of(const graph& g, const Chosen& chosen) {
+    asked_.clear();
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
@@ -79,7 +81,7 @@ class next_thread {
   /// The thread that has read for a read-modify-write and writes next; -1 if there is none.
   [[nodiscard]] int amid_rmw(const graph& g) {
     for (int t = 0; t < state_.count(); ++t) {
-      if (is_ready(g, t) && state_of(g, t).part == 1 && is_rmw(model::at(state_.machines, t).at(state_of(g, t)).code)) {
+      if (is_ready(g, t) && model::at(state_.machines, t).is_amid_rmw(state_of(g, t))) {
         return t;
       }
     }
@@ -95,8 +97,19 @@ class next_thread {
       return (i.code != op::async_wait || synchronization_.awaited(g, t, left)) &&
              (i.code != op::grid_wait || build_.are_over(g, t, false));
     }
-    return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || !state_.points.group(g, t, left).empty() ||
+    return i.code <= op::fence || (s.part == 0 && i.code != op::cluster_wait) || has_met(g, t) ||
            (i.code == op::cluster_wait && state_.points.misuse_of_cluster_barrier(g, t, i) != nullptr);
+  }
+
+  /// Whether those have come for whom a thread waits. Of threads that wait for the same ones the first is asked.
+  [[nodiscard]] bool has_met(const graph& g, int t) {
+    const sync_points::waiting mine = state_.points.waited_for(g, t);
+    const auto known = std::find_if(asked_.begin(), asked_.end(), [&](const auto& a) { return a.first == mine; });
+    if (known != asked_.end()) {
+      return known->second;
+    }
+    std::vector<const graph_event*> left;
+    return asked_.emplace_back(mine, !state_.points.group(g, t, left).empty()).second;
   }
 
   /// Whether the thread, if it read the latest values, would go around a loop that only waits.
@@ -108,7 +121,7 @@ class next_thread {
     bool result = false;
     for (int events = 0; events < longest_poll && !result; ++events) {
       const instruction& i = m.at(*s);
-      const bool writes = is_rmw(i.code) && s->part == 1;
+      const bool writes = m.is_amid_rmw(*s);
       if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_rmw(i.code))) {
         break;
       }
@@ -135,6 +148,7 @@ class next_thread {
   exploration_state& state_;
   const event_builder& build_;
   const synchronization_events& synchronization_;
+  std::vector<std::pair<sync_points::waiting, bool>> asked_{};
 };
 
 }  // namespace membar::check::detail

@@ -103,6 +103,8 @@ struct check_result {
   check_statistics counts{};
   bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
   bool symmetric = false;               ///< executions that equal threads in other places show were left out
+  const instruction* discarded_at = nullptr;  ///< a load that a race was not reported for, as its thread never uses the value
+  int discarded = 0;                          ///< that thread
   std::uint64_t seed = 0;               ///< of the random execution that showed what was found
 };
 
@@ -129,6 +131,8 @@ struct check_options {
   bool symmetry = false;
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
+  /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.
+  std::uint64_t random_before_giving_up = 20;
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };

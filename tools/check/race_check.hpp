@@ -9,6 +9,7 @@
 #include <check/program.hpp>
 #include <membar/model/array.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace membar::check::detail {
@@ -23,8 +24,21 @@ class race_check {
     suspects result;
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o != nullptr && o->thread != e.thread && !precedes(*o, state_.rules.clock_for(*o, e)) && !at_one_mbarrier(*o, e) &&
-            !state_.rules.morally_strong(*o, e) && !state_.rules.causes(g, *o, state_.rules.clock_for(*o, e))) {
+        if (o == nullptr || o->thread == e.thread) {
+          continue;
+        }
+        if (state_.changes_what_is_read_only(*o, e)) {
+          state_.report(g, check_status::undefined, read_only_text(state_.checked, *o, e), {o, &e});
+        }
+        const std::uint16_t* const clock = state_.rules.clock_for(*o, e);
+        if (precedes(*o, clock) || at_one_mbarrier(*o, e) || state_.rules.morally_strong(*o, e) ||
+            state_.rules.causes(g, *o, clock)) {
+          continue;
+        }
+        if (const graph_event* const d = o->discarded ? o : e.discarded ? &e : nullptr; d != nullptr) {
+          state_.result.discarded = d->thread;
+          state_.result.discarded_at = &instruction_of(state_.checked, *d);
+        } else {
           result.emplace_back(o, &e);
         }
       }

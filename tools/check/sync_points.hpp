@@ -134,7 +134,7 @@ class sync_points {
 
   /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
   [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
-    const bool has_arrived = arrivals(g, thread, cluster_sync_point, nullptr, -1) != waits(g, thread);
+    const bool has_arrived = arrivals(g, thread, cluster_sync_point) != waits(g, thread);
     return i.code == op::cluster_arrive && has_arrived  ? "arrives at the cluster's barrier twice without a wait"
            : i.code == op::cluster_wait && !has_arrived ? "waits at the cluster's barrier without an arrival"
                                                         : nullptr;
@@ -146,7 +146,7 @@ class sync_points {
       return {};
     }
     const std::uint64_t id = number_of(e.sync_point);
-    const int turn = arrivals(g, e.thread, e.sync_point, nullptr, -1) + 1;
+    const int turn = arrivals(g, e.thread, e.sync_point) + 1;
     const std::string barrier = "barrier " + std::to_string(id);
     for (int t = 0; t < model::count_of(threads_); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
@@ -165,7 +165,7 @@ class sync_points {
 
   /// Whether the arrival `e`, which is not in the graph yet, is the thread's second one at a barrier whose phase before may not be over.
   [[nodiscard]] bool arrives_again(const graph& g, const graph_event& e) const {
-    const int turn = counts_ ? arrivals(g, e.thread, e.sync_point, nullptr, -1) : 0;
+    const int turn = counts_ ? arrivals(g, e.thread, e.sync_point) : 0;
     const graph_event* mine = nullptr;
     static_cast<void>(arrivals(g, e.thread, e.sync_point, &mine, turn));
     if (turn == 0 || mine == nullptr || instruction_at(*mine).code != op::block_arrive) {
@@ -195,13 +195,33 @@ class sync_points {
     }
   }
 
-  /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
-  /// waited for: `left` becomes their last events.
-  [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
+  /// A wait for others: threads of one block or warp that wait for the same arrivals have equal ones.
+  struct waiting {
+    std::uint64_t sync_point = 0;
+    int turn = 0;
+    int of = 0;  ///< the block or the warp, by its first thread
+    [[nodiscard]] friend bool operator==(const waiting&, const waiting&) noexcept = default;
+  };
+
+  /// What `thread`, which has arrived at a sync point, waits for.
+  [[nodiscard]] waiting waited_for(const graph& g, int thread) const {
     const thread_run& run = model::at(g.threads, thread);
     const bool cluster = model::at(machines_, thread).at(*run.states.back()).code == op::cluster_wait;
     const std::uint64_t sync_point = cluster ? cluster_sync_point : run.events.back()->sync_point;
-    return together(g, thread, sync_point, arrivals(g, thread, sync_point, nullptr, -1), left);
+    int first = thread;
+    const bool warp = sync_point >= warp_sync_point && !cluster;
+    while (first > 0 && model::at(threads_, first - 1).block_number == model::at(threads_, thread).block_number &&
+           (!warp || same_warp(first - 1, thread))) {
+      --first;
+    }
+    return {sync_point, arrivals(g, thread, sync_point), first};
+  }
+
+  /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
+  /// waited for: `left` becomes their last events.
+  [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
+    const waiting w = waited_for(g, thread);
+    return together(g, thread, w.sync_point, w.turn, left);
   }
 
   /// The n-th arrivals at a sync point of `thread`, likewise.
@@ -333,6 +353,27 @@ class sync_points {
     }
   }
 
+  /// How often a thread has arrived at a sync point by its first `events` events; `found` becomes arrival number `turn`.
+  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t sync_point, const graph_event** found = nullptr,
+                                    int turn = -1, int events = std::numeric_limits<int>::max()) {
+    const auto& all = model::at(g.threads, thread).events;
+    int count = 0;
+    for (int n = std::min(model::count_of(all), events) - 1; n >= 0; --n) {
+      const graph_event& e = *model::at(all, n);
+      if (e.kind != model::event_kind::barrier || !e.arrives || e.sync_point != sync_point) {
+        continue;
+      }
+      count = std::max(count, e.turn);
+      if (found == nullptr || e.turn <= turn) {
+        if (found != nullptr && e.turn == turn) {
+          *found = &e;
+        }
+        break;
+      }
+    }
+    return count;
+  }
+
  private:
   /// The sync point of these lanes at the `activemask` `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
@@ -442,7 +483,7 @@ class sync_points {
   /// Whether a thread of the warp of `thread` has arrived at a sync point for the n-th time.
   [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t sync_point, int turn) const {
     for (int t = 0; t < model::count_of(threads_); ++t) {
-      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, sync_point, nullptr, -1) >= turn) {
+      if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, sync_point) >= turn) {
         return true;
       }
     }
@@ -485,21 +526,6 @@ class sync_points {
     const thread_context& a = model::at(threads_, x);
     const thread_context& b = model::at(threads_, y);
     return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
-  }
-
-  /// How often a thread has arrived at a sync point by its first `events` events; `found` becomes arrival number `turn`.
-  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t sync_point, const graph_event** found, int turn,
-                                    int events = std::numeric_limits<int>::max()) {
-    int count = 0;
-    for (const graph_event* e : model::at(g.threads, thread).events) {
-      if (e->number < events && e->kind == model::event_kind::barrier && e->arrives && e->sync_point == sync_point) {
-        ++count;
-        if (count == turn && found != nullptr) {
-          *found = e;
-        }
-      }
-    }
-    return count;
   }
 
   std::span<const thread_context> threads_;

@@ -75,6 +75,7 @@ class synchronization_events {
     if (e.arrives) {
       e.releases = !cluster || model::releases(i.order);
       e.value = state_.points.brought(t, s);
+      e.turn = state_.points.arrivals(g, t, e.sync_point) + 1;
       if (i.code == op::block_barrier || i.code == op::block_arrive) {
         if (state_.points.arrives_again(g, e)) {
           state_.report_of(g, t, check_status::undefined,
@@ -249,9 +250,13 @@ class synchronization_events {
   }
 
   [[nodiscard]] bool starts_copy(const graph& g, graph_event& e, const thread_state& s) {
-    const copy_request asked = copy_started(shapes_, model::at(state_.machines, e.thread), s);
+    const machine& m = model::at(state_.machines, e.thread);
+    copy_request asked = copy_started(shapes_, m, s);
+    if (asked.wrong.empty() && !state_.checked.fragment) {
+      asked.wrong = misplaced(m.at(s), model::at(state_.checked.threads, e.thread), asked);
+    }
     if (!asked.wrong.empty()) {
-      state_.report(g, asked.unsupported ? check_status::gave_up : check_status::violated,
+      state_.report(g, asked.status,
                     "thread " + std::to_string(e.thread) + " " + asked.wrong);
       return false;
     }

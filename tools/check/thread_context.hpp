@@ -10,11 +10,21 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace membar::check {
 
 using namespace ptx;
+
+/// What liveness.hpp finds of a thread's registers, per instruction. A set of registers is a set of their words.
+struct register_use {
+  using set = std::vector<std::uint64_t>;
+
+  std::vector<set> live{};         ///< where a loop begins again, what can still matter to an event; else empty
+  std::vector<set> deciding{};     ///< there, what also decides a branch; no sets: every loop has an event
+  std::vector<bool> discarded{};   ///< a weak load whose value this thread never uses
+};
 
 /// What a thread is given at its launch, and where it runs.
 struct thread_context {
@@ -23,6 +33,7 @@ struct thread_context {
   std::array<std::uint32_t, 3> threads{1, 1, 1};
   std::array<std::uint32_t, 3> block{};
   std::array<std::uint32_t, 3> blocks{1, 1, 1};
+  int number_in_program = 0;
   int launch = 0;
   int block_number = 0;            ///< among all blocks of the program
   std::uint32_t cluster_rank = 0;  ///< of the block in its cluster
@@ -32,10 +43,21 @@ struct thread_context {
   model::place where{};
   std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
   std::vector<std::uint8_t> parameters{};
-  std::vector<std::vector<std::uint64_t>> live_at_heads{};  ///< per instruction; empty where no jump backward leads to
+  std::shared_ptr<const register_use> registers{};
 
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
     return shared_window + (static_cast<std::uint64_t>(block_number) << 32U);
+  }
+  [[nodiscard]] std::uint64_t local_base() const noexcept {
+    return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
+  }
+  /// The block in whose shared memory a generic address is.
+  [[nodiscard]] static int block_of(std::uint64_t address) noexcept {
+    return static_cast<int>((address - shared_window) >> 32U);
+  }
+  [[nodiscard]] bool is_in_cluster(std::uint64_t address) const noexcept {
+    const int rank = block_of(address) - (block_number - static_cast<int>(cluster_rank));
+    return rank >= 0 && rank < static_cast<int>(cluster_blocks);
   }
   /// The generic address of an address in shared memory: of its own block, or of another one of its cluster, as `mapa` gives.
   [[nodiscard]] std::uint64_t from_shared(std::uint64_t address) const noexcept {

@@ -103,25 +103,44 @@ std::string thread_text(const program& p, int thread) {
          coordinates(c.thread) + ")";
 }
 
-std::string places_text(const program& p, int thread, const instruction& x, const instruction& y) {
+namespace {
+
+/// "a.cu:3": where an instruction is in the source, or the call of its function; empty if that is not known.
+[[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
-  const auto line = [&](const instruction& i) {
-    const bool called = i.caller_line > 0;
-    const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
-    const int number = called ? i.caller_line : i.source_line;
-    return number > 0 && file < files.size() ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(number)
-                                             : std::string();
-  };
+  const bool called = i.caller_line > 0;
+  const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
+  const int number = called ? i.caller_line : i.source_line;
+  return number > 0 && file < files.size() ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(number)
+                                           : std::string();
+}
+
+}  // namespace
+
+std::string place_of(const program& p, int thread, const instruction& i) {
+  const std::string source = source_place(p, thread, i);
+  return source.empty() ? "PTX line " + std::to_string(i.line) : source;
+}
+
+std::string places_text(const program& p, int thread, const instruction& x, const instruction& y) {
   const auto place = [](const instruction& i) {
     return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
                               i.file, i.source_line, i.line};
   };
   const bool in_order = place(x) < place(y);
-  const std::string first = line(in_order ? x : y);
-  const std::string second = line(in_order ? y : x);
+  const std::string first = source_place(p, thread, in_order ? x : y);
+  const std::string second = source_place(p, thread, in_order ? y : x);
   return first.empty() || second.empty() || first == second
              ? "PTX lines " + std::to_string(std::min(x.line, y.line)) + " and " + std::to_string(std::max(x.line, y.line))
              : "lines " + first + " and " + second;
+}
+
+std::string read_only_text(const program& p, const graph_event& x, const graph_event& y) {
+  const graph_event& read = x.non_coherent ? x : y;
+  const graph_event& write = x.non_coherent ? y : x;
+  return "thread " + std::to_string(write.thread) + " writes " + place_text(p, read.address) + ", and thread " +
+         std::to_string(read.thread) + " reads it by '" + instruction_of(p, read).text +
+         "', which needs memory that nothing writes while the kernel runs";
 }
 
 std::string race_text(const program& p, const graph_event& x, const graph_event& y) {

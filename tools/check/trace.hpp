@@ -26,8 +26,14 @@ using namespace ptx;
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
 
+/// "a.cu:3", or "PTX line 3": where an instruction of the kernel that `thread` executes is.
+[[nodiscard]] std::string place_of(const program& p, int thread, const instruction& i);
+
 /// "lines a.cu:3 and a.cu:7", or "PTX lines 3 and 7": where two instructions of the kernel that `thread` executes are.
 [[nodiscard]] std::string places_text(const program& p, int thread, const instruction& x, const instruction& y);
+
+/// That memory which one of two events reads by a non-coherent load is written by the other one while the kernel of the load runs.
+[[nodiscard]] std::string read_only_text(const program& p, const graph_event& x, const graph_event& y);
 
 /// Why two accesses race.
 [[nodiscard]] std::string race_text(const program& p, const graph_event& x, const graph_event& y);

@@ -93,6 +93,10 @@ class json_writer final : public report {
                 {"events_of_the_longest_execution", r.counts.longest},
                 {"load_buffering_is_open", r.load_buffering_is_open},
                 {"equal_threads_exchanged", r.symmetric}};
+    if (r.discarded_at != nullptr) {
+      add_instruction(one["discarded_load"], file.prepared.checked, r.discarded, *r.discarded_at);
+      one["discarded_load"]["thread"] = r.discarded;
+    }
     if (r.seed != 0) {
       one["seed"] = r.seed;
     }

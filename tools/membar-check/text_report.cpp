@@ -102,6 +102,10 @@ class text_writer final : public report {
     if (r.status == check::check_status::verified) {
       out_ << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
            << (r.symmetric ? ", equal threads exchanged" : "");
+      if (r.discarded_at != nullptr) {
+        out_ << "; the load at " << check::place_of(file.prepared.checked, r.discarded, *r.discarded_at)
+             << " races, and thread " << r.discarded << " never uses its value";
+      }
     }
     if (how_.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       out_ << "; seed " << r.seed;

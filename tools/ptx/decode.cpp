@@ -360,8 +360,12 @@ class kernel_decoder {
   }
 
   static void require_elements(const ptx_statement& s, const instruction& i) {
-    if ((i.code == op::load && i.destinations != i.elements) || (i.code == op::store && i.sources - 1 != i.elements)) {
-      refuse(s, "'" + s.opcode + "' needs " + std::to_string(i.elements) + " registers");
+    const bool atomic = i.code == op::atomic && i.elements > 1;
+    const bool reduction = i.code == op::reduction && i.elements > 1;
+    const int registers = i.elements / i.packed;
+    if (((i.code == op::load || atomic) && i.destinations != registers) ||
+        ((i.code == op::store || atomic || reduction) && i.sources - 1 != registers)) {
+      refuse(s, "'" + s.opcode + "' needs " + std::to_string(registers) + " registers");
     }
   }
 

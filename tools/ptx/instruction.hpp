@@ -170,6 +170,7 @@ struct instruction {
   bool guard_negated = false;
   bool strong = false;
   bool non_coherent = false;  ///< a load through the proxy of read-only data
+  bool own_block = false;     ///< its address has to be in the shared memory of the block that executes it
   bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
   bool head = false;          ///< a jump backward leads here
   mbarrier_op mbarrier = mbarrier_op::none;
@@ -187,7 +188,8 @@ struct instruction {
   thread_scope scope = thread_scope::system;
   state_space space = state_space::generic;
   std::uint8_t bytes = 0;     ///< memory: the size of one element
-  std::uint8_t elements = 1;  ///< memory: of a vector
+  std::uint8_t elements = 1;  ///< memory: of a vector, and of packed numbers
+  std::uint8_t packed = 1;    ///< read-modify-writes: elements in one register
   std::uint8_t sources = 0;
   std::uint8_t destinations = 0;
   std::int32_t guard = -1;  ///< word of the predicate

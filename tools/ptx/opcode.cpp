@@ -404,6 +404,7 @@ state_space opcode_reader::take_space(bool of_several_threads) {
     const space_row* const row = space_named(words_[k]);
     if (row != nullptr && row->space != state_space::generic && (row->for_model || !of_several_threads)) {
       words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(k));
+      i_.own_block = row->for_model == model::state_space::shared;  // `.shared` is `.shared::cta`
       return row->space;
     }
   }
@@ -533,8 +534,14 @@ void opcode_reader::read_modify_write() {
   }
   skip({"noftz"});
   memory();
-  if (i_.elements != 1) {
-    refuse("on a vector is not supported");
+  if (is_packed(i_.type)) {
+    i_.type = i_.type == ptx_type::f16x2 ? ptx_type::f16 : ptx_type::bf16;
+    i_.bytes = 2;
+    i_.packed = 2;
+    i_.elements = static_cast<std::uint8_t>(2 * i_.elements);
+  }
+  if (i_.bytes * i_.elements > 16) {
+    refuse("has more than 16 bytes");
   }
   if (i_.code == op::atomic && i_.what == model::operation::compare_exchange) {
     form_.least = form_.most = 4;
@@ -639,6 +646,7 @@ void opcode_reader::mbarrier() {
   static_cast<void>(take_one_of(order_words, i_.order));
   static_cast<void>(take_one_of(scope_words, i_.scope));
   i_.space = take_space();
+  i_.own_block = i_.own_block || i_.space == state_space::generic;  // of another block's only `.shared::cluster` is
   skip({"b64"});
   i_.type = ptx_type::b64;
   i_.bytes = 8;
@@ -686,7 +694,9 @@ void opcode_reader::copy() {
     refuse("has a cache hint, which is not supported");
   }
   i_.space = take_space();
+  const bool to_own_block = i_.own_block;
   i_.from_space = take_space();
+  i_.own_block = to_own_block;
   if (i_.space == state_space::generic || i_.from_space == state_space::generic) {
     refuse("does not name its state spaces");
   }
