@@ -492,6 +492,60 @@ TEST(check_finds, that_a_mask_does_not_contain_the_caller) {
   }
 }
 
+TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
+  const auto both = [](const std::string& first, const std::string& second) {
+    return ptx_program({"mov.b32 %r1, 0x3c003c00; " + first, "mov.b32 %r1, 0; " + second}).explore().status;
+  };
+  const std::string add = "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;";
+  EXPECT_EQ(both(add, "atom.relaxed.gpu.global.exch.b32 %r2, [x], %r1;"), check_status::race);
+  EXPECT_EQ(both("red.relaxed.gpu.global.add.noftz.bf16x2 [x], %r1;", "ld.relaxed.gpu.global.u32 %r2, [x];"),
+            check_status::race);
+  EXPECT_EQ(both(add, "red.relaxed.gpu.global.add.noftz.f16x2 [x], %r1;"), check_status::verified);
+  EXPECT_EQ(both(add, "ld.relaxed.gpu.global.u16 %r2, [x+2];"), check_status::verified) << "of one element";
+  EXPECT_EQ(both("red.relaxed.gpu.global.add.v2.f32 [wide], {%r1, %r1};", "ld.relaxed.gpu.global.u64 %rd2, [wide];"),
+            check_status::race);
+}
+
+TEST(check_finds, what_packed_operations_return_and_leave) {
+  // 1.0 and 2.0 in one word; each addition adds 1.0 to the low half and 2.0 to the high one
+  const std::string one_two = "mov.b32 %r1, 0x40003c00; ";
+  const auto holds = [](const std::string& value) { return "setp.ne.u32 %p0, %r2, " + value + "; @%p0 trap;"; };
+  EXPECT_EQ(ptx_program({one_two + "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;" + holds("0") +
+                         "atom.relaxed.gpu.global.add.noftz.f16x2 %r1, [x], %r1; mov.b32 %r2, %r1;" + holds("0x40003c00") +
+                         "ld.global.u32 %r2, [x];" + holds("0x44004000")})
+                .explore()
+                .status,
+            check_status::verified);
+  // memory that was written as words before, and is read as words after a barrier
+  const std::string add = one_two + "red.relaxed.gpu.global.add.noftz.f16x2 [x], %r1;";
+  const check::check_result r =
+      ptx_program({"mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u32 [x], 0; L: bar.sync 0;" + add +
+                   "bar.sync 0; ld.global.u32 %r2, [x];" + holds("0x44004000")},
+                  2)
+          .explore();
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 4U) << "two orders of each half";
+}
+
+TEST(check_finds, that_read_only_memory_is_written) {
+  const std::string read = "ld.global.nc.u32 %r0, [x];";
+  EXPECT_EQ(ptx_program({read, "st.global.u32 [x], 1;"}).explore().status, check_status::undefined);
+  EXPECT_EQ(ptx_program({"st.global.u32 [x], 1;" + read}).explore().status, check_status::verified)
+      << "the thread's own store is before it";
+  EXPECT_EQ(ptx_program({read, "st.global.u32 [y], 1;"}).explore().status, check_status::verified);
+  const std::string ordered = "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u32 [x], 1; L: bar.sync 0;";
+  EXPECT_EQ(ptx_program({ordered + read}, 2).explore().status, check_status::undefined) << "a barrier does not order it";
+}
+
+TEST(check_finds, that_a_thread_accesses_the_local_memory_of_another) {
+  const std::string mine = ".local .u32 own; st.local.u32 [own], 7; mov.u64 %rd0, own; cvta.local.u64 %rd1, %rd0;";
+  EXPECT_EQ(ptx_program({mine + "ld.u32 %r0, [%rd1];"}).explore().status, check_status::verified);
+  const std::string passed =
+      "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u64 [wide], %rd1; L: bar.sync 0;";
+  EXPECT_EQ(ptx_program({mine + passed + "ld.global.u64 %rd2, [wide]; ld.u32 %r0, [%rd2];"}, 2).explore().status,
+            check_status::undefined);
+}
+
 TEST(check_finds, no_race_of_a_load_whose_value_is_thrown_away) {
   const auto first_lane = [](const std::string& use) {
     return ptx_program(

@@ -248,6 +248,28 @@ TEST(check_cluster, its_barrier_takes_an_arrival_and_a_wait_in_turn) {
   expect({"", {"barrier.cluster.wait;"}, 2, ""}, check_status::undefined, "without an arrival");
 }
 
+TEST(check_cluster, the_window_of_a_block_is_its_own) {
+  const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
+  const auto of_other = [&](const std::string& begin, const std::string& access) {
+    return block_of_threads{begin,
+                            {meet +
+                             "xor.b32 %r13, %r14, 1; mov.u32 %r12, bar; mapa.shared::cluster.u32 %r11, %r12, %r13;"
+                             "mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;" +
+                             access + meet},
+                            2,
+                            ""};
+  };
+  expect(of_other("", "st.shared::cluster.u32 [%r10], 1;"), check_status::verified);
+  expect(of_other("", "st.shared::cta.u32 [%r10], 1;"), check_status::undefined, "its own block's shared memory only");
+  expect(of_other("", "st.shared.u32 [%r10], 1;"), check_status::undefined, "its own block's shared memory only");
+  expect(of_other("", "red.shared.add.u32 [%r10], 1;"), check_status::undefined);
+  expect(of_other(init(2), "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"), check_status::verified);
+  expect(of_other(init(1), "mbarrier.arrive.shared.b64 %rd0, [%r11];"), check_status::undefined);
+  expect(of_other(init(1), "mbarrier.test_wait.parity.shared.b64 %p0, [%r11], 1;"), check_status::undefined);
+  expect(of_other("", "mbarrier.init.shared.b64 [%r11], 1;"), check_status::undefined);
+  expect(of_other("", "cvta.shared.u64 %rd1, %r11; mbarrier.init.b64 [%rd1], 1;"), check_status::undefined);
+}
+
 TEST(check_cluster, addresses_lead_to_the_memory_of_a_block) {
   const std::string check_ranks =
       "mov.u32 %r2, data; mapa.shared::cluster.u32 %r3, %r2, 1; getctarank.shared::cluster.u32 %r4, %r3;"

@@ -425,7 +425,8 @@ class explorer {
     }
     // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
     const auto& order = model::at(g.order, e.location);
-    for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order); ++i) {
+    for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
+         ++i) {
       if (previous(*model::at(order, i))) {
         return false;
       }
@@ -538,7 +539,7 @@ class explorer {
 namespace {
 
 /// Of the random executions that are tried before giving up, all together.
-constexpr std::uint64_t random_events = 4'000;
+constexpr std::uint64_t random_events = 300'000;
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   if (checked.copies_of_each != 0 || !starts_copies(checked)) {

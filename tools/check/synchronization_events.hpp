@@ -256,8 +256,7 @@ class synchronization_events {
       asked.wrong = misplaced(m.at(s), model::at(state_.checked.threads, e.thread), asked);
     }
     if (!asked.wrong.empty()) {
-      state_.report(g, asked.status,
-                    "thread " + std::to_string(e.thread) + " " + asked.wrong);
+      state_.report(g, asked.status, "thread " + std::to_string(e.thread) + " " + asked.wrong);
       return false;
     }
     e.starts = free_copy(g, e.thread);
@@ -316,13 +315,14 @@ class synchronization_events {
     }
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
-    const bool by_warps =
-        x.warp != y.warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
-    if (!mine.aligned || !other.aligned || by_warps || same_place(mine, other)) {
+    const bool one_warp = x.warp == y.warp;
+    const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
+    const bool aligned = one_warp ? mine.aligned || other.aligned : mine.aligned && other.aligned;
+    if (!aligned || by_warps || same_place(mine, other)) {
       return {};
     }
-    return "threads meet at different barriers, " + places() + ", which CUDA " +
-           (x.warp == y.warp ? "and PTX leave" : "leaves") + " undefined";
+    return "threads meet at different barriers, " + places() + ", which CUDA " + (one_warp ? "and PTX leave" : "leaves") +
+           " undefined";
   }
 
   /// Whether thread `t`, which has left the kernel, went on where the barrier that `e` goes on from is in a conditional that it did not take.

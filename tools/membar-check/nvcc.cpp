@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -57,9 +62,84 @@ class temporary_folder {
   return "/usr/local/cuda/bin/nvcc";
 }
 
+/// The options of nvcc that a scenario may give: none starts another program, reads further options from a file, or writes another file than
+/// the PTX. The value may also be the next word.
+constexpr std::string_view options_with_name[] = {"-D", "-I", "-U", "-isystem", "-include"};
+constexpr std::string_view options_with_value[] = {"-O",   "-std",  "-arch",     "-maxrregcount",
+                                                   "-ftz", "-fmad", "-prec-div", "-prec-sqrt"};
+constexpr std::string_view options_without_value[] = {"-G",
+                                                      "-g",
+                                                      "-w",
+                                                      "-lineinfo",
+                                                      "-restrict",
+                                                      "-use_fast_math",
+                                                      "-extended-lambda",
+                                                      "-expt-extended-lambda",
+                                                      "-expt-relaxed-constexpr",
+                                                      "-extra-device-vectorization"};
+
+/// Whether a word has none of the characters that a shell expands within quotes: nvcc hands names and definitions on by one.
+[[nodiscard]] bool is_name(std::string_view word) {
+  return !word.empty() && std::none_of(word.begin(), word.end(), [](char c) {
+    return c == '$' || c == '`' || c == '\\' || c == '"' || static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+  });
+}
+
+/// Whether a word is a number or the like.
+[[nodiscard]] bool is_value(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+' || c == '.';
+  });
+}
+
+/// How many words an option of nvcc takes, if it may be given; else 0.
+[[nodiscard]] std::size_t words_of_option(std::string_view word, std::string_view next) {
+  word = word.starts_with("--") ? word.substr(1) : word;
+  const auto taken = [&](std::string_view option, bool joined, bool (*fits)(std::string_view)) -> std::size_t {
+    if (!word.starts_with(option)) {
+      return 0;
+    }
+    const std::string_view rest = word.substr(option.size());
+    if (rest.empty()) {
+      return fits(next) && !next.starts_with('-') ? 2 : 0;
+    }
+    return (joined || rest.front() == '=') && fits(rest.front() == '=' ? rest.substr(1) : rest) ? 1 : 0;
+  };
+  std::size_t result =
+      std::find(std::begin(options_without_value), std::end(options_without_value), word) != std::end(options_without_value)
+          ? 1
+          : 0;
+  for (const std::string_view option : options_with_name) {
+    result = std::max(result, taken(option, option.size() == 2, is_name));
+  }
+  for (const std::string_view option : options_with_value) {
+    result = std::max(result, taken(option, option.size() == 2, is_value));
+  }
+  return result;
+}
+
+/// Throws unless nvcc, called with these words of a scenario, only compiles.
+void require_compilation(const std::string& source, const std::vector<std::string>& options) {
+  if (source.starts_with('-') || !is_name(source)) {
+    throw membar::model::error("the source '" + source + "' is no name of a file without $, `, \\ and \"");
+  }
+  for (std::size_t k = 0; k < options.size();) {
+    const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
+    if (taken == 0) {
+      throw membar::model::error(
+          "'" + options[k] +
+          "' is no option for nvcc that a scenario may give: -I, -isystem, -include, -D and -U, with "
+          "values without $, `, \\ and \", and what the device code is compiled for are; compile the source yourself, and "
+          "name the .ptx");
+    }
+    k += taken;
+  }
+}
+
 }  // namespace
 
 std::string compiled(const std::string& folder, const std::string& source, const std::vector<std::string>& options) {
+  require_compilation(source, options);
   const temporary_folder output;
   const std::string ptx = output.file("kernel.ptx");
   const std::string log = output.file("log");
