@@ -26,9 +26,11 @@ json place_json(const source_place& place) { return {{"file", place.path}, {"lin
 
 /// Adds to `to` which instruction it is, and where in the source, if that is known.
 void add_instruction(json& to, const check::program& p, int thread, const check::instruction& i) {
-  to["instruction"] = i.text;
-  to["ptx_line"] = i.line;
   const instruction_places places = places_of(p, thread, i);
+  to["instruction"] = i.text;
+  if (!is_statement(p, thread, places)) {
+    to["ptx_line"] = i.line;
+  }
   if (!places.own.path.empty()) {
     to["source"] = place_json(places.own);
   }
@@ -95,6 +97,9 @@ class json_writer final : public report {
                 {"equal_threads_exchanged", r.symmetric}};
     if (r.seed != 0) {
       one["seed"] = r.seed;
+    }
+    if (!file.warnings.empty()) {
+      one["warnings"] = file.warnings;
     }
     if (r.status != check::check_status::verified) {
       one["finding"] = finding_json(check::whole_program(file.prepared.checked, r.found), r.found);
