@@ -97,7 +97,23 @@ CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
 VARIABLE = "source k.ptx\nmemory x u32\nlaunch variable args x\nfinal limit == 7 /\\ x == 3\n"
 FLOATS = "source k.ptx\nmemory x f32[2] = 1.5\nlaunch floats args x -0.25 10.0\nfinal x[1] == 11.25 /\\ x[1] > 11 /\\ x < 2.0\n"
+HOST = "source k.ptx\nmemory count u32 host\nlaunch worker<2> args count 2\n"
 BRANCHES = "source k.ptx\nlaunch branches block 3 args 1\n"
+# A kernel that announces data in host memory.
+ANNOUNCE = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry announce(.param .u64 p, .param .u64 q)
+{
+.reg .b64 %rd<4>;
+ld.param.u64 %rd1, [p];
+ld.param.u64 %rd2, [q];
+st.global.u32 [%rd1], 7;
+st.release.sys.global.u32 [%rd2], 1;
+ret;
+}
+"""
+ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
  P0@cta 0,gpu 0        | P1@cta 1,gpu 0 ;
@@ -136,7 +152,7 @@ SCENARIOS = [
     (GOOD.replace("grid 3", "grid 129"), 2, ["error\t3:1: the launch of", "brings the program to 129 threads, and 1 to 128 can be checked: make the grid or the block smaller"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
-    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch or final"]),
+    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch, host or final"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t47:", "'sin.approx.f32"]),
@@ -169,7 +185,17 @@ SCENARIOS = [
     (FLOATS.replace("1.5", "one"), 2, ["error\t2:1: expected a value, found 'one'"]),
     (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
-    (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
+    (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream, and no host thread"]),
+    (HOST, 0, ["clocks stand still; host memory 'count' is written, and no host thread of the scenario reads it\n"]),
+    (HOST + "host reader after worker<2> { expect count == 2 }\n", 0, ["verified\t1 executions, 0 blocked, 0.00 s; clocks stand still\n"]),
+    (HOST + "host reader {\n  load count # too early\n}\n", 1,
+     ["race", "by thread 1 (host thread reader); nothing orders them", "  thread 1 (host thread reader)\n  > 0: s.scenario:5: load count\n"]),
+    (HOST + "host reader after worker<2> { expect count == 3; }\n", 1,
+     ["violated", "  thread 1 (host thread reader): 'expect count == 3' does not hold\n", "is at s.scenario:4: expect count == 3\n"]),
+    (HOST + "host reader { wait count == 3 }\n", 1, ["race", "their scopes do not include each other's thread"]),
+    (HOST + "host reader { wait missing == 3 }\n", 2, ["error\t4:20: there is no memory 'missing'"]),
+    (HOST + "host reader { load count release }\n", 2, ["error\t4:26: 'release' is not an order of 'load'"]),
+    (HOST + "host reader { load count\n", 2, ["error\t4:1: the host thread 'reader' has no '}' after its statements"]),
     ("# a comment\nscenario 1\n" + GOOD, 0, ["verified"]),
     ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
     ("scenario one\n" + GOOD, 2, ["error\t1:1: expected the version of the format, found 'one'"]),
@@ -249,6 +275,12 @@ def main():
                 "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
+        (folder / "announce.ptx").write_text(ANNOUNCE, encoding="utf-8")
+        (folder / "announce.scenario").write_text(ANNOUNCED, encoding="utf-8")
+        expect(["verified", "0 of 0 orders are stronger than this scenario needs"], 0, "--repair", "announce.scenario", cwd=folder)
+        (folder / "announce.scenario").write_text(ANNOUNCED + "host reader { wait flag == 1; load data }\n", encoding="utf-8")
+        expect(["repair 1 of", "+0.0 ns", "    announce.scenario:5: wait flag == 1\n         wait becomes acquire   +0.0 ns\n"], 1, "--repair",
+               "announce.scenario", cwd=folder)
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
         expect(["--costs says what the changes of --repair cost, and --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
@@ -297,12 +329,19 @@ def main():
               and repairs["found"][0]["changes"][0]["change"] == "ld.relaxed.gpu.s32 becomes ld.acquire.gpu")
         excess = report(0, "--repair", "--costs=costs", "excess.litmus")[0]["excess_orders"]
         holds("excess orders", excess["orders"] == 2 and excess["each"] == excess["together"] and excess["each"][0]["cost_ns"] == -10)
+        (folder / "host.scenario").write_text(HOST, encoding="utf-8")
+        (folder / "reader.scenario").write_text(HOST + "host reader { load count }\n", encoding="utf-8")
+        unread, early = report(1, "host.scenario", "reader.scenario")
+        holds("a warning", unread["warnings"] == ["host memory 'count' is written, and no host thread of the scenario reads it"])
+        holds("a host thread", early["finding"]["threads"][1]["name"] == "thread 1 (host thread reader)" and "warnings" not in early
+              and any(e["instruction"] == "load count" and e["source"] == {"file": "reader.scenario", "line": 4} and "ptx_line" not in e
+                      for e in early["finding"]["events"]))
         failed = report(2, "--dot=missing/d", "race.litmus")
         holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"] == "cannot write missing/d")
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 47} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 51} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

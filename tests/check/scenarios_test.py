@@ -67,6 +67,12 @@ EXPECTED = {
     "cluster_broadcast.relayed_and_written": "race",
     "cluster_broadcast.multicast": "verified",
     "dependent_chain": "verified",
+    "host_announce": "verified",
+    "host_announce.answer": "verified",
+    "host_announce.device_scope": "race",
+    "host_announce.no_reader": "verified",
+    "variable_per_device": "verified",
+    "variable_per_device.managed": "race",
     "stage_filled_again": "race",
     "stage_filled_again.fixed": "verified",
 }
@@ -74,7 +80,7 @@ EXPECTED = {
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "aggregated", "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
-            "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain"]
+            "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
 # How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.
 NOT_NEEDED = {"publisher": (2, "the source and the server close with release, and nothing follows that it would hand over"),
               "bulk_pipeline": (1, "the barrier of the block that follows orders the initialization of the mbarriers as well as its fence"),

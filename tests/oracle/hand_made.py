@@ -45,13 +45,15 @@ COPY_IN, ARRIVED = Ins("copyin", S, arg=(X, 0)), Ins("mwait", arg=0)
 COPY_OUT, WRITTEN, READ = Ins("copyout", Y, arg=S), Ins("gwait", arg=""), Ins("gwait", arg="read")
 
 
-def launch(*segments, devices=1, blocks=1, threads=1, cluster=0, syncs=None, host=(), shared=(), device=(), x=0):
+def launch(*segments, devices=1, blocks=1, threads=1, cluster=0, syncs=None, host=(), shared=(), device=(), managed=(), x=0):
     """Each segment has one list of instructions per thread."""
-    spaces = {"f": "global", "x": "global", "y": "global", **{n: "shared" for n in shared}, **{n: "device" for n in device}}
+    spaces = {"f": "global", "x": "global", "y": "global", **{n: "shared" for n in shared}, **{n: "device" for n in device},
+              **{n: "managed" for n in managed}}
     where = places(devices, blocks, threads, cluster)
     assert all(len(s) == len(where) for s in segments)
     return Launch(where, threads, cluster, tuple(tuple(tuple(b) for b in s) for s in segments), tuple(syncs or [""] * len(segments)),
-                  tuple(tuple(b) for b in host), spaces, {"f": 0, "x": x, "y": 0, **{n: 0 for n in device}})
+                  tuple(tuple(b) for b in host), spaces, {"f": 0, "x": x, "y": 0, **{n: 0 for n in (*device, *managed)},
+                   **(device if isinstance(device, dict) else {})})
 
 
 def two_blocks(a, b, **more):
@@ -143,13 +145,21 @@ PROGRAMS = {
     # ---- devices and the host
     "device_scope_on_two_devices": (launch([[st(X, 7), st(F, 1, "release")], [wait(F), ld(X)]], devices=2), {"race"}, None),
     "system_scope_on_two_devices": (launch([[st(X, 7), st(F, 1, "release", "sys")], [wait(F, scope="sys"), ld(X)]], devices=2), CLEAN, None),
-    "variable_per_device": (launch([[st(V), ld(V)], [ld(V)]], devices=2, device=["v"]), CLEAN, {((0, 0, 0), ((1,), (0,)))}),
+    "variable_per_device": (launch([[st(V), ld(V)], [ld(V)]], devices=2, device=["v"]), CLEAN, {((0, 0, 0, 1, 0), ((1,), (0,)))}),
+    "variable_begins_per_device": (launch([[ld(V)], [ld(V)]], devices=2, device={"v": {0: 3, 1: 4}}), CLEAN, {((0, 0, 0, 3, 4), ((3,), (4,)))}),
+    "variable_of_all_devices": (launch([[st(V)], [ld(V)]], devices=2, managed=["v"]), {"race"}, None),
+    "variable_of_all_devices_by_system_scope": (launch([[st(V), st(F, 1, "release", "sys")], [wait(F, scope="sys"), ld(V)]], devices=2,
+                                                       managed=["v"]), CLEAN, {((1, 0, 0, 1), ((), (1,)))}),
     "variable_of_one_device": (two_blocks([st(V)], [ld(V)], device=["v"]), {"race"}, None),
     "host_reads": (launch([[st(X, 7), st(F, 1, "release", "sys")]], host=[[wait(F, scope="sys"), ld(X)]]), CLEAN, None),
     "host_reads_after_device_scope": (launch([[st(X, 7), st(F, 1, "release", "gpu")]], host=[[wait(F, scope="sys"), ld(X)]]), {"race"}, None),
     "host_reads_relaxed": (launch([[st(X, 7), st(F, 1, "release", "sys")]], host=[[wait(F, order="relaxed", scope="sys"), ld(X)]]), {"race"}, None),
     "host_fences": (launch([[st(X, 7), fence(scope="sys"), st(F, 1, "relaxed", "sys")]],
                            host=[[wait(F, order="relaxed", scope="sys"), fence(scope="sys"), ld(X)]]), CLEAN, None),
+    "host_adds": (launch([[update("add", F, 1, "release", "sys")]], host=[[update("exch", F, 5, "acquire", "sys")], [update("add", F, 2, "relaxed", "sys")]]),
+                  CLEAN, {((v, 0, 0), ((r,), (a,), (b,))) for v, r, a, b in
+                          [(7, 0, 1, 5), (5, 0, 3, 1), (8, 7, 0, 5), (8, 5, 0, 6), (5, 2, 3, 0), (6, 5, 2, 0)]}),
+    "host_does_not_count_as_gpu_scope": (launch([[update("add", F, 1, "relaxed", "gpu")]], host=[[update("add", F, 2, "relaxed", "sys")]]), {"race"}, None),
     "host_writes": (launch([[wait(F, scope="sys"), ld(X)]],
                            host=[[st(X, 7, scope="sys"), st(F, 1, "release", "sys")]]), CLEAN, {((1, 7, 0), ((7,), ()))}),
 }

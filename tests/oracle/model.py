@@ -54,13 +54,20 @@ class Ins(NamedTuple):
 class Program(NamedTuple):
     places: tuple
     code: tuple    # per thread a tuple of Ins
-    spaces: dict   # name -> "global", "shared" or "device"
-    initial: dict  # name -> value, of global objects and device variables
+    spaces: dict   # name -> "global", "shared", "device" (a variable of which each device has its own) or "managed" (one of all devices)
+    initial: dict  # name -> value, of all but shared objects; of a "device" variable perhaps device -> value
+
+    def objects(self):
+        """The objects whose final values are looked at: (name, None), or (name, device)."""
+        devices = sorted({p.device for p in self.places if p.device is not None})
+        return ([(n, None) for n in sorted(n for n, s in self.spaces.items() if s == "global")] +
+                [(n, None) for n in sorted(n for n, s in self.spaces.items() if s == "managed")] +
+                [(n, d) for n in sorted(n for n, s in self.spaces.items() if s == "device") for d in devices])
 
 
 class Verdict(NamedTuple):
     findings: frozenset  # of "undefined", "race", "hang", "uninitialised"
-    finals: frozenset    # of (words of the global objects in the order of their names, registers of each thread)
+    finals: frozenset    # of (words of Program.objects, registers of each thread)
     exact: bool
     open: bool           # a race exists if the two halves of a read-modify-write are two operations; the ISA's text has one
     why: str             # the first undefined behaviour, in words
@@ -198,11 +205,11 @@ class Oracle:
                     if loc.half is not None or i.op == "packed":
                         halves.add(key)
         self.cells, self.owner, initial = {}, [], []
-        for name, space in sorted(self.p.spaces.items()):
-            if space == "global":
-                users.setdefault((name, None), set())
+        for key in self.p.objects():
+            users.setdefault(key, set())
         for key in sorted(users, key=str):
             word = None if self.p.spaces[key[0]] == "shared" else self.p.initial[key[0]]
+            word = word[key[1]] if isinstance(word, dict) else word
             parts = 2 if key in halves else 1
             self.cells[key] = range(len(self.owner), len(self.owner) + parts)
             self.owner += [block_of(key, self.p)] * parts
@@ -221,7 +228,7 @@ class Oracle:
 
     def object(self, t, loc):
         place, space = self.p.places[t], self.p.spaces[loc.name]
-        if space == "global":
+        if space in ("global", "managed"):
             return loc.name, None
         if space == "device":
             return loc.name, place.device
@@ -326,8 +333,8 @@ class Oracle:
 
     def finish(self, s):
         words = []
-        for name in sorted(n for n, space in self.p.spaces.items() if space == "global"):
-            parts = [s.memory[c].value for c in self.cells[name, None]]
+        for key in self.p.objects():
+            parts = [s.memory[c].value for c in self.cells[key]]
             words.append(parts[0] if len(parts) == 1 else parts[0] | parts[1] << 16)
         self.finals.add((tuple(words), tuple(th.registers for th in s.threads)))
 

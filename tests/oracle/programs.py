@@ -22,8 +22,8 @@ FEATURES = {
     "bulk": "bulk copies that are complete before the block ends",
     "bulk_end": "bulk copies that may not be complete when the block ends",
     "devices": "launches on two devices",
-    "devvar": "a __device__ variable on two devices",
-    "host": "a host thread",
+    "devvar": "a __device__ or __managed__ variable on two devices",
+    "host": "one or two host threads",
 }
 
 
@@ -67,6 +67,11 @@ class Text:
         self.loads = [[] for _ in launch.places]
         self.copies = any(i.op == "copyout" for segment in launch.segments for body in segment for i in body)  # of 16 bytes
 
+    def first(self, variable):
+        """How a variable begins in the module; the scenario has the values of single devices."""
+        value = self.launch.initial[variable]
+        return 0 if isinstance(value, dict) else value
+
     def emit(self, line):
         self.lines.append("  " + line)
 
@@ -76,7 +81,7 @@ class Text:
         space = self.launch.spaces[loc.name]
         if space == "global":
             return ".global", f"[%rd{self.globals.index(loc.name)}+{offset}]"
-        if space == "device":
+        if space in ("device", "managed"):
             return ".global", f"[{loc.name}+{offset}]"
         if loc.rank is None:
             return ".shared", f"[{loc.name}+{offset}]"
@@ -197,7 +202,8 @@ class Text:
         self.emit("ret;")
         params = [f".param .u64 p{n}" for n in range(len(self.globals))] + [".param .u64 out", ".param .u32 first"]
         head = [".version 8.6", ".target sm_90", ".address_size 64"]
-        head += [f".visible .global .align 16 .u32 {n}[4] = {{{launch.initial[n]}, 0, 0, 0}};" for n, s in launch.spaces.items() if s == "device"]
+        head += [f".visible .global{' .attribute(.managed)' if s == 'managed' else ''} .align 16 .u32 {n}[4] = {{{self.first(n)}, 0, 0, 0}};"
+                 for n, s in launch.spaces.items() if s in ("device", "managed")]
         head += [f".visible .entry k({', '.join(params)}) {{", "  .reg .pred %p<2>; .reg .b32 %v, %index, %base, %a<2>; .reg .b64 %s, %rdout;",
                  f"  .reg .b32 %r<{self.slots + 1}>; .reg .b64 %rd<{len(self.globals) + 1}>;"]
         head += [f"  .shared .align 16 .b8 {n}[16];" for n, s in launch.spaces.items() if s == "shared"]
@@ -215,19 +221,22 @@ class Text:
         lines = [f"source {source}"]
         for n in self.globals:
             lines.append(f"memory {n} u32[4] = {launch.initial[n]}, 0, 0, 0" + (" host" if n in reached else ""))
+        for n, value in sorted(launch.initial.items()):
+            lines += [f"memory {n} u32[4] = {v}, 0, 0, 0 device {d}" for d, v in value.items()] if isinstance(value, dict) else []
         lines.append(f"memory out u32[{8 * len(launch.places)}]")
         for d in devices:
             shape = f"grid {self.per_device // launch.block} block {launch.block}" + (f" cluster {launch.cluster}" if launch.cluster else "")
             device = f" device {d}" if len(devices) > 1 else ""
             lines.append(f"launch k {shape}{device} args {' '.join(self.globals)} out {d * self.per_device}")
         for h, body in enumerate(launch.host):
-            if body:
-                lines.append(f"host h{h}")
+            statements = []
             for i in body:
                 order = "" if i.order == "weak" else " " + i.order
-                lines.append("  " + {"wait": f"wait {{}} {i.arg} {i.value}{order}", "ld": f"load {{}}{order}", "st": f"store {{}} = {i.value}{order}",
-                                     "add": f"add {{}} {i.value}{order}",
-                                     "fence": "fence " + ("seq_cst" if i.order == "sc" else "acq_rel")}[i.op].format(i.loc and i.loc.name))
+                statements.append({"wait": f"wait {{}} {i.arg} {i.value}{order}", "ld": f"load {{}}{order}", "st": f"store {{}} = {i.value}{order}",
+                                   "add": f"add {{}} {i.value}{order}", "exch": f"exchange {{}} {i.value}{order}",
+                                   "fence": "fence " + ("seq_cst" if i.order == "sc" else "acq_rel")}[i.op].format(i.loc and i.loc.name))
+            if body:
+                lines += [f"host h{h} {{ {'; '.join(statements)} }}"] if h % 2 else [f"host h{h} {{"] + ["  " + s for s in statements] + ["}"]
         return "\n".join(lines) + "\n"
 
     def padded(self, t, registers):
@@ -236,7 +245,8 @@ class Text:
 
     def condition(self, final):
         words, registers = final
-        parts = [f"{n} == {v}" for n, v in zip(self.globals, words)]
+        names = [n if d is None else f"{n}@{d}" for n, d in self.launch.program().objects()]
+        parts = [f"{n} == {v}" for n, v in zip(names, words)]
         parts += [f"out[{8 * t + n}] == {v}" for t in range(len(self.launch.places)) for n, v in enumerate(self.padded(t, registers))]
         return "(" + " /\\ ".join(parts) + ")"
 
@@ -532,7 +542,7 @@ class Maker:
             self.pour(bodies, data=Loc("f"), flag=Loc("x") if self.chance(0.3) else Loc("f"))
 
     def add_devvar(self, bodies, syncs, host):
-        self.spaces["v"], self.initial["v"] = "device", 0
+        self.spaces["v"], self.initial["v"] = self.rng.choice([("device", 0), ("device", {0: 0, 1: 4}), ("managed", 0)])
         self.pour(bodies, data=Loc("v"))
         for t in range(self.n):
             if self.chance(0.6):
@@ -540,17 +550,16 @@ class Maker:
 
     def add_host(self, bodies, syncs, host):
         rng, n = self.rng, self.n
-        fake = [[] for _ in range(n + 1)]
-        order = [n] + rng.sample(range(n), n)
-        if self.chance(0.5):
+        hosts = rng.choice([1, 1, 2])
+        order = rng.sample(range(n + hosts), n + hosts) if hosts > 1 else [n] + rng.sample(range(n), n)
+        if hosts == 1 and self.chance(0.5):
             order[0], order[1] = order[1], order[0]
+        fake = [[] for _ in order]
         for t, body in self.idiom(order, Loc("x"), Loc("f")).items():
             fake[t] += body
         for t in range(n):
             bodies[0][t] += fake[t]
-        swap = {"exch": "st", "red": "add"}
-        host.append([i._replace(op=swap.get(i.op, i.op), order=("release" if i.order == "acq_rel" and i.op == "exch" else
-                                                               "relaxed" if i.order == "acquire" and i.op == "exch" else i.order)) for i in fake[n]])
+        host += [[i._replace(op="add" if i.op == "red" else i.op) for i in body] for body in fake[n:]]
 
     # ---- changes
 

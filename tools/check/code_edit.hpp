@@ -58,6 +58,7 @@ struct code_site {
   int thread = 0;                             ///< one that executes the first of them
   const instruction* first = nullptr;
   bool one_caller = true;  ///< all come from one line of a caller
+  bool host = false;       ///< of a host thread
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
@@ -99,6 +100,15 @@ struct code_edit {
   return opcode_text(spelling_of(op::proxy_fence), word_for(proxy_space_words, spaces));
 }
 
+/// The first kernel of which kernel `k` is the same code, decoded for another device: `k` itself if there is none before it.
+[[nodiscard]] inline int first_copy(const program& p, int k) {
+  const kernel_code& mine = *model::at(p.kernels, k);
+  const auto it = std::find_if(p.kernels.begin(), p.kernels.begin() + k, [&](const auto& other) {
+    return other->name == mine.name && other->code.size() == mine.code.size() && other->code[0].line == mine.code[0].line;
+  });
+  return static_cast<int>(it - p.kernels.begin());
+}
+
 /// The sites of a program: those of its kernels' accesses, fences and barriers.
 [[nodiscard]] inline std::vector<code_site> sites_of(const program& p) {
   std::vector<code_site> result;
@@ -114,15 +124,16 @@ struct code_edit {
       if ((i.code < op::load || i.code > op::warp_barrier) && i.code != op::async_copy) {
         continue;
       }
-      const bool lines = i.source_line > 0;
+      const bool lines = i.source_line > 0 && !runs->where.host;
       const std::string& file = lines ? model::at(kernel.files, i.file) : std::string();
       const bool by_caller = i.file != i.caller_file && (file.size() < 3 || file.substr(file.size() - 3) != ".cu");
       const auto [it, fresh] =
-          known.try_emplace(std::tuple(lines ? -1 : k, lines ? -1 : pc, i.file, i.source_line, by_caller ? i.caller_file : 0,
-                                       by_caller ? i.caller_line : 0, opcode_of(i)),
+          known.try_emplace(std::tuple(lines ? -1 : first_copy(p, k), lines ? -1 : pc, i.file, i.source_line,
+                                       by_caller ? i.caller_file : 0, by_caller ? i.caller_line : 0, opcode_of(i)),
                             result.size());
       if (fresh) {
         result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &i});
+        result.back().host = runs->where.host;
       }
       code_site& site = result[it->second];
       site.places.emplace_back(k, pc);
@@ -146,7 +157,7 @@ class edited_program {
       thread_context& c = now_.threads[t];
       const int k = kernel_of(before_.threads[t].kernel);
       c.kernel = model::at(now_.kernels, k).get();
-      c.registers = c.kernel == before_.threads[t].kernel ? before_.threads[t].registers : register_use_of(c, !now_.fragment);
+      c.registers = c.kernel == before_.threads[t].kernel ? before_.threads[t].registers : register_use_of(c, !now_.fragment && !c.where.host);
     }
   }
 

@@ -88,11 +88,14 @@ struct exploration_state {
       case thread_status::ended:
       case thread_status::undecided:
         return true;
-      case thread_status::trapped:
+      case thread_status::trapped: {
+        const std::string& text = model::at(machines, t).at(s).text;
+        const bool expects = model::at(checked.threads, t).where.host && !checked.fragment;
         report_of(g, t, check_status::violated,
-                  "thread " + std::to_string(t) +
-                      (model::at(machines, t).at(s).text == assertion_text ? ": an assertion fails" : " traps"));
+                  expects ? thread_text(checked, t) + ": '" + text + "' does not hold"
+                          : "thread " + std::to_string(t) + (text == assertion_text ? ": an assertion fails" : " traps"));
         return false;
+      }
       case thread_status::endless:
         report_of(g, t, check_status::hang,
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");

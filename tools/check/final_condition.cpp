@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/compute.hpp>
 #include <check/final_condition.hpp>
+#include <check/named_memory.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/module.hpp>
@@ -178,31 +179,35 @@ class condition_reader {
       return [v](const final_memory&) { return v; };
     }
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '@')) {
       ++at_;
     }
     const std::string name(text_.substr(begin, at_ - begin));
-    for (const named_memory& m : memory_) {
-      if (m.name == name && !name.empty()) {
-        const std::uint64_t index = accept("[") ? element() : 0;
-        if (index >= m.count) {
-          refuse("'" + name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
-        }
-        const int bytes = bytes_of(m.type);
-        return
-            [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
-              const std::uint64_t v = extended(end.value(address, bytes), type);
-              if (is_float(type)) {
-                return number_value{0, false, true,
-                                    bytes == 4 ? static_cast<double>(detail::float_of<float>(v)) : detail::float_of<double>(v)};
-              }
-              const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
-              return number_value{negative ? std::uint64_t{0} - v : v, negative};
-            };
-      }
+    if (const named_memory* const m = find_memory(memory_, name); m != nullptr && !name.empty()) {
+      return element_of(*m);
     }
     at_ = begin;
-    refuse("expected a number or the name of memory");
+    refuse(name.find('@') == std::string::npos
+               ? "expected a number or the name of memory"
+               : "expected NAME@DEVICE for a variable of which a device with a launch has its own");
+  }
+
+  value element_of(const named_memory& m) {
+    const std::uint64_t index = accept("[") ? element() : 0;
+    if (index >= m.count) {
+      refuse("'" + m.name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+    }
+    const int bytes = bytes_of(m.type);
+    return [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
+      const std::uint64_t v = extended(end.value(address, bytes), type);
+      if (is_float(type)) {
+        return number_value{0, false, true,
+                            bytes == 4 ? static_cast<double>(detail::float_of<float>(v)) : detail::float_of<double>(v)};
+      }
+      const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
+      return number_value{negative ? std::uint64_t{0} - v : v, negative};
+    };
   }
 
   std::uint64_t element() {

@@ -3,26 +3,16 @@
 /// A condition on final memory in herd's words: `count[0] == 6 /\ ~(flag[1] == 0)`.
 #pragma once
 
+#include <check/named_memory.hpp>
 #include <check/program.hpp>
-#include <ptx/instruction.hpp>
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace membar::check {
 
 using namespace ptx;
-
-/// Memory that a scenario names.
-struct named_memory {
-  std::string name;
-  ptx_type type = ptx_type::u32;
-  std::uint64_t count = 1;
-  std::uint64_t address = 0;
-};
 
 /// Whether a condition holds at the end of an execution.
 using final_condition = std::function<bool(const final_memory&)>;

@@ -81,6 +81,7 @@ void add_shared(program& p, const launch_request& request, int number) {
   c.block = coordinates(b, request.grid);
   c.block_number = first_block + static_cast<int>(b);
   c.where.gpu = request.device;
+  c.where.host = request.host;
   c.where.domain = request.domain;
   c.where.block = first_block + static_cast<int>(b);
   c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
@@ -163,15 +164,22 @@ std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std:
   return address;
 }
 
-void add_variables(program& p, const ptx_module& module, const module_layout& layout) {
+void add_variables(program& p, const ptx_module& module, const module_layout& layout, const std::string& suffix) {
   for (const ptx_variable& v : module.variables) {
-    if (v.space != state_space::shared && v.bytes != 0) {
-      p.memory.push_back({v.name, layout.globals.at(v.name), v.bytes, true, v.space == state_space::constant, v.initial});
-      for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
-        const auto place = layout.globals.find(a.of);
-        for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
-          p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
-        }
+    if (v.space == state_space::shared || v.bytes == 0) {
+      continue;
+    }
+    const std::uint64_t address = layout.globals.at(v.name);
+    const auto is_it = [&](const memory_object& o) { return o.address == address; };
+    if (v.managed && std::any_of(p.memory.begin(), p.memory.end(), is_it)) {
+      continue;
+    }
+    p.memory.push_back(
+        {v.name + (v.managed ? "" : suffix), address, v.bytes, true, v.space == state_space::constant, v.initial});
+    for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
+      const auto place = layout.globals.find(a.of);
+      for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
+        p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
       }
     }
   }
@@ -204,7 +212,7 @@ int add_launch(program& p, const launch_request& request) {
       c.number_in_program = model::count_of(p.threads);
       c.launch = launch;
       c.workspace = workspace;
-      c.registers = register_use_of(c, true);
+      c.registers = register_use_of(c, !request.host);
       p.threads.push_back(std::move(c));
     }
   }

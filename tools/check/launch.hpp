@@ -30,6 +30,7 @@ struct launch_request {
   int cluster = 0;  ///< blocks of a cluster; 0: each block is alone
   int domain = 0;   ///< physical memory synchronization domain
   int device = 0;
+  bool host = false;                      ///< not a launch, but a host thread
   std::vector<std::uint8_t> arguments{};  ///< as `kernel_code::parameter_offsets` lays them out
   std::vector<int> after{};               ///< launches that have ended before this one begins
   bool dependent = false;            ///< it begins when those have launched their dependents (programmatic dependent launch)
@@ -40,8 +41,9 @@ struct launch_request {
 std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
                          bool initialised = true, bool constant = false);
 
-/// Puts a module's variables in global and constant memory where `layout_of` has them.
-void add_variables(program& p, const ptx_module& module, const module_layout& layout);
+/// Puts a module's variables in global and constant memory where `layout_of` has them, the managed ones once. `suffix` follows the names of the
+/// others.
+void add_variables(program& p, const ptx_module& module, const module_layout& layout, const std::string& suffix = "");
 
 /// Adds the threads of a launch and returns its number. Throws `model::error` for one that is too large.
 int add_launch(program& p, const launch_request& request);

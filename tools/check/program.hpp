@@ -28,6 +28,7 @@ struct memory_object {
   bool initialised = true;
   bool constant = false;
   std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
+  bool host = false;                    ///< the scenario says that it is in host memory
 };
 
 /// Threads with their code and arguments, and the memory they share.

@@ -2,10 +2,13 @@
 #include <check/async_copies.hpp>
 #include <check/code_edit.hpp>
 #include <check/explore.hpp>
+#include <check/graph.hpp>
+#include <check/object_users.hpp>
 #include <check/order_costs.hpp>
 #include <check/program.hpp>
 #include <check/repair.hpp>
 #include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +16,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,7 +29,7 @@ namespace {
 class repairer {
  public:
   repairer(const program& p, const check_property& property, const order_costs& costs, const repair_options& options)
-      : property_(property), costs_(costs), options_(options), sites_(sites_of(p)), edited_(p) {
+      : property_(property), costs_(costs), options_(options), sites_(sites_of(p)), edited_(p), users_(p) {
     for (const thread_context& t : p.threads) {
       clusters_ = clusters_ || t.where.cluster >= 0;
     }
@@ -94,13 +98,18 @@ class repairer {
   [[nodiscard]] excess_result excess_orders() {
     excess_result result;
     std::vector<code_edit> together;
+    if (system_wide_) {
+      static_cast<void>(explored({}));  // shows what the sites access
+    }
     for (int s = 0; s < model::count_of(sites_); ++s) {
-      const strength now = model::at(sites_, s).now();
-      if (!now.strong || now.order == memory_order::relaxed || model::at(sites_, s).first->restricted) {
+      const code_site& site = model::at(sites_, s);
+      const strength now = site.now();
+      const code_edit as_it_is{s, code_edit::kind_t::own, now};
+      const bool open = accesses_any(as_it_is, {}, [&](int o) { return users_.is_left_to_the_host(o); });
+      if (!now.strong || now.order == memory_order::relaxed || site.first->restricted || site.host || open) {
         continue;
       }
       ++result.orders;
-      const code_edit as_it_is{s, code_edit::kind_t::own, now};
       std::vector<code_edit> alone{as_it_is};
       if (weaken(alone, 0, false)) {
         result.alone.push_back({alone[0], -cost_of(model::at(sites_, s), alone[0], costs_)});
@@ -136,11 +145,72 @@ class repairer {
     edited_.apply(sites_, edits);
     check_options each = options_.each;
     each.most_events = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
-    check_result r = explore(edited_.get(), property_, each);
+    const auto watched = [&](const final_memory& end) {
+      watch(end.execution());
+      return property_ ? property_(end) : std::string();
+    };
+    check_result r = explore(edited_.get(), system_wide_ ? check_property(watched) : property_, each);
     events_ += r.counts.events;
     last_ = r.counts;
     left_out_ = left_out_ || r.status == check_status::gave_up;
     return r;
+  }
+
+  /// An access of an object by a site, or a fence, of which the object is -1.
+  using step = std::pair<int, int>;
+
+  /// Notes which objects the sites access in an execution, and which accesses a fence at a site orders: writes that come after it, and reads
+  /// before it. A fence at the place of an access counts as before and after it.
+  void watch(const graph& g) {
+    users_.add(g);
+    for (int t = 0; t < model::count_of(program_->threads); ++t) {
+      std::vector<std::pair<step, bool>> steps;  // and whether it writes
+      for (const graph_event* e : model::at(g.threads, t).events) {
+        const auto it = site_at_.find(edited_.origin(t, e->pc));
+        const bool writes = e->kind == model::event_kind::write;
+        if (it != site_at_.end()) {
+          const bool accesses = writes || e->kind == model::event_kind::read;
+          steps.push_back({{it->second, accesses ? users_.object_at(e->address) : -1}, writes});
+        }
+      }
+      if (!watched_.insert(steps).second) {
+        continue;
+      }
+      std::set<step> ordered;
+      const auto note = [&](const auto& s, bool writes) {
+        const auto& [one, is_write] = s;
+        if (one.second >= 0) {
+          accesses_[one.first].insert(one);
+          if (is_write == writes) {
+            ordered.insert(one);
+          }
+        }
+        ordered_by_[one.first].insert(ordered.begin(), ordered.end());
+      };
+      std::for_each(steps.begin(), steps.end(), [&](const auto& s) { note(s, false); });
+      ordered.clear();
+      std::for_each(steps.rbegin(), steps.rend(), [&](const auto& s) { note(s, true); });
+    }
+  }
+
+  /// Whether the access that is changed is of an object that is `wanted`, or the fence orders an access of one that is strong under these changes.
+  template <class Wanted>
+  [[nodiscard]] bool accesses_any(const code_edit& e, const std::vector<code_edit>& edits, const Wanted& wanted) const {
+    const bool fence = e.kind != code_edit::kind_t::own || model::at(sites_, e.site).first->code == op::fence;
+    const auto& known = fence ? ordered_by_ : accesses_;
+    const auto it = known.find(e.site);
+    return it != known.end() && std::any_of(it->second.begin(), it->second.end(), [&](const step& s) {
+             const bool strong = model::at(sites_, s.first).now().strong ||
+                                 std::any_of(edits.begin(), edits.end(), [&](const code_edit& other) {
+                                   return other.site == s.first && other.kind == code_edit::kind_t::own && other.to.strong;
+                                 });
+             return (strong || !fence) && wanted(s.second);
+           });
+  }
+
+  /// Whether a change has to keep system scope: of a host thread, or of what the host or another device reaches.
+  [[nodiscard]] bool keeps_system_scope(const code_edit& e, const std::vector<code_edit>& edits) const {
+    return model::at(sites_, e.site).host || accesses_any(e, edits, [&](int o) { return users_.is_system_wide(o); });
   }
 
   /// The known execution that still breaks a rule under these changes; null if none is known to.
@@ -274,8 +344,10 @@ class repairer {
     std::vector<code_edit> all;
     const bool own = strong.kind == code_edit::kind_t::own;
     const strength now = site.now();
+    const bool system = keeps_system_scope(strong, edits);
     const auto add = [&](const strength& s) {
-      const bool keeps = !of_repair || !own || no_stronger({now.strong, now.order, s.scope}, s);
+      const bool reaches = !system || (s.strong ? s.scope == thread_scope::system : fence);
+      const bool keeps = reaches && (!of_repair || !own || no_stronger({now.strong, now.order, s.scope}, s));
       if (s != strong.to && no_stronger(s, strong.to) && keeps) {
         all.push_back({strong.site, strong.kind, s});
       }
@@ -336,6 +408,11 @@ class repairer {
   bool copies_ = false;  ///< some kernel starts asynchronous copies
   bool weak_too_ = false;
   bool left_out_ = false;
+  object_users users_;
+  bool system_wide_ = users_.may_be_system_wide();
+  std::map<int, std::set<step>> accesses_{};    ///< by site
+  std::map<int, std::set<step>> ordered_by_{};  ///< by site: accesses that a fence there orders
+  std::set<std::vector<std::pair<step, bool>>> watched_{};
   std::uint64_t explorations_ = 0;
   std::uint64_t events_ = 0;
   check_statistics last_{};
@@ -347,6 +424,9 @@ class repairer {
 }  // namespace
 
 double cost_of(const code_site& site, const code_edit& e, const order_costs& costs) {
+  if (site.host) {
+    return 0;
+  }
   const auto priced = [&](const strength& s, bool fence) {
     return !s.strong ? 0.0
            : fence   ? costs.fence(s.order, s.scope)

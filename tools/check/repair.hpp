@@ -6,6 +6,10 @@
 /// An execution that breaks a rule is still one after changes of instructions that it does not execute. So a set of changes that
 /// verifies has one in each such execution, and the search tries those alone: sets of one change first, then of two, each change as
 /// strong as PTX has it. What verifies is then weakened, one change after the other, as long as it verifies.
+///
+/// No scope below system is proposed for an object in host memory, or one that host threads or several devices access, nor for a fence that
+/// orders strong accesses of one: what is at the other side may be more than the scenario has. Orders of memory that is left to the host, of
+/// which the scenario has no thread, are never called too strong.
 #pragma once
 
 #include <check/code_edit.hpp>
@@ -62,7 +66,7 @@ struct excess_result {
   bool left_out = false;
 };
 
-/// The cost of a change in nanoseconds: what the new strength costs less what the old one does.
+/// The cost of a change in nanoseconds: what the new strength costs less what the old one does. Costs of the host are not known, and count as 0.
 [[nodiscard]] double cost_of(const code_site& site, const code_edit& e, const order_costs& costs);
 
 /// Looks for the smallest sets of changes under which a program verifies, and makes each as cheap as it can. Changes are of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <check/final_condition.hpp>
+#include <check/host_thread.hpp>
 #include <check/launch.hpp>
-#include <check/machine.hpp>
+#include <check/named_memory.hpp>
 #include <check/program.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>
@@ -11,12 +11,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,32 +47,6 @@ namespace {
   return words;
 }
 
-/// A number in decimal or hexadecimal digits, perhaps negative.
-[[nodiscard]] bool number_of(const std::string& w, std::uint64_t& v) {
-  const bool negative = !w.empty() && w[0] == '-';
-  const std::string digits = negative ? w.substr(1) : w;
-  if (digits.empty() || digits[0] < '0' || digits[0] > '9') {
-    return false;
-  }
-  char* end = nullptr;
-  errno = 0;
-  v = std::strtoull(digits.c_str(), &end, digits.size() > 2 && digits[1] == 'x' ? 16 : 10);
-  v = negative ? std::uint64_t{0} - v : v;
-  return *end == '\0' && errno == 0;
-}
-
-/// The bits of a decimal number as a float of 4 or 8 bytes, perhaps negative; bits in hexadecimal digits stay as they are.
-[[nodiscard]] bool float_of_text(const std::string& w, int bytes, std::uint64_t& v) {
-  if (w.size() > 2 && w[0] == '0' && w[1] == 'x') {
-    return number_of(w, v);
-  }
-  char* end = nullptr;
-  const double value = std::strtod(w.c_str(), &end);
-  const bool begins = !w.empty() && ((w[0] >= '0' && w[0] <= '9') || w[0] == '-' || w[0] == '.');
-  v = bytes == 4 ? detail::bits_of(static_cast<float>(value)) : detail::bits_of(value);
-  return begins && *end == '\0';
-}
-
 /// Reads a scenario, line by line.
 class scenario_reader {
  public:
@@ -85,12 +58,18 @@ class scenario_reader {
       ++line_;
       std::string_view one = text_.substr(begin, end - begin);
       one = one.substr(0, one.find('#'));
-      words_ = words_of(one);
+      words_ = in_host_thread_ ? std::vector<std::string>{} : words_of(one);
       at_ = 0;
-      if (!words_.empty()) {
+      if (in_host_thread_) {
+        read_statements(one, 0);
+      } else if (!words_.empty()) {
         read_line(one);
       }
       begin = end + 1;
+    }
+    if (in_host_thread_) {
+      const scenario::launch_line& l = result_.launches.back();
+      throw model::error(l.line, 1, "the host thread '" + l.kernel + "' has no '}' after its statements");
     }
     if (result_.source.empty()) {
       throw model::error("the scenario names no source");
@@ -152,11 +131,13 @@ class scenario_reader {
       read_memory();
     } else if (directive == "launch") {
       read_launch();
+    } else if (directive == "host") {
+      read_host_thread(whole);
     } else if (directive == "final") {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse("'" + directive + "' is no directive: expected source, memory, launch or final");
+      refuse("'" + directive + "' is no directive: expected source, memory, launch, host or final");
     }
   }
 
@@ -191,11 +172,6 @@ class scenario_reader {
         is_half(m.memory.type)) {
       refuse("'" + type + "' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
-    for (const scenario::memory_line& other : result_.memory) {
-      if (other.memory.name == m.memory.name) {
-        refuse("the memory '" + m.memory.name + "' is there already");
-      }
-    }
     if (accept("=")) {
       while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
              words_[at_] != "constant") {
@@ -223,9 +199,16 @@ class scenario_reader {
       } else if (accept("constant")) {
         m.constant = true;
       } else if (accept("device")) {  // where memory lies makes no difference to the model
-        static_cast<void>(small("a device", 15));
-      } else if (!accept("host")) {
+        m.device = static_cast<int>(small("a device", 15));
+      } else if (accept("host")) {
+        m.host = true;
+      } else {
         refuse("'" + words_[at_] + "' is not expected here");
+      }
+    }
+    for (const scenario::memory_line& other : result_.memory) {
+      if (other.memory.name == m.memory.name && other.device == m.device) {
+        refuse("the memory '" + m.memory.name + "' is there already");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -274,50 +257,54 @@ class scenario_reader {
     result_.launches.push_back(std::move(l));
   }
 
+  // host NAME [after NAME]... { STATEMENT; ... }
+  void read_host_thread(std::string_view whole) {
+    const std::size_t brace = whole.find('{');
+    words_ = words_of(whole.substr(0, brace));
+    scenario::launch_line l;
+    l.line = line_;
+    l.request.host = true;
+    l.kernel = word("a name");
+    while (more()) {
+      if (!accept("after")) {
+        refuse("'" + words_[at_] + "' is not expected here: the name of a host thread is followed by 'after NAME' or '{'");
+      }
+      l.after.push_back(word("a launch, a stream or a host thread"));
+    }
+    if (brace == std::string_view::npos) {
+      refuse("expected '{' and the statements of the host thread '" + l.kernel + "' at the end of the line");
+    }
+    result_.launches.push_back(std::move(l));
+    read_statements(whole, brace + 1);
+  }
+
+  void read_statements(std::string_view whole, std::size_t begin) {
+    const std::size_t end = read_host_statements(whole, begin, line_, result_.launches.back().host);
+    in_host_thread_ = end == std::string_view::npos;
+    const std::size_t more = in_host_thread_ ? end : whole.find_first_not_of(" \t\r", end);
+    if (more != std::string_view::npos) {
+      throw model::error(line_, static_cast<int>(more) + 1,
+                         "'" + std::string(whole.substr(more)) + "' is not expected after '}'");
+    }
+  }
+
   std::string_view text_;
   scenario result_{};
   std::vector<std::string> words_{};
   std::size_t at_ = 0;
   int line_ = 0;
   bool begun_ = false;  ///< a line was read
+  bool in_host_thread_ = false;
 };
 
-/// The value of a word: a number, or the address of memory and bytes in it. False if it is neither.
-[[nodiscard]] bool value_of(const std::vector<named_memory>& memory, const std::string& text, std::uint64_t& value) {
-  if (number_of(text, value)) {
-    return true;
-  }
-  const std::size_t plus = text.find('+');
-  std::uint64_t offset = 0;
-  const auto it = std::find_if(memory.begin(), memory.end(), [&](const auto& m) { return m.name == text.substr(0, plus); });
-  if (it == memory.end() || (plus != std::string::npos && !number_of(text.substr(plus + 1), offset))) {
-    return false;
-  }
-  value = it->address + offset;
-  return true;
-}
-
-/// Lets a variable of the module begin as its line in the scenario says; returns its address.
-std::uint64_t begin_variable(program& p, const scenario::memory_line& m, std::uint64_t bytes,
-                             std::vector<std::uint8_t> initial) {
-  const auto v = std::find_if(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.name == m.memory.name; });
-  if (v == p.memory.end() || v->bytes != bytes) {
-    throw model::error(m.line, 1,
-                       "'" + m.memory.name + "' is a variable of the source, and has " +
-                           std::to_string(v == p.memory.end() ? 0 : v->bytes) + " bytes, not " + std::to_string(bytes) +
-                           ": give its type and count, or memory of another name");
-  }
-  if (!m.values.empty() || !m.initialised) {
-    v->initial = std::move(initial);
-  }
-  v->initialised = m.initialised;
-  v->constant = v->constant || m.constant;
-  return v->address;
+/// Whether each device has its own of a variable of the module.
+[[nodiscard]] bool is_per_device(const ptx_variable& v) noexcept {
+  return v.space != state_space::shared && v.bytes != 0 && !v.managed;
 }
 
 /// Puts an argument into the bytes of parameter `k`.
 void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text, const std::vector<named_memory>& memory,
-                  int line, std::vector<std::uint8_t>& into) {
+                  int line, int device, std::vector<std::uint8_t>& into) {
   const std::uint64_t bytes = kernel.parameters[k].bytes;
   const std::string parameter = "parameter " + std::to_string(k) + " of '" + kernel.name + "'";
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
@@ -337,12 +324,10 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const std::uint64_t left = std::min<std::uint64_t>(bytes - 8 * w, 8);
     const bool decimal = is_float(kernel.parameters[k].type) || words[w].find('.') != std::string::npos;
     const bool real = decimal && left >= 4 && float_of_text(words[w], static_cast<int>(left), value);
-    if (!real && !value_of(memory, words[w], value)) {
+    if (!real && !value_of(memory, words[w], value, device)) {
       throw model::error(line, 1, "the argument '" + words[w] + "' is no number and no memory");
     }
-    const bool negative = words[w][0] == '-';
-    const auto bits = static_cast<unsigned>(8 * left);
-    if (!real && left < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << (bits - 1)) : value >> bits != 0)) {
+    if (!real && !fits(words[w], value, left)) {
       throw model::error(
           line, 1, "the argument " + words[w] + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
     }
@@ -355,14 +340,28 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
 /// Puts a scenario and a module together: memory first, then launches, which name it, and conditions.
 class preparation {
  public:
-  preparation(const scenario& s, std::string_view ptx) : scenario_(s), module_(read_ptx(ptx)), layout_(layout_of(module_)) {
-    add_variables(result_.checked, module_, layout_);
+  preparation(const scenario& s, std::string_view ptx) : scenario_(s), module_(read_ptx(ptx)) {
+    std::set<int> devices;
+    for (const scenario::launch_line& l : s.launches) {
+      if (!l.request.host) {
+        devices.insert(l.request.device);
+      }
+    }
+    devices_.assign(devices.begin(), devices.end());
+    devices_.resize(std::max<std::size_t>(devices_.size(), 1));
+    const bool several = devices_.size() > 1 && std::any_of(module_.variables.begin(), module_.variables.end(), is_per_device);
+    for (std::size_t d = 0; d < (several ? devices_.size() : 1); ++d) {
+      layouts_.push_back(layout_of(module_, d == 0 ? nullptr : &layouts_.back()));
+      add_variables(result_.checked, module_, layouts_.back(), several ? device_suffix(devices_[d]) : "");
+    }
   }
 
   [[nodiscard]] prepared_scenario result() {
-    add_memory_lines();
-    put_addresses();
+    for (const scenario::memory_line& m : scenario_.memory) {
+      add(m);
+    }
     name_variables();
+    put_addresses();
     for (const scenario::launch_line& l : scenario_.launches) {
       add(l);
     }
@@ -373,35 +372,124 @@ class preparation {
   }
 
  private:
-  void add_memory_lines() {
-    for (const scenario::memory_line& m : scenario_.memory) {
-      const auto element = static_cast<std::uint64_t>(bytes_of(m.memory.type));
-      std::vector<std::uint8_t> initial;
-      for (const std::uint64_t v : m.values) {
-        for (unsigned b = 0; b < element; ++b) {
-          initial.push_back(static_cast<std::uint8_t>(v >> (8 * b)));
-        }
-      }
-      memory_.push_back(m.memory);
-      memory_.back().address = layout_.globals.count(m.memory.name) != 0
-                                   ? begin_variable(result_.checked, m, element * m.memory.count, std::move(initial))
-                                   : add_memory(result_.checked, m.memory.name, m.memory.count * element, std::move(initial),
-                                                m.initialised, m.constant);
+  [[nodiscard]] static std::string device_suffix(int device) { return "@" + std::to_string(device); }
+
+  /// Which of `layouts_` a device has.
+  [[nodiscard]] std::size_t layout_number(int device) const {
+    const auto at = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
+    return layouts_.size() == 1 ? 0 : static_cast<std::size_t>(at);
+  }
+
+  [[nodiscard]] const ptx_variable* variable_of(const std::string& name) const {
+    const auto v =
+        std::find_if(module_.variables.begin(), module_.variables.end(), [&](const auto& o) { return o.name == name; });
+    return v == module_.variables.end() || layouts_[0].globals.count(name) == 0 ? nullptr : &*v;
+  }
+
+  /// The devices whose own variable a line of memory is about: the one that it names, or all that no other line names. One of a variable that
+  /// all devices share.
+  [[nodiscard]] std::vector<int> devices_of(const scenario::memory_line& m, bool per_device) const {
+    if (!per_device) {
+      return {devices_[0]};
     }
+    std::vector<int> result;
+    for (const int d : devices_) {
+      const bool named = std::any_of(scenario_.memory.begin(), scenario_.memory.end(), [&](const scenario::memory_line& other) {
+        return other.memory.name == m.memory.name && other.device == d;
+      });
+      if (m.device == d || (m.device < 0 && !named)) {
+        result.push_back(d);
+      }
+    }
+    if (m.device >= 0 && result.empty()) {
+      throw model::error(m.line, 1,
+                         "'" + m.memory.name + "' of device " + std::to_string(m.device) +
+                             " is a variable of the source on a device without a launch: name a device that has one");
+    }
+    return result;
+  }
+
+  /// Lets conditions and arguments name memory. Of a variable that each device has its own of, the first device's has its plain name.
+  void name(named_memory m, bool per_device, int device) {
+    const std::string plain = m.name;
+    m.per_device = per_device;
+    if (per_device) {
+      m.name = plain + device_suffix(device);
+      name_once(m);
+    }
+    if (!per_device || device == devices_[0]) {
+      m.name = plain;
+      name_once(m);
+    }
+  }
+  void name_once(const named_memory& m) {
+    if (find_memory(memory_, m.name) == nullptr) {
+      memory_.push_back(m);
+    }
+  }
+
+  void add(const scenario::memory_line& m) {
+    const auto element = static_cast<std::uint64_t>(bytes_of(m.memory.type));
+    std::vector<std::uint8_t> initial;
+    for (const std::uint64_t v : m.values) {
+      for (unsigned b = 0; b < element; ++b) {
+        initial.push_back(static_cast<std::uint8_t>(v >> (8 * b)));
+      }
+    }
+    const ptx_variable* const v = variable_of(m.memory.name);
+    const bool per_device = v != nullptr && is_per_device(*v);
+    if (!per_device && find_memory(memory_, m.memory.name) != nullptr) {
+      throw model::error(m.line, 1, "the memory '" + m.memory.name + "' is there already");
+    }
+    named_memory named = m.memory;
+    for (const int d : devices_of(m, per_device)) {
+      if (v == nullptr) {
+        named.address = add_memory(result_.checked, named.name, named.count * element, initial, m.initialised, m.constant);
+        result_.checked.memory.back().host = m.host;
+      } else {
+        named.address = layouts_[layout_number(d)].globals.at(named.name);
+        begin_variable(m, *v, element * named.count, initial, named.address);
+      }
+      name(named, per_device, d);
+    }
+  }
+
+  /// Lets a variable of the module begin as its line in the scenario says.
+  void begin_variable(const scenario::memory_line& m, const ptx_variable& v, std::uint64_t bytes,
+                      const std::vector<std::uint8_t>& initial, std::uint64_t address) {
+    if (v.bytes != bytes) {
+      throw model::error(m.line, 1,
+                         "'" + m.memory.name + "' is a variable of the source, and has " + std::to_string(v.bytes) +
+                             " bytes, not " + std::to_string(bytes) + ": give its type and count, or memory of another name");
+    }
+    memory_object& o = object_at(address);
+    if (!m.values.empty() || !m.initialised) {
+      o.initial = initial;
+    }
+    o.initialised = m.initialised;
+    o.constant = o.constant || m.constant;
+    o.host = m.host;
+  }
+
+  [[nodiscard]] memory_object& object_at(std::uint64_t address) {
+    return *std::find_if(result_.checked.memory.begin(), result_.checked.memory.end(),
+                         [&](const memory_object& o) { return o.address == address; });
   }
 
   /// The values of memory that are addresses of other memory.
   void put_addresses() {
     for (const scenario::memory_line& m : scenario_.memory) {
-      const auto own =
-          std::find_if(memory_.begin(), memory_.end(), [&](const auto& other) { return other.name == m.memory.name; });
+      const ptx_variable* const v = variable_of(m.memory.name);
+      const bool per_device = v != nullptr && is_per_device(*v);
       for (const auto& [element, text] : m.addresses) {
-        std::uint64_t value = 0;
-        if (!value_of(memory_, text, value)) {
-          throw model::error(m.line, 1, "the value '" + text + "' of '" + m.memory.name + "' is no number and no memory");
-        }
-        for (memory_object& o : result_.checked.memory) {
-          for (unsigned b = 0; b < 8 && o.address == own->address; ++b) {
+        for (const int d : devices_of(m, per_device)) {
+          const int device = per_device ? d : -1;
+          std::uint64_t value = 0;
+          if (!value_of(memory_, text, value, device)) {
+            throw model::error(m.line, 1, "the value '" + text + "' of '" + m.memory.name + "' is no number and no memory");
+          }
+          memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);
+          for (unsigned b = 0; b < 8; ++b) {
             o.initial[8 * element + b] = static_cast<std::uint8_t>(value >> (8 * b));
           }
         }
@@ -409,14 +497,18 @@ class preparation {
     }
   }
 
-  /// A final condition may name a variable of the module.
+  /// Variables of the module may be named where no line of memory is about them.
   void name_variables() {
     for (const ptx_variable& v : module_.variables) {
-      const bool named = std::any_of(memory_.begin(), memory_.end(), [&](const auto& m) { return m.name == v.name; });
-      if (v.space == state_space::global && layout_.globals.count(v.name) != 0 && v.bytes != 0 && !named) {
-        const bool real = is_float(v.type) && !is_half(v.type);
-        const ptx_type type = real ? v.type : v.bytes == 8 ? ptx_type::u64 : v.bytes % 4 == 0 ? ptx_type::u32 : ptx_type::u8;
-        memory_.push_back({v.name, type, v.bytes / static_cast<std::uint64_t>(bytes_of(type)), layout_.globals.at(v.name)});
+      if (v.space != state_space::global || layouts_[0].globals.count(v.name) == 0 || v.bytes == 0) {
+        continue;
+      }
+      const bool real = is_float(v.type) && !is_half(v.type);
+      const ptx_type type = real ? v.type : v.bytes == 8 ? ptx_type::u64 : v.bytes % 4 == 0 ? ptx_type::u32 : ptx_type::u8;
+      for (const int d : is_per_device(v) ? devices_ : std::vector<int>{devices_[0]}) {
+        name(
+            {v.name, type, v.bytes / static_cast<std::uint64_t>(bytes_of(type)), layouts_[layout_number(d)].globals.at(v.name)},
+            is_per_device(v), d);
       }
     }
   }
@@ -442,10 +534,11 @@ class preparation {
     return *kernel;
   }
 
-  [[nodiscard]] std::shared_ptr<const kernel_code> code_of(const ptx_function& kernel) {
-    std::shared_ptr<const kernel_code>& code = kernels_[kernel.name];
+  [[nodiscard]] std::shared_ptr<const kernel_code> code_of(const ptx_function& kernel, int device) {
+    const std::size_t layout = layout_number(device);
+    std::shared_ptr<const kernel_code>& code = kernels_[{kernel.name, layout}];
     if (code == nullptr) {
-      kernel_code decoded = decode_kernel(module_, layout_, kernel);
+      kernel_code decoded = decode_kernel(module_, layouts_[layout], kernel);
       decoded.name = source_name(kernel.name);
       code = std::make_shared<kernel_code>(std::move(decoded));
     }
@@ -457,7 +550,8 @@ class preparation {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);
       if (it == named_.end()) {
-        throw model::error(l.line, 1, "'after " + before + "': no launch above is of that kernel or stream");
+        throw model::error(l.line, 1,
+                           "'after " + before + "': no launch above is of that kernel or stream, and no host thread");
       }
       request.after.insert(request.after.end(), it->second.begin(), it->second.end());
     }
@@ -466,19 +560,43 @@ class preparation {
     }
   }
 
-  void add(const scenario::launch_line& l) {
-    launch_request request = l.request;
-    const std::shared_ptr<const kernel_code> code = code_of(kernel_of(l));
-    request.kernel = code;
-    if (l.arguments.size() != code->parameters.size()) {
+  /// A host thread has a name of its own.
+  void check_names(const scenario::launch_line& l) {
+    for (const std::string& name : {l.kernel, l.stream}) {
+      if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
+        throw model::error(l.line, 1,
+                           "'" + name +
+                               "' names a host thread and something else: a host thread has a name of its own, which no other "
+                               "host thread, kernel or stream has");
+      }
+    }
+    if (l.request.host) {
+      hosts_.insert(l.kernel);
+    }
+  }
+
+  void give_arguments(const scenario::launch_line& l, launch_request& request) {
+    const kernel_code& code = *request.kernel;
+    if (l.arguments.size() != code.parameters.size()) {
       throw model::error(l.line, 1,
-                         "'" + l.kernel + "' has " + std::to_string(code->parameters.size()) + " parameters, and " +
+                         "'" + l.kernel + "' has " + std::to_string(code.parameters.size()) + " parameters, and " +
                              std::to_string(l.arguments.size()) + " arguments are given");
     }
-    request.arguments.resize(static_cast<std::size_t>(code->parameter_bytes));
+    request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
-      put_argument(*code, k, l.arguments[k], memory_, l.line, request.arguments);
+      put_argument(code, k, l.arguments[k], memory_, l.line, request.device, request.arguments);
     }
+  }
+
+  void add(const scenario::launch_line& l) {
+    check_names(l);
+    launch_request request = l.request;
+    if (request.host) {
+      request.kernel = std::make_shared<kernel_code>(host_kernel(l.kernel, l.host, memory_, scenario_.path));
+    } else {
+      request.kernel = code_of(kernel_of(l), request.device);
+    }
+    give_arguments(l, request);
     add_order(l, request);
     const int number = [&] {
       try {
@@ -496,11 +614,13 @@ class preparation {
 
   const scenario& scenario_;
   ptx_module module_;
-  module_layout layout_;
+  std::vector<int> devices_{};            ///< that have launches, or the first of all
+  std::vector<module_layout> layouts_{};  ///< of each of `devices_`, or one if they share all variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
-  std::map<std::string, std::shared_ptr<const kernel_code>> kernels_{};
-  std::map<std::string, std::vector<int>> named_{};  ///< launches by the name of their kernel or stream
+  std::map<std::pair<std::string, std::size_t>, std::shared_ptr<const kernel_code>> kernels_{};  ///< by name and layout
+  std::map<std::string, std::vector<int>> named_{};  ///< launches by the name of their kernel, stream or host thread
+  std::set<std::string> hosts_{};
   std::map<std::string, int> last_of_stream_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scenario files: which kernels run, on which memory, and what must hold at the end.
+/// Scenario files: which kernels and host threads run, on which memory, and what must hold at the end.
 ///
 /// ```
 /// scenario 1                              # the version of the format; this line may be left out
@@ -8,13 +8,16 @@
 /// memory state u32[2]                     # zero unless "= 1, 2"
 /// memory count u32
 /// launch worker grid 3 block 1 args state count 2
+/// host reader { wait count == 6 acquire }
 /// final count == 6
 /// ```
 /// docs/membar_check.md has the grammar.
 #pragma once
 
 #include <check/final_condition.hpp>
+#include <check/host_thread.hpp>
 #include <check/launch.hpp>
+#include <check/named_memory.hpp>
 #include <check/program.hpp>
 
 #include <cstddef>
@@ -38,14 +41,18 @@ struct scenario {
     std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
     bool initialised = true;
     bool constant = false;
+    bool host = false;
+    int device = -1;  ///< -1: none is named
     int line = 0;
   };
+  /// A launch or, if `request.host`, a host thread, whose name `kernel` is then.
   struct launch_line {
     std::string kernel;
     launch_request request{};              ///< without the kernel and its arguments
     std::vector<std::string> arguments{};  ///< a number, memory, or several in braces: the words of a struct
     std::string stream{};
     std::vector<std::string> after{};
+    std::vector<host_statement> host{};
     int line = 0;
   };
   struct final_line {
@@ -54,6 +61,7 @@ struct scenario {
     int column = 1;  ///< where it begins
   };
 
+  std::string path = "scenario";     ///< of its file, for the places of what host threads do
   std::string source;                ///< relative to the scenario's folder
   std::vector<std::string> options;  ///< of the compiler
   std::vector<memory_line> memory;

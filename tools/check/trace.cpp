@@ -95,6 +95,9 @@ std::string thread_text(const program& p, int thread) {
   if (c.copies_of >= 0) {
     return "thread " + std::to_string(thread) + ", an asynchronous copy of " + thread_text(p, c.copies_of);
   }
+  if (c.where.host && !p.fragment) {
+    return "thread " + std::to_string(thread) + " (host thread " + c.kernel->name + ")";
+  }
   const auto coordinates = [](const auto& v) {
     return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
                                   : std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);

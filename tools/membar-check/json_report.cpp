@@ -26,9 +26,11 @@ json place_json(const source_place& place) { return {{"file", place.path}, {"lin
 
 /// Adds to `to` which instruction it is, and where in the source, if that is known.
 void add_instruction(json& to, const check::program& p, int thread, const check::instruction& i) {
-  to["instruction"] = i.text;
-  to["ptx_line"] = i.line;
   const instruction_places places = places_of(p, thread, i);
+  to["instruction"] = i.text;
+  if (!is_statement(p, thread, places)) {
+    to["ptx_line"] = i.line;
+  }
   if (!places.own.path.empty()) {
     to["source"] = place_json(places.own);
   }
@@ -93,12 +95,11 @@ class json_writer final : public report {
                 {"events_of_the_longest_execution", r.counts.longest},
                 {"load_buffering_is_open", r.load_buffering_is_open},
                 {"equal_threads_exchanged", r.symmetric}};
-    if (r.discarded_at != nullptr) {
-      add_instruction(one["discarded_load"], file.prepared.checked, r.discarded, *r.discarded_at);
-      one["discarded_load"]["thread"] = r.discarded;
-    }
     if (r.seed != 0) {
       one["seed"] = r.seed;
+    }
+    if (!file.warnings.empty()) {
+      one["warnings"] = file.warnings;
     }
     if (r.status != check::check_status::verified) {
       one["finding"] = finding_json(check::whole_program(file.prepared.checked, r.found), r.found);

@@ -9,6 +9,7 @@
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
+#include <check/object_users.hpp>
 #include <check/order_costs.hpp>
 #include <check/repair.hpp>
 #include <check/scenario.hpp>
@@ -82,7 +83,8 @@ check::prepared_scenario prepared(const std::string& path) {
     result.checked = check::program_of(membar::litmus_files::read_litmus(text));
     return result;
   }
-  const check::scenario s = check::read_scenario(text);
+  check::scenario s = check::read_scenario(text);
+  s.path = path;
   return check::prepare(s, ptx_of(s, std::filesystem::path(path).parent_path()));
 }
 
@@ -102,6 +104,25 @@ void look_for_changes(const checked_file& file, const request& how, report& out)
   }
 }
 
+/// Explores a file, and looks at who uses its host memory, if it has some.
+void explore(checked_file& file, const request& how) {
+  const check::check_property holds = file.prepared.property();
+  check::object_users users(file.prepared.checked);
+  const auto watched = [&](const check::final_memory& end) {
+    users.add(end.execution());
+    return holds(end);
+  };
+  file.result =
+      check::explore(file.prepared.checked, users.has_host_memory() ? check::check_property(watched) : holds, how.options);
+  if (file.result.status == check::check_status::verified) {
+    file.warnings = users.warnings();
+    if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
+      file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +
+                              " races, and thread " + std::to_string(r.discarded) + " never uses its value");
+    }
+  }
+}
+
 int run(const std::string& path, const request& how, report& out) {
   bool has_result = false;
   try {
@@ -109,7 +130,7 @@ int run(const std::string& path, const request& how, report& out) {
     file.path = path;
     file.prepared = prepared(path);
     const auto begin = std::chrono::steady_clock::now();
-    file.result = check::explore(file.prepared.checked, file.prepared.property(), how.options);
+    explore(file, how);
     file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.result(file);
     has_result = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/code_edit.hpp>
+#include <check/host_thread.hpp>
 #include <check/program.hpp>
 #include <membar-check/places.hpp>
 
@@ -26,6 +27,10 @@ instruction_places places_of(const check::program& p, int thread, const check::i
   return result;
 }
 
+bool is_statement(const check::program& p, int thread, const instruction_places& places) {
+  return p.threads[static_cast<std::size_t>(thread)].where.host && !places.own.path.empty();
+}
+
 int issuer_of(const check::program& p, int thread) {
   const int issuer = p.threads[static_cast<std::size_t>(thread)].copies_of;
   return issuer < 0 ? thread : issuer;
@@ -42,6 +47,12 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
   check::instruction fence;
   fence.code = check::op::fence;
   const std::string opcode = check::opcode_of(*site.first);
+  if (site.host) {
+    const std::string order(check::host_order_word(e.to.order));
+    return e.kind == kind::own ? opcode + " becomes " + order
+                               : "put " + std::string(e.kind == kind::fence_before ? "before" : "after") + " its " + opcode +
+                                     ": fence " + order;
+  }
   switch (e.kind) {
     case kind::proxy_fence_before:
       return "put before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace membar_check {
 
@@ -22,6 +23,7 @@ struct checked_file {
   std::string path{};
   check::prepared_scenario prepared{};
   check::check_result result{};
+  std::vector<std::string> warnings{};  ///< of a verified file: what the scenario leaves out, and races that were not reported
   double seconds = 0;
 };
 

@@ -21,8 +21,8 @@ namespace membar_check {
 namespace {
 
 constexpr const char* about =
-    "A FILE is a scenario, which names a source (.cu or .ptx), memory, launches and final conditions; or a .litmus test, of\n"
-    "which only data races and hangs are looked for. One line per file: FILE, TAB, and one of\n"
+    "A FILE is a scenario, which names a source (.cu or .ptx), memory, launches, host threads and final conditions; or a\n"
+    ".litmus test, of which only data races and hangs are looked for. One line per file: FILE, TAB, and one of\n"
     "  verified       every execution was explored, and none breaks a rule\n"
     "  race, violated, hang, uninitialised, out of bounds, undefined\n"
     "                 some execution does; it is shown below the line\n"

@@ -102,9 +102,8 @@ class text_writer final : public report {
     if (r.status == check::check_status::verified) {
       out_ << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
            << (r.symmetric ? ", equal threads exchanged" : "");
-      if (r.discarded_at != nullptr) {
-        out_ << "; the load at " << check::place_of(file.prepared.checked, r.discarded, *r.discarded_at)
-             << " races, and thread " << r.discarded << " never uses its value";
+      for (const std::string& warning : file.warnings) {
+        out_ << "; " << warning;
       }
     }
     if (how_.options.random_executions != 0 && r.status != check::check_status::gave_up) {
@@ -167,12 +166,16 @@ class text_writer final : public report {
   /// An instruction as its line of the source, or as PTX.
   std::string shown(const check::program& p, int thread, const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);
-    if (how_.ptx || places.own.path.empty()) {
+    const bool statement = is_statement(p, thread, places);
+    if (!statement && (how_.ptx || places.own.path.empty())) {
       return "PTX line " + std::to_string(i.line) + ": " + i.text;
     }
     const auto name = [](const source_place& place) {
       return std::filesystem::path(place.path).filename().string() + ":" + std::to_string(place.line);
     };
+    if (statement) {
+      return name(places.own) + ": " + i.text;
+    }
     const auto text = [&](const source_place& place) { return name(place) + ": " + lines_.line(place.path, place.line); };
     return places.caller.path.empty() ? text(places.own) : text(places.caller) + "   [in " + name(places.own) + "]";
   }

@@ -20,8 +20,9 @@
 
 namespace membar::ptx {
 
-module_layout layout_of(const ptx_module& module) {
+module_layout layout_of(const ptx_module& module, const module_layout* last) {
   module_layout result;
+  result.end = last == nullptr ? result.end : last->end;
   std::uint64_t shared_end = first_offset;
   for (const ptx_variable& v : module.variables) {
     if (v.space == state_space::shared && v.bytes == 0) {
@@ -29,6 +30,8 @@ module_layout layout_of(const ptx_module& module) {
     } else if (v.space == state_space::shared) {
       result.shared[v.name] = shared_end = aligned(shared_end, std::max<std::uint64_t>(v.alignment, 16));
       shared_end += v.bytes + 64;
+    } else if (v.managed && last != nullptr) {
+      result.globals[v.name] = last->globals.at(v.name);
     } else {
       result.globals[v.name] = result.end = aligned(result.end, std::max<std::uint64_t>(v.alignment, 256));
       result.end += v.bytes + 256;

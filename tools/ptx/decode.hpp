@@ -54,8 +54,9 @@ struct module_layout {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/// Gives every variable of a module its address, with a gap after it that no access may reach into.
-[[nodiscard]] module_layout layout_of(const ptx_module& module);
+/// Gives every variable of a module its address, with a gap after it that no access may reach into. For another device than those that
+/// `last` is the last layout of: managed variables are where they are there, and the others are behind it.
+[[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
 /// Marks the instructions that jumps backward lead to.
 void mark_heads(std::vector<instruction>& code);

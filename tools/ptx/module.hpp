@@ -21,6 +21,7 @@ struct ptx_variable {
   std::uint64_t alignment = 1;
   std::uint64_t bytes = 0;
   bool external = false;
+  bool managed = false;                 ///< one for the host and all devices
   std::vector<std::uint8_t> initial{};  ///< empty: zeros in `.global` and `.const`, undefined elsewhere
   /// What in it begins as an address, and is 0 in `initial`.
   struct address {

@@ -174,6 +174,7 @@ class ptx_reader {
     std::uint64_t alignment = 0;
     ptx_type type = ptx_type::none;
     std::uint64_t lanes = 1;
+    bool managed = false;
     while (now().kind == kind_t::word && now().text.front() == '.') {
       const ptx_token token = take();
       if (token.is(".align")) {
@@ -181,6 +182,7 @@ class ptx_reader {
       } else if (token.is(".attribute")) {
         expect("(");
         while (now().kind != kind_t::end && !accept(")")) {
+          managed = managed || now().is(".managed");
           ++at_;
         }
       } else if (token.is(".v2") || token.is(".v4")) {
@@ -202,6 +204,7 @@ class ptx_reader {
       v.space = space;
       v.type = type;
       v.external = external;
+      v.managed = managed;
       const auto element = static_cast<std::uint64_t>(bytes_of(type)) * lanes;
       v.alignment = alignment != 0 ? alignment : element;
       v.bytes = element;

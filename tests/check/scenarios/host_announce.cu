@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A kernel announces data to a host thread, by the scope that the host needs and by that of the device, which leaves the host out.
+#include <cuda/atomic>
+
+extern "C" __global__ void announce(unsigned* data, unsigned* flag) {
+  *data = 42;
+  cuda::atomic_ref<unsigned, cuda::thread_scope_system>(*flag).store(1, cuda::memory_order_release);
+}
+
+extern "C" __global__ void announce_to_device(unsigned* data, unsigned* flag) {
+  *data = 42;
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device>(*flag).store(1, cuda::memory_order_release);
+}
+
+/// Waits for the host's order and answers it.
+extern "C" __global__ void answer(unsigned* data, unsigned* flag) {
+  const cuda::atomic_ref<unsigned, cuda::thread_scope_system> turn(*flag);
+  while (turn.load(cuda::memory_order_acquire) != 1) {
+  }
+  *data += 1;
+  turn.store(2, cuda::memory_order_release);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Each device has a __device__ variable of its own, and all devices share a __managed__ one.
+__device__ unsigned steps = 1;
+__managed__ unsigned all_steps = 1;
+
+extern "C" __global__ void step(unsigned* out) {
+  steps += 1;
+  *out = steps;
+}
+
+extern "C" __global__ void step_all(unsigned* out) {
+  all_steps += 1;
+  *out = all_steps;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Host threads of a scenario: their statements, and the code that performs them. Every access and fence of a host thread has system scope.
+#pragma once
+
+#include <check/named_memory.hpp>
+#include <membar/memory_order.hpp>
+#include <ptx/decode.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar::check {
+
+/// A statement of a host thread, as it is written.
+struct host_statement {
+  struct word {
+    std::string text;
+    int column = 1;
+  };
+  std::vector<word> words{};
+  std::string text{};
+  int line = 0;
+};
+
+/// Reads the statements of line `number` from `begin` on. Returns where the text behind the '}' begins, or `npos` if there is none.
+std::size_t read_host_statements(std::string_view line, std::size_t begin, int number, std::vector<host_statement>& body);
+
+/// The statements of a host thread as a kernel of one thread, whose instructions are in `path`, at the lines of the statements. Throws
+/// `model::error`, with line and column, for a statement that is not known, memory that is not there, and an order that the statement does not have.
+[[nodiscard]] kernel_code host_kernel(const std::string& name, const std::vector<host_statement>& body,
+                                      const std::vector<named_memory>& memory, const std::string& path);
+
+/// An order as statements of host threads have it.
+[[nodiscard]] std::string_view host_order_word(memory_order order) noexcept;
+
+}  // namespace membar::check
