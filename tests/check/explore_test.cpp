@@ -570,6 +570,25 @@ TEST(check_finds, what_a_random_execution_shows_before_it_gives_up) {
   EXPECT_EQ(ptx_program({race, race}).explore({}, few).status, check_status::gave_up);
 }
 
+TEST(check_finds, nothing_of_an_execution_that_is_not_whole) {
+  // the load of y may buffer, and the store to z comes after the barrier that orders the load of z
+  const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
+  const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
+  const std::string apart = "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra E;";
+  check::launch_request request;
+  request.block[0] = 2;
+  const auto explored = [&](const std::string& between) {
+    return check::explore(program_of_launch(".global .u32 x;\n.global .u32 y;\n.shared .u32 s;\n",
+                                            apart + first + "st.shared.u32 [s], 1; bra D; E: " + second + "D: " + between +
+                                                "ld.shared.u32 %r1, [s];",
+                                            request));
+  };
+  const check::check_result ordered = explored("bar.sync 0;");
+  EXPECT_EQ(ordered.status, check_status::verified) << ordered.found.message;
+  EXPECT_GT(ordered.counts.buffered, 0U);
+  EXPECT_EQ(explored("").status, check_status::race);
+}
+
 TEST(check_finds, nothing_in_a_counted_loop_without_accesses) {
   const std::string delay = "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 5; @%p0 bra L;";
   EXPECT_EQ(ptx_program({delay + "st.global.u32 [x], 1;"}).explore().status, check_status::verified);

@@ -248,6 +248,38 @@ TEST(check_cluster, its_barrier_takes_an_arrival_and_a_wait_in_turn) {
   expect({"", {"barrier.cluster.wait;"}, 2, ""}, check_status::undefined, "without an arrival");
 }
 
+TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
+  const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
+  const std::string there = "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;";
+  const auto two = [&](const std::string& body) { return block_of_threads{"", {there + body}, 2, ""}; };
+  const std::string own = "st.shared.u32 [data], 1;";
+  for (const std::string access :
+       {"ld.shared::cluster.u32 %r0, [%r10];", "st.shared::cluster.u32 [%r10], 2;", "red.shared::cluster.add.u32 [%r10], 1;",
+        "atom.relaxed.cluster.shared::cluster.add.u32 %r0, [%r10], 1;"}) {
+    const std::string begin = access.starts_with("st") ? "" : own;
+    expect(two(begin + meet + access + meet), check_status::verified);
+    expect(two(begin + meet + access), check_status::undefined, "before the end of block");
+  }
+  expect(two("st.shared::cluster.u32 [%r10], 2;" + meet), check_status::undefined, "after the begin of block");
+  expect({"", {there + meet + "ld.shared::cluster.u32 %r0, [%r10];" + meet}, 2, ""}, check_status::uninitialised);
+  // the barrier of the cluster without an order does not order the access
+  const std::string relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
+  expect(two(own + meet + "ld.shared::cluster.u32 %r0, [%r10];" + relaxed), check_status::undefined, "before the end of block");
+}
+
+TEST(check_cluster, a_block_that_heard_of_the_access_lives) {
+  // block 1 waits for a flag that block 0 raises after its access
+  const std::string there = "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;"
+                            "barrier.cluster.arrive; barrier.cluster.wait; setp.ne.u32 %p1, %r14, 0; @%p1 bra ONE;";
+  const auto flagged = [&](const std::string& raise) {
+    return block_of_threads{
+        "", {there + "st.shared::cluster.u32 [%r10], 2;" + raise + "bra END; ONE: ld.acquire.gpu.global.u32 %r0, [x];"
+                     "setp.eq.u32 %p0, %r0, 0; @%p0 bra ONE;"}, 2, ""};
+  };
+  expect(flagged("st.release.gpu.global.u32 [x], 1;"), check_status::verified);
+  expect(flagged("st.relaxed.gpu.global.u32 [x], 1;"), check_status::undefined, "before the end of block 1");
+}
+
 TEST(check_cluster, the_window_of_a_block_is_its_own) {
   const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
   const auto of_other = [&](const std::string& begin, const std::string& access) {

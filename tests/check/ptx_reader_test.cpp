@@ -322,6 +322,21 @@ TEST(ptx_reader, survives_any_text) {
   EXPECT_GT(errors, 10'000);
 }
 
+TEST(ptx_reader, gives_a_call_of_printf_a_value) {
+  const std::string text =
+      ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n" +
+      kernel_text("k", "{ .param .b64 a; st.param.b64 [a], 0; .param .b64 b; st.param.b64 [b], 0; .param .b32 result;"
+                       "call.uni (result), vprintf, (a, b); ld.param.b32 %r1, [result]; }");
+  const check::ptx_module module = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(module);
+  check::program p;
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(module, layout, module.functions.back()));
+  check::add_launch(p, request);
+  const check::check_result r = check::explore(p, {}, {});
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+}
+
 TEST(ptx_reader, takes_decimal_fractions) {
   const auto holds = [](const std::string& literal, const std::string& bits) {
     return ptx_program({"mov.f32 %r0, " + literal + "; setp.ne.u32 %p0, %r0, " + bits + "; @%p0 trap;"}).explore().status;
