@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/compute.hpp>
 #include <check/final_condition.hpp>
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/module.hpp>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace membar::check {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -47,7 +50,7 @@ class condition_reader {
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw model::error(line_, static_cast<int>(at_) + column_,
-                       what + ", found " + (at_ == text_.size() ? "its end" : "'" + std::string(text_.substr(at_, 12)) + "'"));
+                       what + ", found " + (at_ == text_.size() ? "its end" : quote(text_.substr(at_, 12))));
   }
   std::size_t skip() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
@@ -186,7 +189,7 @@ class condition_reader {
       if (m.name == name && !name.empty()) {
         const std::uint64_t index = accept("[") ? element() : 0;
         if (index >= m.count) {
-          refuse("'" + name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+          refuse(quote(name) + " has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
         }
         const int bytes = bytes_of(m.type);
         return

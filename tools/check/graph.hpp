@@ -191,8 +191,8 @@ class event_rules {
       }
     }
     for (const graph_event* r : model::at(g.threads, e.thread).events) {
-      if (r->number < e.number && r->kind == model::event_kind::read && r->strong &&
-          (fence ? !r->reduction : r->location == e.location)) {
+      if (r->number < e.number && r->kind == model::event_kind::read && r->strong && !r->reduction &&
+          (fence || r->location == e.location)) {
         from(*r);
       }
     }

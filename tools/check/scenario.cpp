@@ -5,6 +5,7 @@
 #include <check/machine.hpp>
 #include <check/program.hpp>
 #include <check/scenario.hpp>
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/reader.hpp>
@@ -23,6 +24,8 @@
 #include <vector>
 
 namespace membar::check {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -123,7 +126,7 @@ class scenario_reader {
     const std::string w = word(what);
     std::uint64_t v = 0;
     if (!number_of(w, v)) {
-      refuse("expected " + std::string(what) + ", found '" + w + "'");
+      refuse("expected " + std::string(what) + ", found " + quote(w));
     }
     return v;
   }
@@ -156,7 +159,7 @@ class scenario_reader {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse("'" + directive + "' is no directive: expected source, memory, launch or final");
+      refuse(quote(directive) + " is no directive: expected source, memory, launch or final");
     }
   }
 
@@ -170,7 +173,7 @@ class scenario_reader {
              std::to_string(scenario_format_version) + ": use a membar-check of the release that wrote it");
     }
     if (more()) {
-      refuse("'" + words_[at_] + "' is not expected here");
+      refuse(quote(words_[at_]) + " is not expected here");
     }
   }
 
@@ -182,18 +185,18 @@ class scenario_reader {
     if (const std::size_t bracket = type.find('['); bracket != std::string::npos) {
       const std::string count = type.substr(bracket + 1, type.size() - bracket - 2);
       if (type.back() != ']' || !number_of(count, m.memory.count) || m.memory.count == 0 || m.memory.count > (1U << 26U)) {
-        refuse("'" + type + "' is no type with a count of 1 to 67108864 elements");
+        refuse(quote(type) + " is no type with a count of 1 to 67108864 elements");
       }
       type.resize(bracket);
     }
     m.memory.type = type_named(type);
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
-      refuse("'" + type + "' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
+      refuse(quote(type) + " is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name) {
-        refuse("the memory '" + m.memory.name + "' is there already");
+        refuse("the memory " + quote(m.memory.name) + " is there already");
       }
     }
     if (accept("=")) {
@@ -206,14 +209,14 @@ class scenario_reader {
           const std::string w = word("a value");
           m.values.emplace_back();
           if (!float_of_text(w, bytes_of(m.memory.type), m.values.back())) {
-            refuse("expected a value, found '" + w + "'");
+            refuse("expected a value, found " + quote(w));
           }
         } else {
           m.values.push_back(number("a value"));
         }
       }
       if (m.values.empty() || m.values.size() > m.memory.count) {
-        refuse("'" + m.memory.name + "' has " + std::to_string(m.memory.count) + " elements and " +
+        refuse(quote(m.memory.name) + " has " + std::to_string(m.memory.count) + " elements and " +
                std::to_string(m.values.size()) + " values");
       }
     }
@@ -225,7 +228,7 @@ class scenario_reader {
       } else if (accept("device")) {  // where memory lies makes no difference to the model
         static_cast<void>(small("a device", 15));
       } else if (!accept("host")) {
-        refuse("'" + words_[at_] + "' is not expected here");
+        refuse(quote(words_[at_]) + " is not expected here");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -268,7 +271,7 @@ class scenario_reader {
       } else if (arguments) {
         l.arguments.push_back(word("an argument"));
       } else {
-        refuse("'" + words_[at_] + "' is not expected here: arguments come after 'args'");
+        refuse(quote(words_[at_]) + " is not expected here: arguments come after 'args'");
       }
     }
     result_.launches.push_back(std::move(l));
@@ -303,7 +306,7 @@ std::uint64_t begin_variable(program& p, const scenario::memory_line& m, std::ui
   const auto v = std::find_if(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.name == m.memory.name; });
   if (v == p.memory.end() || v->bytes != bytes) {
     throw model::error(m.line, 1,
-                       "'" + m.memory.name + "' is a variable of the source, and has " +
+                       quote(m.memory.name) + " is a variable of the source, and has " +
                            std::to_string(v == p.memory.end() ? 0 : v->bytes) + " bytes, not " + std::to_string(bytes) +
                            ": give its type and count, or memory of another name");
   }
@@ -319,7 +322,7 @@ std::uint64_t begin_variable(program& p, const scenario::memory_line& m, std::ui
 void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text, const std::vector<named_memory>& memory,
                   int line, std::vector<std::uint8_t>& into) {
   const std::uint64_t bytes = kernel.parameters[k].bytes;
-  const std::string parameter = "parameter " + std::to_string(k) + " of '" + kernel.name + "'";
+  const std::string parameter = "parameter " + std::to_string(k) + " of " + quote(kernel.name);
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
   if (bytes > 8 && !braces) {
     throw model::error(
@@ -338,13 +341,14 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const bool decimal = is_float(kernel.parameters[k].type) || words[w].find('.') != std::string::npos;
     const bool real = decimal && left >= 4 && float_of_text(words[w], static_cast<int>(left), value);
     if (!real && !value_of(memory, words[w], value)) {
-      throw model::error(line, 1, "the argument '" + words[w] + "' is no number and no memory");
+      throw model::error(line, 1, "the argument " + quote(words[w]) + " is no number and no memory");
     }
     const bool negative = words[w][0] == '-';
     const auto bits = static_cast<unsigned>(8 * left);
     if (!real && left < 8 && (negative ? (std::uint64_t{0} - value) > (std::uint64_t{1} << (bits - 1)) : value >> bits != 0)) {
       throw model::error(
-          line, 1, "the argument " + words[w] + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
+          line, 1,
+          "the argument " + quote(words[w]) + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
     }
     for (unsigned b = 0; b < left; ++b) {
       into[static_cast<std::size_t>(kernel.parameter_offsets[k]) + 8 * w + b] = static_cast<std::uint8_t>(value >> (8 * b));
@@ -398,7 +402,8 @@ class preparation {
       for (const auto& [element, text] : m.addresses) {
         std::uint64_t value = 0;
         if (!value_of(memory_, text, value)) {
-          throw model::error(m.line, 1, "the value '" + text + "' of '" + m.memory.name + "' is no number and no memory");
+          throw model::error(m.line, 1,
+                             "the value " + quote(text) + " of " + quote(m.memory.name) + " is no number and no memory");
         }
         for (memory_object& o : result_.checked.memory) {
           for (unsigned b = 0; b < 8 && o.address == own->address; ++b) {
@@ -437,7 +442,9 @@ class preparation {
       }
     }
     if (kernel == nullptr) {
-      throw model::error(l.line, 1, "the source has no kernel '" + l.kernel + "': it has " + (names.empty() ? "none" : names));
+      throw model::error(l.line, 1,
+                         "the source has no kernel " + quote(l.kernel) + ": it has " +
+                             (names.empty() ? "none" : membar_tools::shortened(names, 160)));
     }
     return *kernel;
   }
@@ -457,7 +464,7 @@ class preparation {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);
       if (it == named_.end()) {
-        throw model::error(l.line, 1, "'after " + before + "': no launch above is of that kernel or stream");
+        throw model::error(l.line, 1, quote("after " + before) + ": no launch above is of that kernel or stream");
       }
       request.after.insert(request.after.end(), it->second.begin(), it->second.end());
     }
@@ -472,7 +479,7 @@ class preparation {
     request.kernel = code;
     if (l.arguments.size() != code->parameters.size()) {
       throw model::error(l.line, 1,
-                         "'" + l.kernel + "' has " + std::to_string(code->parameters.size()) + " parameters, and " +
+                         quote(l.kernel) + " has " + std::to_string(code->parameters.size()) + " parameters, and " +
                              std::to_string(l.arguments.size()) + " arguments are given");
     }
     request.arguments.resize(static_cast<std::size_t>(code->parameter_bytes));

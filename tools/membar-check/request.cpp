@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <common/version.hpp>
 #include <membar-check/request.hpp>
 
@@ -62,7 +63,7 @@ class help_text final : public CLI::Formatter {
   errno = 0;
   const std::uint64_t value = std::strtoull(text.c_str(), &end, text.rfind("0x", 0) == 0 ? 16 : 10);
   if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > most) {
-    throw wrong_usage(option + " needs " + needs + ": '" + text + "' was given");
+    throw wrong_usage(option + " needs " + needs + ": " + membar_tools::quote(text) + " was given");
   }
   return value;
 }
@@ -110,7 +111,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "--format",
          [&how](const std::string& text) {
            if (text != "text" && text != "json") {
-             throw wrong_usage("--format needs text or json: '" + text + "' was given");
+             throw wrong_usage("--format needs text or json: " + membar_tools::quote(text) + " was given");
            }
            how.json = text == "json";
          },
@@ -156,7 +157,7 @@ std::optional<request> read_request(int count, char** arguments, int& status) {
   try {
     app.parse(count, arguments);
     if (const auto rest = app.remaining(); !rest.empty()) {
-      throw wrong_usage("unknown option '" + rest.front() + "'");
+      throw wrong_usage("unknown option " + membar_tools::quote(rest.front()));
     }
     if (!repair.empty()) {
       how.repair = number_of("--repair", repair, "a number of changes, 1 to 6", most_changes);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/lexer.hpp>
 
@@ -12,6 +13,8 @@
 #include <vector>
 
 namespace membar::ptx {
+
+using membar_tools::quote;
 
 std::vector<ptx_token> ptx_tokens(std::string_view text) {
   const auto begins_word = [](char c) {
@@ -81,7 +84,7 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
     } else if (std::string_view("@!{}[]()<>;,:+-=|*~").find(c) != std::string_view::npos) {
       token.text = text.substr(at++, 1);
     } else {
-      throw model::error(line, column(), std::string("the character '") + c + "' is none of PTX");
+      throw model::error(line, column(), "the character " + quote(text.substr(at, 1)) + " is none of PTX");
     }
     result.push_back(token);
   }
@@ -115,12 +118,11 @@ std::pair<std::uint64_t, bool> number_of(const ptx_token& token) {
                            : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
                                                   : 99U;
     if (digit >= base) {
-      throw model::error(
-          token.line, token.column,
-          "'" + std::string(token.text) + "' is no number that PTX has: decimal fractions are written as 0f or 0d");
+      throw model::error(token.line, token.column,
+                         quote(token.text) + " is no number that PTX has: decimal fractions are written as 0f or 0d");
     }
     if (value > (~std::uint64_t{0} - digit) / base) {
-      throw model::error(token.line, token.column, "the number " + std::string(token.text) + " is larger than 64 bits");
+      throw model::error(token.line, token.column, "the number " + quote(token.text) + " is larger than 64 bits");
     }
     value = value * base + digit;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/model/error.hpp>
+#include <membar/model/partial_execution.hpp>
 #include <membar/model/thread_paths.hpp>
 
 #include <cstdint>
@@ -24,8 +25,12 @@ struct statistics {
 
 /// How far a search goes.
 struct search_options {
-  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
-  bool bounded = false;     ///< a loop that was cut is no error
+  std::uint64_t limit = 0;   ///< the most steps (partial choices and candidates) before the search is given up; 0: any
+  std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
+  bool bounded = false;      ///< a loop that was cut is no error
+  bool every_execution =
+      true;  ///< false: what changes no answer about final states is left out, as loads that nothing asks for
+  repetitions* repeated = nullptr;  ///< where not every execution is asked for: what others show as well
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
 
@@ -34,10 +39,12 @@ struct search_options {
       : limit(steps), bounded(only_bounded) {}
 };
 
-/// A search was given up after its limit of steps.
+/// A search was given up after its limit of steps, or because it would remember too much.
 class limit_reached : public error {
  public:
   limit_reached() : error("undecided: the search was given up after its limit of steps") {}
+  explicit limit_reached(std::uint64_t bytes)
+      : error("undecided: the search was given up where its states need more than " + std::to_string(bytes >> 20U) + " MiB") {}
 };
 
 /// Throws `error` if a loop was cut, which is no error in a bounded search.
