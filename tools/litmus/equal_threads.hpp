@@ -16,12 +16,13 @@ namespace membar::litmus_files {
 /// registers. Exchanging them makes an execution of an execution, with the same final memory. Sources are compared as a word, read by read:
 /// an execution is left out if the exchange of some two equal threads makes a word of it that comes earlier in the alphabet. Of executions that
 /// differ by exchanges, the one whose word comes first is never left out.
-class equal_threads final : public model::repetitions {
+class equal_threads {
  public:
-  /// `program` must live as long as this.
+  equal_threads() = default;  ///< no threads
   explicit equal_threads(const model::program_view& program);
 
-  [[nodiscard]] bool is_repeated(const model::partial_execution& execution, const model::execution_visitor& visitor) override;
+  /// Whether an exchange gives an execution that comes earlier.
+  [[nodiscard]] bool is_repeated(const model::partial_execution& execution, const model::execution_visitor& visitor);
 
  private:
   /// The events of two equal threads, one after the other in each.

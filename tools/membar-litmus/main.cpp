@@ -5,6 +5,7 @@
 #include <litmus/explain.hpp>
 #include <litmus/files.hpp>
 #include <litmus/json_document.hpp>
+#include <litmus/search_bounds.hpp>
 #include <membar-litmus/options.hpp>
 #include <membar-litmus/run.hpp>
 
@@ -64,9 +65,9 @@ template <class Use>
     result.warnings = warnings_of(path, test);
     const auto [found, race] = with_rules(asked, [&](const auto& rules) {
       const model::test_view view = test.view();
-      equal_threads equal(view.program);
+      search_bounds bounds(asked.seconds, equal_threads(view.program));
       model::search_options search = asked.search;
-      search.repeated = &equal;
+      search.control = &bounds;
       return std::pair{model::decide(test, search, rules), model::look_for_race(view.program, 0, rules).found};
     });
     result.holds = found.holds;
@@ -154,9 +155,9 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
   model::statistics counts;
   const std::vector<std::string> lines = with_rules(asked, [&](const auto& rules) {
     const model::test_view view = test.view();
-    equal_threads equal(view.program);
+    search_bounds bounds(asked.seconds, equal_threads(view.program));
     model::search_options search = asked.search;
-    search.repeated = &equal;
+    search.control = &bounds;
     return model::outcomes(test, search, &counts, rules);
   });
   const bool bounded = counts.cut.thread >= 0;
@@ -192,7 +193,10 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
                            [&](const std::string& file, const model::litmus_test& test) { print_outcomes(file, test, asked); });
     case command::explain:
       return for_each_test(files, asked, [&](const std::string&, const model::litmus_test& test) {
-        std::cout << explain(test, asked.format, asked.search, asked.readings.rules());
+        search_bounds bounds(asked.seconds, equal_threads());
+        model::search_options search = asked.search;
+        search.control = &bounds;
+        std::cout << explain(test, asked.format, search, asked.readings.rules());
       });
     case command::run:
       return run(asked, files);

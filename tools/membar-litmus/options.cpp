@@ -156,6 +156,11 @@ class command_line {
       return good;
     });
     add_flag(to, "--bounded", [this] { request_.search.bounded = true; });
+    add_option(to, "--time", "a time in seconds, at most 1000000", [this](const std::string& text) {
+      const bool any = text == "0";
+      request_.seconds = any ? 0 : request_.seconds;
+      return any || read_seconds(text, request_.seconds);
+    });
     add_option(to, "--memory", "a number of MiB", [this](const std::string& text) {
       std::uint64_t number = 0;
       const bool good = read_number(text, number) && number < (std::uint64_t{1} << 40U);

@@ -23,7 +23,7 @@ enum class command { verdict, outcomes, explain, run };
 
 /// How far a search goes unless the command line says otherwise.
 [[nodiscard]] inline model::search_options default_search() {
-  model::search_options search = 100'000'000;
+  model::search_options search = 300'000'000;
   search.memory = std::uint64_t{256} << 20U;
   return search;
 }
@@ -36,6 +36,7 @@ struct request {
   bool strict = false;
   explanation_format format = explanation_format::text;  ///< `dot` for `explain` only
   model::search_options search = default_search();
+  double seconds = 30;  ///< for the searches of one test; 0: any time
   chosen_readings readings;
   run_request run;
 };

@@ -35,10 +35,10 @@ template <class Rules>
 class coherence_orders {
  public:
   /// `pairs` are the writes that must be ordered one way or the other, of all locations. `c.coherence` holds the least order.
-  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`, up to `most`.
+  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`, as far as the options allow.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                              std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
-                             std::uint64_t most = ~std::uint64_t{0}) noexcept
+                             const search_options& options = {}) noexcept
       : c_(c),
         rules_(rules),
         f_(f),
@@ -47,7 +47,7 @@ class coherence_orders {
         memory_(memory),
         reads_(reads & memory),
         checked_(checked),
-        most_(most) {}
+        options_(options) {}
 
   /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
   [[nodiscard]] constexpr bool any() {
@@ -103,9 +103,7 @@ class coherence_orders {
 
   // Whether the writes that are ordered so far break no axiom. More order never repairs a broken one.
   [[nodiscard]] constexpr bool consistent() {
-    if (++checked_ > most_) {
-      throw limit_reached();
-    }
+    options_.check(++checked_);
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
            atomics_are_serial(c_, f_, events_, reads_) && sequential_per_location(c_, rules_, f_, memory_, reads_);
   }
@@ -196,7 +194,7 @@ class coherence_orders {
   event_set memory_;
   event_set reads_;
   std::uint64_t& checked_;
-  std::uint64_t most_;
+  search_options options_;
 };
 
 }  // namespace model

@@ -241,16 +241,7 @@ class enumerator final : private private_memory {
     return events_[read].partner < 0 ? 0 : only(events_[read].partner);
   }
 
-  // A step of a large execution counts as several: it takes as much longer.
-  constexpr void count_step() {
-    steps_ += 1 + static_cast<std::uint64_t>(facts_.count * facts_.count) / steps_of_events;
-    if (options_.limit != 0 && steps_ > options_.limit) {
-      throw limit_reached();
-    }
-    if (options_.memory != 0 && remembered_ > options_.memory) {
-      throw limit_reached(options_.memory);
-    }
-  }
+  constexpr void count_step() { options_.check(++steps_, remembered_); }
 
   // Chooses the sources of the reads from `depth` on.
   constexpr bool assign(int depth) {
@@ -407,7 +398,7 @@ class enumerator final : private private_memory {
         return false;
       }
     }
-    const bool repeated = leaves_out_ && options_.repeated != nullptr && options_.repeated->is_repeated(*this, *visitor_);
+    const bool repeated = leaves_out_ && options_.control != nullptr && options_.control->is_repeated(*this, *visitor_);
     return !repeated && visitor_->viable(*this);
   }
 
@@ -547,8 +538,7 @@ class enumerator final : private private_memory {
   }
 
   [[nodiscard]] constexpr coherence_orders<Rules> orders_of(candidate& c, event_set memory) noexcept {
-    const std::uint64_t most = options_.limit == 0 ? ~std::uint64_t{0} : statistics_.candidates + options_.limit - steps_;
-    return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates, most};
+    return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates, options_};
   }
 
   // Orders the writes of each location that must be ordered and are not. False if no order satisfies the axioms.
@@ -609,7 +599,6 @@ class enumerator final : private private_memory {
 
   static constexpr std::uint64_t many_choices = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t worth_a_check = 8;
-  static constexpr std::uint64_t steps_of_events = 512;
 
   [[no_unique_address]] Rules rules_;
   search_options options_;

@@ -209,14 +209,16 @@ class execution_visitor {
   ~execution_visitor() = default;
 };
 
-/// What knows executions of a program that show a visitor the same.
-class repetitions {
+/// What a search asks on its way.
+class search_control {
  public:
-  /// Asked while reads-from is still partly chosen: true leaves out every completion of the choice.
+  /// Asked while reads-from is still partly chosen: true leaves out every completion, as others show the visitor the same.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
+  /// Asked now and then: true gives the search up.
+  [[nodiscard]] virtual bool is_over() = 0;
 
  protected:
-  ~repetitions() = default;
+  ~search_control() = default;
 };
 
 }  // namespace model
