@@ -4,7 +4,7 @@
 
 usage: mutated_files_test.py MEMBAR_LITMUS MEMBAR_CHECK FOLDER [COUNT]
 
-FOLDER has litmus tests and scenarios. COUNT of its files are changed from a fixed seed, bytes of them at a time: removed, doubled, swapped,
+FOLDER has litmus tests, scenarios, and pairs of a scenario and its source (*.txt, divided by a line ====). COUNT of its files are changed from a fixed seed, bytes of them at a time: removed, doubled, swapped,
 replaced by others, by NUL or by control characters, or made very long. Exit status: 0 if every message has at most 300 characters and every
 run ends within 60 seconds.
 """
@@ -69,17 +69,22 @@ def problems_of(command, path):
 def main():
     litmus, check, folder = sys.argv[1:4]
     count = int(sys.argv[4]) if len(sys.argv) > 4 else 150
-    files = sorted(p for kind in ("*.litmus", "*.scenario", "*.ptx") for p in pathlib.Path(folder).rglob(kind))
+    files = sorted(p for kind in ("*.litmus", "check/corpus/*.txt") for p in pathlib.Path(folder).rglob(kind))
     rng = random.Random(1)
     jobs = []
     with tempfile.TemporaryDirectory() as out, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for n in range(count):
-            source = rng.choice(files)
+            source = rng.choice(files if n % 3 else [f for f in files if f.suffix == ".txt"])
             path = pathlib.Path(out) / f"{n}{source.suffix}"
-            path.write_bytes(mutated(source.read_bytes(), rng))
-            if source.suffix == ".ptx":  # which a scenario names
-                path.with_suffix(".scenario").write_text(f"source {path.name}\nlaunch k grid 1 block 1\n")
+            if source.suffix == ".txt":
                 path = path.with_suffix(".scenario")
+                parts = source.read_bytes().split(b"====\n")
+                changed = rng.randrange(len(parts))
+                parts[changed] = mutated(parts[changed], rng)
+                path.write_bytes(parts[0].replace(b"s.ptx", f"{n}.ptx".encode()))
+                path.with_suffix(".ptx").write_bytes(parts[1] if len(parts) > 1 else b"")
+            else:
+                path.write_bytes(mutated(source.read_bytes(), rng))
             command = [check, "--limit=100000"] if path.suffix == ".scenario" else [litmus, "verdict", "--jobs=1"]
             jobs.append(pool.submit(problems_of, [str(pathlib.Path(command[0]).resolve()), *command[1:]], path))
             if n % 8 == 0:
