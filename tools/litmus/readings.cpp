@@ -12,31 +12,32 @@
 namespace membar::litmus_files {
 
 using model::reading;
+using model::rule;
 
 namespace {
 
 struct named_reading {
   std::string_view name;
-  reading one;
-  bool lenient;  ///< the other side gives a program more guarantees than the model's
+  bool lenient;                  ///< the other side gives a program more guarantees than the model's
+  reading one = reading::count;  ///< count: the other side is what the model says without `without`
+  rule without = rule::count;    ///< count: it changes instructions
 };
 
 constexpr named_reading readings[] = {
-    {"fence-after-init", reading::fence_after_initialization, false},
-    {"map-until-mbarrier", reading::tensor_map_until_mbarrier, false},
-    {"group-wait-for-one-thread", reading::group_wait_for_one_thread, false},
-    {"sc-fence-orders-fences", reading::sc_fence_orders_fences, false},
-    {"one-way-fence-alone", reading::one_way_fence_alone, true},
-    {"fence-of-another-block", reading::fence_of_another_block, true},
-    {"copies-of-two-blocks", reading::copies_of_two_blocks, true},
-    {"maps-at-kernel-start", reading::maps_at_kernel_start, true},
-    {"fence-before-complete-tx", reading::fence_before_complete_tx, true},
-    {"multimem-flags", reading::multimem_flags, true},
-    {"whole-updates-are-observed", reading::whole_updates_are_observed, true},
-    {"device-wide-scope", reading::device_wide_scope, true},
-    {"cluster-scope-of-mbarriers", reading::count, true},  // which scope an instruction without one has
+    {"fence-after-init", false, reading::count, rule::completion_needs_no_proxy_fence_after_initialization},
+    {"map-until-mbarrier", false, reading::count, rule::completion_ends_the_reading_of_a_tensor_map},
+    {"group-wait-for-one-thread", false, reading::group_wait_for_one_thread},
+    {"sc-fence-orders-fences", false, reading::count, rule::sc_fence_is_a_release_and_an_acquire},
+    {"one-way-fence-alone", true, reading::count, rule::one_way_proxy_fences_come_in_pairs},
+    {"fence-of-another-block", true, reading::fence_of_another_block},
+    {"copies-of-two-blocks", true, reading::copies_of_two_blocks},
+    {"maps-at-kernel-start", true, reading::maps_at_kernel_start},
+    {"fence-before-complete-tx", true, reading::fence_before_complete_tx},
+    {"multimem-flags", true, reading::multimem_flags},
+    {"whole-updates-are-observed", true, reading::whole_updates_are_observed},
+    {"device-wide-scope", true, reading::count, rule::device_scope_is_the_domain},
+    {"cluster-scope-of-mbarriers", true},
 };
-static_assert(std::size(readings) == static_cast<std::size_t>(reading::count) + 1);
 
 /// Whether an instruction names a scope of a block or a cluster.
 [[nodiscard]] bool names_a_scope(const std::string& text) {
@@ -68,10 +69,12 @@ bool chosen_readings::take(std::string_view name) {
   if (found == std::end(readings)) {
     return false;
   }
-  if (found->one == reading::count) {
-    absent_scopes_ = true;
-  } else {
+  if (found->one != reading::count) {
     rules_.take(found->one);
+  } else if (found->without != rule::count) {
+    rules_.drop(found->without);
+  } else {
+    absent_scopes_ = true;
   }
   any_ = true;
   return true;

@@ -55,7 +55,20 @@ class private_memory : public thread_paths {
         return false;
       }
     }
-    return (deciding() & memory) == 0 && !someone_leaves_a_barrier();
+    // threads that end before a barrier of their block: what they read orders them
+    std::array<int, max_threads> turns{};
+    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
+      const event& e = events_[first(s)];
+      at(turns, e.thread) += e.barrier == barrier_kind::block && !e.mbarrier && e.quorum < 0 ? 1 : 0;
+    }
+    for (int t = 0; t < program_.threads.size(); ++t) {
+      for (int u = 0; u < t; ++u) {
+        if (at(turns, t) != at(turns, u) && same_block(program_.threads[t].where, program_.threads[u].where)) {
+          return false;
+        }
+      }
+    }
+    return (deciding() & memory) == 0;
   }
 
   /// Reads that the path or a barrier depends on.
@@ -125,23 +138,6 @@ class private_memory : public thread_paths {
       result |= others != 0 ? only(first(s)) : 0;
     }
     return result | (asked() & all);
-  }
-
-  // Whether the threads of a block come to its barriers without a count at different numbers of times, so that some end before others.
-  [[nodiscard]] constexpr bool someone_leaves_a_barrier() const noexcept {
-    std::array<int, max_threads> turns{};
-    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
-      const event& e = events_[first(s)];
-      at(turns, e.thread) += e.barrier == barrier_kind::block && !e.mbarrier && e.quorum < 0 ? 1 : 0;
-    }
-    for (int t = 0; t < program_.threads.size(); ++t) {
-      for (int u = 0; u < t; ++u) {
-        if (at(turns, t) != at(turns, u) && same_block(program_.threads[t].where, program_.threads[u].where)) {
-          return true;
-        }
-      }
-    }
-    return false;
   }
 
   // `todo` are the accesses that have not been made, `last` is the last write.

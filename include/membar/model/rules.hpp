@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -146,21 +145,16 @@ template <std::size_t... Number>
   return words;
 }
 
-/// A place that the PTX ISA leaves open, by what its other side says. docs/readings.md has the text, both sides, and the one that the model
-/// takes.
+/// A place that the PTX ISA leaves open, by what its other side says, where that is not a rule left out. docs/readings.md has the text, both
+/// sides, and the one that the model takes.
 enum class reading : std::uint8_t {
-  fence_after_initialization,  ///< a copy needs a proxy fence between the initialization of its mbarrier and its instruction
-  tensor_map_until_mbarrier,   ///< the completion of a tensor copy on an mbarrier does not say that its map has been read
   group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies before what its own thread does, and nothing else
-  sc_fence_orders_fences,      ///< `fence.sc` is in no release and no acquire pattern
-  one_way_fence_alone,         ///< one proxy fence of a pair of one direction is enough
   fence_of_another_block,      ///< `fence.proxy.async` may be in another block than the copy
   copies_of_two_blocks,        ///< copies of two blocks need no proxy fence between them
   maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
   multimem_flags,              ///< a flag is one flag by its multimem address and by its own
   whole_updates_are_observed,  ///< what observes the write of an update comes after its read, too
-  device_wide_scope,           ///< device scope reaches all memory synchronization domains
   count
 };
 
@@ -183,19 +177,7 @@ class every_rule_but {
   constexpr void keep(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = false; }
   /// Whether the other side of a reading is taken.
   [[nodiscard]] constexpr bool takes(reading one) const noexcept { return taken_[static_cast<std::size_t>(one)]; }
-  constexpr void take(reading one) noexcept {
-    constexpr rule of_first[] = {rule::completion_needs_no_proxy_fence_after_initialization,
-                                 rule::completion_ends_the_reading_of_a_tensor_map, rule::count,
-                                 rule::sc_fence_is_a_release_and_an_acquire, rule::one_way_proxy_fences_come_in_pairs};
-    taken_[static_cast<std::size_t>(one)] = true;
-    const auto n = static_cast<std::size_t>(one);
-    const rule off = one == reading::device_wide_scope ? rule::device_scope_is_the_domain
-                     : n < std::size(of_first)         ? of_first[n]
-                                                       : rule::count;
-    if (off != rule::count) {
-      drop(off);
-    }
-  }
+  constexpr void take(reading one) noexcept { taken_[static_cast<std::size_t>(one)] = true; }
 
  private:
   std::array<bool, static_cast<std::size_t>(reading::count)> taken_{};
