@@ -500,12 +500,11 @@ class naive_model {
         return false;
       }
       const bool by_read = is(b, 'R') && strong(b) && ordered_as(b, {o::acquire, o::acq_rel}) && or_before(a, b);
-      const bool by_fence = events_[a].from->code != model::opcode::reduction && is(b, 'F') &&
-                            ordered_as(b, {o::acquire, o::acq_rel, o::seq_cst}) && po_.at(a, b);
-      return by_read || by_fence;
+      const bool by_fence = is(b, 'F') && ordered_as(b, {o::acquire, o::acq_rel, o::seq_cst}) && po_.at(a, b);
+      return (by_read || by_fence) && (a == b || events_[a].from->code != model::opcode::reduction);
     });
     const matrix sync = strongly & (release * obs * acquire);
-    for_each_barriers([&](const matrix& barriers) {
+    for_each_barriers(rf, [&](const matrix& barriers) {
       for_each_fence_order(strongly, [&](const matrix& sc) {
         const matrix base = (po_ | api_ | sync | barriers | sc).closure();
         if ((sc * base).irreflexive()) {
@@ -530,7 +529,7 @@ class naive_model {
   }
 
   // Barriers: the number of a group is guessed for every event (0: none), and the rules of groups are checked.
-  void for_each_barriers(const std::function<void(const matrix&)>& use) {
+  void for_each_barriers(const matrix& rf, const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
     // numbers in order of first use, so that renaming groups is not counted as a difference
@@ -541,7 +540,7 @@ class naive_model {
       if (k == barriers.size()) {
         ++work_;
         matrix sync(events_.size());
-        if (groups_are_right(barriers, group_of, sync)) {
+        if (groups_are_right(barriers, group_of, rf, sync)) {
           use(sync);
         }
         return;
@@ -573,7 +572,8 @@ class naive_model {
            (x.barrier != model::barrier_kind::warp || where(a).warp == where(b).warp);
   }
 
-  [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, matrix& sync) const {
+  [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, const matrix& rf,
+                                      matrix& sync) const {
     // How many events of the thread on the same barrier, which arrive if this one does and else wait, come before it.
     const auto own_turn = [&](std::size_t e) {
       const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;
@@ -604,7 +604,14 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());  // a waits before b can go on
+    matrix blocks(events_.size());                   // a waits before b can go on
+    const matrix ends = pairs([&](auto a, auto b) {  // a's thread does not come to the turn that b waits for: it has ended
+      return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
+             events_[b].from->barrier == model::barrier_kind::block && one_cta(where(a), where(b)) &&
+             std::ranges::none_of(barriers, [&](auto c) {
+               return same_barrier(b, c) && (events_[c].quorum >= 0 || (one_thread(a, c) && group_of[b] == group_of[c]));
+             });
+    });
     for (const std::size_t a : barriers) {
       for (const std::size_t b : barriers) {
         const model::instruction& from = *events_[a].from;
@@ -625,7 +632,7 @@ class naive_model {
         }
       }
     }
-    return blocks.acyclic();
+    return blocks.acyclic() && (ends * (blocks | ends | po_ | rf).closure()).irreflexive();
   }
 
   /// The groups of an mbarrier are its phases, in some order: each has the expected arrivals and the waits for it, no arrival

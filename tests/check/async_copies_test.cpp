@@ -263,6 +263,39 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
   expect(of_block(0, filled) + given_back(release, ""), check_status::race, "a proxy fence is missing", 1, 2);
 }
 
+TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
+  const auto passed_on = [](const std::string& write, const std::string& fence) {
+    return of_block(0, write + "st.release.gpu.global.u32 [flag], 1;") +
+           of_block(1, init + "F: ld.acquire.gpu.global.u32 %r0, [flag]; setp.eq.u32 %p0, %r0, 0; @%p0 bra F;" + fence +
+                           "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;"
+                           "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [to], 16, [bar];" +
+                           wait);
+  };
+  const auto with = [](const std::string& body, model::reading one) {
+    check::launch_request request;
+    request.grid[0] = 2;
+    request.cluster = 2;
+    check::check_options options;
+    options.readings.take(one);
+    return check::explore(program_of_launch(variables, "mov.u32 %r15, %tid.x; mov.u32 %r14, %cluster_ctarank;" + body, request),
+                          {}, options)
+        .status;
+  };
+  const std::string store = "st.global.u32 [to], 7;";
+  const std::string fence = "fence.proxy.async.global;";
+  expect(passed_on(store, fence), check_status::verified, "", 1, 2);
+  expect(passed_on(store + fence, ""), check_status::race, "--reading=fence-of-another-block", 1, 2);
+  EXPECT_EQ(with(passed_on(store + fence, ""), model::reading::fence_of_another_block), check_status::verified);
+  EXPECT_EQ(with(passed_on(store, ""), model::reading::fence_of_another_block), check_status::race);
+  EXPECT_EQ(explored(passed_on(store, ""), 1, 2).found.message.find("reading"), std::string::npos);
+  const std::string copy =
+      "st.shared.u32 [stage], 2; st.shared.u32 [stage+4], 2; st.shared.u32 [stage+8], 2; st.shared.u32 [stage+12], 2;"
+      "fence.proxy.async.shared::cta;" +
+      take + done;
+  expect(passed_on(copy, ""), check_status::race, "--reading=copies-of-two-blocks", 1, 2);
+  EXPECT_EQ(with(passed_on(copy, ""), model::reading::copies_of_two_blocks), check_status::verified);
+}
+
 TEST(check_copies, those_of_one_block_follow_each_other_in_another_without_a_proxy_fence) {
   const std::string send =
       remote + "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [%r4];";

@@ -317,10 +317,11 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
       "4:1 'cp.async.bulk.shared::cta.global' does not say how its end is known: mbarrier::complete_tx::bytes or bulk_group");
   EXPECT_EQ(asynchronous_error("cp.async.bulk.shared::cta.bulk_group [s], [x], 16"),
             "4:1 'cp.async.bulk.shared::cta.bulk_group': a copy names the state spaces of its destination and of its source");
-  EXPECT_EQ(asynchronous_error("cp.reduce.async.bulk.global.shared::cta.bulk_group [x], [s], 16"),
-            "4:1 'cp.reduce.async.bulk.global.shared::cta.bulk_group': a reduction says what it does, such as add, and nothing "
-            "else does");
-  EXPECT_EQ(asynchronous_error(load + ".wide [s], [x], 16, [b]"), "4:1 '" + load + ".wide': 'wide' is not known here");
+  EXPECT_EQ(
+      asynchronous_error("cp.reduce.async.bulk.global.shared::cta.bulk_group [x], [s], 16"),
+      "4:1 'cp.reduce.async.bulk.global.shared::cta....': a reduction says what it does, such as add, and nothing else does");
+  EXPECT_EQ(asynchronous_error(load + ".wide [s], [x], 16, [b]"),
+            "4:1 'cp.async.bulk.shared::cta.global.mbarrie...': 'wide' is not known here");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx b, 1048576"),
             "4:23 the bytes of a transaction is a number from 0 to 1048575 here, found '1048576'");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx.release b, 16"),

@@ -7,7 +7,9 @@
 
 #include <bench/model/naive.hpp>
 
+#include <litmus/equal_threads.hpp>
 #include <litmus/reader.hpp>
+#include <litmus/search_bounds.hpp>
 #include <litmus/writer.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
@@ -212,8 +214,9 @@ TEST(a_search, ends_the_same_however_early_the_axioms_are_checked) {
 std::vector<std::uint64_t> counted(const std::vector<column>& threads, const std::string& question, std::uint64_t few = 256) {
   search_options options;
   options.few_choices = few;
-  statistics counts;
-  (void)outcomes(membar_test::made_of(threads, "x=0; y=0;", question), options, &counts);
+  const litmus_test test = membar_test::made_of(threads, "x=0; y=0;", question);
+  outcome_collector visitor(test);
+  const statistics counts = enumerator(test.view().program, visitor, every_rule{}, options).run();
   return {counts.paths, counts.candidates, counts.executions, counts.steps};
 }
 
@@ -221,8 +224,8 @@ using several = std::vector<std::uint64_t>;
 
 TEST(a_search, is_given_up_after_its_limit) {
   const std::vector<column> passing = {{"st.weak x, 1", "st.weak y, 1"}, {"ld.weak r0, y", "ld.weak r1, x"}};
-  const litmus_test test = membar_test::made_of(passing, "x=0; y=0;", "exists (P1:r0 == 0)");
-  EXPECT_EQ(outcomes(test, 11).size(), 2U);
+  const litmus_test test = membar_test::made_of(passing, "x=0; y=0;", "exists (P1:r0 == 0 /\\ P1:r1 == 0)");
+  EXPECT_EQ(outcomes(test, 11).size(), 4U);
   EXPECT_THROW((void)outcomes(test, 10), limit_reached);
 }
 
@@ -240,6 +243,144 @@ TEST(a_search, counts_what_it_goes_through) {
                                     {"ld.weak r0, x", "ld.weak r1, y", "ld.weak r2, x", "ld.weak r3, y"}};
   EXPECT_EQ(counted(weak, "exists (P1:r0 == 0)"), (several{1, 16, 16, 47}));
   EXPECT_EQ(counted(weak, "exists (P1:r0 == 0)", 0), (several{1, 16, 16, 47}));
+}
+
+// ---- what a search leaves out
+
+/// The final states where nothing is left out.
+std::vector<std::string> all_states(const litmus_test& test) {
+  outcome_collector visitor(test);
+  (void)enumerator(test.view().program, visitor, every_rule{}, search_options{}).run();
+  std::vector<std::string> lines;
+  for (const auto& values : visitor.found()) {
+    std::string line;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      line += (i == 0 ? "" : " ") + test.observed[i].name + "=" + value_text(test, values[i]);
+    }
+    lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+/// The final states as a command finds them.
+std::vector<std::string> bounded_states(const litmus_test& test) {
+  const test_view view = test.view();
+  search_bounds bounds(0, equal_threads(view.program));
+  search_options options;
+  options.control = &bounds;
+  return outcomes(test, options);
+}
+
+TEST(what_is_left_out, changes_no_final_state_of_a_recorded_test) {
+  for (const char* folder : {MEMBAR_LITMUS_CATALOGUE, MEMBAR_SMALL_TESTS}) {
+    for (const auto& path : membar_test::litmus_files(folder)) {
+      const litmus_test test = read_litmus(membar_test::read_text(path));
+      try {
+        const auto states = outcomes(test);  // an error where accesses of different size race
+        EXPECT_EQ(bounded_states(test), states) << path;
+        EXPECT_EQ(states, all_states(test)) << path;
+      } catch (const error&) {
+      }
+    }
+  }
+}
+
+TEST(what_is_left_out, changes_no_final_state_of_a_random_test) {
+  for (const membar_test::mix& one : membar_test::compared_mixes) {
+    membar_test::random_tests stream(one.seed + 2, one.shape);
+    for (int i = 0; i < one.programs / 4; ++i) {
+      membar_test::random_program p = stream.next();
+      if (i % 2 != 0) {  // equal threads, of which one is asked for
+        for (std::size_t t = 1; t < p.code.size(); ++t) {
+          p.code[t] = p.code[0];
+          p.places[t] = "cta " + std::to_string(t) + ",gpu 0";
+        }
+        p.places[0] = "cta 0,gpu 0";
+      }
+      const std::string question = i % 3 == 0   ? "exists (x == 1)"
+                                   : i % 3 == 1 ? "exists (P0:r0 == 1)"
+                                                : "exists (P0:r0 == 1 /\\ x == 1)";
+      const std::string text = p.text(p.own_order(), membar_test::plain_names, question);
+      try {
+        const litmus_test test = read_litmus(text);
+        EXPECT_EQ(bounded_states(test), all_states(test)) << text;
+      } catch (const error&) {  // nothing in P0 names r0
+      }
+    }
+  }
+}
+
+TEST(what_is_left_out, makes_large_tests_small) {
+  const auto steps = [](const std::vector<column>& threads, const std::string& state, const std::string& question) {
+    const litmus_test test = membar_test::made_of(threads, state, question);
+    const test_view view = test.view();
+    search_bounds bounds(0, equal_threads(view.program));
+    search_options options(50'000);
+    options.memory = std::uint64_t{16} << 20U;
+    options.control = &bounds;
+    return decide(test, options).counts.steps;
+  };
+  std::vector<column> readers = {{"st.relaxed.gpu x, 1"}, {"st.relaxed.gpu x, 2"}};
+  readers.insert(readers.end(), 12, {"ld.relaxed.gpu r0, x", "ld.relaxed.gpu r1, x"});
+  EXPECT_LT(steps(readers, "x=0;", "~exists (P2:r0 == 1 /\\ P2:r1 == 0)"), 50'000U);
+  std::vector<column> ring;
+  std::string state;
+  std::string all;
+  for (int i = 0; i < 12; ++i) {
+    const std::string mine = "x" + membar_test::number(i);
+    ring.push_back({"st.weak " + mine + ", 1", "fence.sc.gpu", "ld.weak r0, x" + membar_test::number((i + 1) % 12)});
+    state += mine + "=0; ";
+    all += (i == 0 ? "P" : " /\\ P") + membar_test::number(i) + ":r0 == 0";
+  }
+  EXPECT_LT(steps(ring, state, "~exists (" + all + ")"), 5'000U);
+  EXPECT_LT(steps(ring, state, "exists (x3 == 1)"), 5'000U);
+  column loads;
+  for (int i = 0; i < 32; ++i) {
+    loads.push_back("ld.weak r" + membar_test::number(i) + ", x");
+  }
+  EXPECT_LT(steps({{"st.weak x, 1"}, loads}, "x=0;", "~exists (P1:r31 == 2)"), 100U);
+  EXPECT_LT(steps({{"st.weak x, 1"}, loads}, "x=0;", "~exists (x == 2)"), 100U);
+  const std::vector<column> adders(10, {"red.relaxed.cta.add x, 1"});
+  EXPECT_LT(steps(adders, "x=0;", "~exists (x == 11)"), 50'000U);
+}
+
+TEST(a_search, is_given_up_where_its_states_need_too_much_memory) {
+  std::vector<column> readers = {{"st.relaxed.gpu x, 1"}, {"st.relaxed.gpu x, 2"}};
+  readers.insert(readers.end(), 14, {"ld.relaxed.gpu r0, x", "ld.relaxed.gpu r1, x"});
+  std::string any;
+  for (int i = 2; i < 16; ++i) {
+    any += (i == 2 ? "P" : " \\/ P") + membar_test::number(i) + ":r0 == 3";
+  }
+  search_options options;
+  options.memory = std::uint64_t{1} << 20U;
+  try {
+    (void)decide(membar_test::made_of(readers, "x=0;", "exists (" + any + ")"), options);
+    FAIL();
+  } catch (const limit_reached& e) {
+    EXPECT_EQ(e.message(), "undecided: the search was given up where its states need more than 1 MiB");
+  }
+}
+
+TEST(a_search, is_given_up_when_its_control_says_so) {
+  struct over final : search_control {
+    bool is_repeated(const partial_execution&, const execution_visitor&) override { return false; }
+    bool is_over() override { return ++asked > 3; }
+    int asked = 0;
+  } control;
+  column loads;
+  for (int i = 0; i < 16; ++i) {
+    loads.push_back("ld.weak r" + membar_test::number(i) + ", x");
+  }
+  std::string any = "P1:r0 == 3";
+  for (int i = 1; i < 16; ++i) {
+    any += " \\/ P1:r" + membar_test::number(i) + " == 3";
+  }
+  search_options options;
+  options.control = &control;
+  EXPECT_THROW((void)decide(membar_test::made_of({{"st.weak x, 1"}, loads}, "x=0;", "exists (" + any + ")"), options),
+               limit_reached);
+  EXPECT_EQ(control.asked, 4);
 }
 
 }  // namespace search_test

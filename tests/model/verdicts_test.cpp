@@ -128,8 +128,45 @@ TEST(verdicts, registers_name_barriers) {
       "PTX t\n{ x=0; y=0; z=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0;\nld.weak r2, z | st.weak x, 1 | st.weak z, "
       "1;\n"
       "bar.cta.sync 1, r2 | bar.cta.sync 1, 1 |;\nld.weak r0, x | | ;\n";
-  EXPECT_TRUE(holds(text + "exists (P0:r2 == 0 /\\ P0:r0 == 0)"));
+  EXPECT_FALSE(holds(text + "exists (P0:r2 == 0)")) << "each waits for the other, which is at another barrier";
+  EXPECT_TRUE(holds(text + "exists (P0:r2 == 1)"));
   EXPECT_FALSE(holds(text + "exists (P0:r2 == 1 /\\ P0:r0 == 0)"));
+}
+
+TEST(verdicts, a_barrier_without_a_count_waits_for_the_threads_of_its_block_that_do_not_come) {
+  const auto ends = [](const std::string& rows, const std::string& places = "P0@cta 0,gpu 0 | P1@cta 0,gpu 0") {
+    return holds("PTX t\n{ x=0; y=0; }\n" + places + ";\n" + rows + ";\nexists (true)");
+  };
+  const std::string two_blocks = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0";
+  const std::string told_after = "bar.cta.sync 0 | L:;\nst.relaxed.gpu x, 1 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L";
+  EXPECT_FALSE(ends(told_after)) << "P1 ends when it has been told, which is after the barrier";
+  EXPECT_TRUE(ends(told_after, two_blocks)) << "of another block";
+  EXPECT_TRUE(ends("bar.cta.sync 0, 0, 1 | L:;\nst.relaxed.gpu x, 1 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L"))
+      << "with a count";
+  EXPECT_TRUE(ends("st.relaxed.gpu x, 1 | L:;\nbar.cta.sync 0 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L")) << "told before";
+  EXPECT_TRUE(ends("bar.cta.sync 0 | bar.cta.sync 0;\nbar.cta.sync 0 |")) << "P1 has ended at the second turn";
+  EXPECT_TRUE(ends("bar.cta.sync 0 | bar.cta.sync 0;\nbar.cta.sync 1 |")) << "P1 has ended";
+  EXPECT_FALSE(ends("bar.cta.sync 0 | bar.cta.sync 1;\nbar.cta.sync 1 | bar.cta.sync 0"));
+  EXPECT_FALSE(ends("bar.cta.sync 0 | bar.cta.sync 0 | bar.cta.sync 1;\nbar.cta.sync 1 | |",
+                    "P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0"))
+      << "P2 waits for P0 at barrier 1, and holds it back at barrier 0";
+}
+
+TEST(verdicts, the_read_of_a_reduction_begins_no_acquire_pattern) {
+  const auto misses = [](const std::string& update, const std::string& acquire, const std::string& end) {
+    return holds("PTX t\n{ x=0; y=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0;\nst.weak x, 1 | " + update +
+                 " | ld.relaxed.gpu r2, y;\nst.release.gpu y, 1 | " + acquire +
+                 " | st.relaxed.gpu y, 8;\n | ld.weak r1, x |;\nexists (P1:r1 == 0 /\\ " + end + ")");
+  };
+  const std::string later = "P2:r2 == 3 /\\ P1:r0 == 8";  // the update read the release, and the acquire reads the store of P2
+  const std::string own = "P1:r0 == 3";
+  const std::string atomic = "atom.relaxed.gpu.add r3, y, 2";
+  const std::string reduction = "red.relaxed.gpu.add y, 2";
+  EXPECT_FALSE(misses(atomic, "ld.acquire.gpu r0, y", later));
+  EXPECT_TRUE(misses(reduction, "ld.acquire.gpu r0, y", later));
+  EXPECT_TRUE(misses(reduction, "atom.acquire.gpu.add r0, y, 0", later));
+  EXPECT_FALSE(misses(reduction, "ld.acquire.gpu r0, y", own)) << "by observation order";
+  EXPECT_FALSE(misses(reduction, "atom.acquire.gpu.add r0, y, 0", own));
 }
 
 TEST(verdicts, mixed_size_races_have_no_verdict) {

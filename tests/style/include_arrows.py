@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "model": {"base", "vocabulary", "model"},
     "litmus": CORE | {"model", "litmus"},
     "tools/common": {"base", "vocabulary", "model"},
-    "tools/ptx": {"vocabulary", "model", "tools/ptx"},
+    "tools/ptx": {"vocabulary", "model", "tools/common", "tools/ptx"},
     "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},

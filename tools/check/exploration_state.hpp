@@ -34,8 +34,12 @@ using suspects = std::vector<std::pair<const graph_event*, const graph_event*>>;
 
 /// One exploration of a program.
 struct exploration_state {
-  explicit exploration_state(const program& of)
-      : checked(of), locations(of.memory), rules(of.threads), machines(made(of, arena)), points(of.threads, machines) {}
+  explicit exploration_state(const program& of, const model::other_readings& readings = {})
+      : checked(of),
+        locations(of.memory),
+        rules(of.threads, readings),
+        machines(made(of, arena)),
+        points(of.threads, machines) {}
   exploration_state(const exploration_state&) = delete;
   exploration_state& operator=(const exploration_state&) = delete;
 

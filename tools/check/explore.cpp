@@ -46,7 +46,7 @@ namespace {
 class explorer {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options)
-      : property_(property), options_(options), state_(checked) {
+      : property_(property), options_(options), state_(checked, options.readings) {
     if (options.symmetry && !at_random() && !state_.copies) {
       state_.equal = equals_before(checked);
       if (std::all_of(state_.equal.begin(), state_.equal.end(), [](int t) { return t < 0; })) {
@@ -557,10 +557,28 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
+/// Adds to the message of a race the readings without which there is none.
+void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
+  check_options others = options;
+  others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
+  for (const auto& [one, name] : {std::pair{model::reading::fence_of_another_block, "fence-of-another-block"},
+                                  std::pair{model::reading::copies_of_two_blocks, "copies-of-two-blocks"}}) {
+    others.readings = options.readings;
+    others.readings.take(one);
+    if (explore_all(checked, property, others).status == check_status::verified) {
+      result.found.message +=
+          std::string("; that rests on a reading of the PTX ISA, whose other side --reading=") + name + " takes";
+    }
+  }
+}
+
 }  // namespace
 
 check_result explore(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
+  if (result.status == check_status::race && options.name_readings && starts_copies(checked)) {
+    name_readings(checked, property, options, result);
+  }
   if (result.status != check_status::gave_up || options.random_executions != 0 || options.random_before_giving_up == 0) {
     return result;
   }

@@ -2,6 +2,7 @@
 #include <check/compute.hpp>
 #include <check/final_condition.hpp>
 #include <check/named_memory.hpp>
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/module.hpp>
@@ -16,6 +17,8 @@
 #include <vector>
 
 namespace membar::check {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -48,7 +51,7 @@ class condition_reader {
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw model::error(line_, static_cast<int>(at_) + column_,
-                       what + ", found " + (at_ == text_.size() ? "its end" : "'" + std::string(text_.substr(at_, 12)) + "'"));
+                       what + ", found " + (at_ == text_.size() ? "its end" : quote(text_.substr(at_, 12))));
   }
   std::size_t skip() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
@@ -196,7 +199,7 @@ class condition_reader {
   value element_of(const named_memory& m) {
     const std::uint64_t index = accept("[") ? element() : 0;
     if (index >= m.count) {
-      refuse("'" + m.name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+      refuse(quote(m.name) + " has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
     }
     const int bytes = bytes_of(m.type);
     return [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {

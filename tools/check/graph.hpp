@@ -105,7 +105,8 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
 /// What the events of a graph mean to each other.
 class event_rules {
  public:
-  explicit event_rules(std::span<const thread_context> threads) : threads_(threads) {}
+  explicit event_rules(std::span<const thread_context> threads, const model::other_readings& readings = {})
+      : threads_(threads), readings_(readings) {}
 
   [[nodiscard]] bool morally_strong(const graph_event& x, const graph_event& y) const noexcept {
     return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
@@ -250,7 +251,8 @@ class event_rules {
       join(const_cast<std::uint16_t*>(e.released), before.released);
     }
     // a proxy fence is for the accesses that its block starts
-    if (e.crossed != nullptr && model::same_block(place_of(before), place_of(e))) {
+    if (e.crossed != nullptr &&
+        (model::same_block(place_of(before), place_of(e)) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
         join(crossed(e, s), passed(before.crossed + s * threads_.size()));
       }
@@ -295,7 +297,8 @@ class event_rules {
   /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
     if (e.via != model::proxy::async || e.crossed == nullptr ||
-        (o.via == model::proxy::async && model::same_block(place_of(o), place_of(e)))) {
+        (o.via == model::proxy::async &&
+         (model::same_block(place_of(o), place_of(e)) || readings_.takes(model::reading::copies_of_two_blocks)))) {
       return e.base;
     }
     const bool own =
@@ -424,6 +427,7 @@ class event_rules {
 
  private:
   std::span<const thread_context> threads_;
+  model::other_readings readings_;
 };
 
 /// The locations that a program has accessed so far. Their numbers stay.

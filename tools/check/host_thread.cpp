@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/host_thread.hpp>
 #include <check/named_memory.hpp>
+#include <common/quote.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
@@ -24,6 +25,8 @@
 #include <vector>
 
 namespace membar::check {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -75,12 +78,13 @@ class host_writer {
       fence(*order({memory_order::acq_rel, memory_order::acquire, memory_order::release, memory_order::seq_cst}));
     } else {
       refuse(s.words[0],
-             "'" + kind +
-                 "' is not a statement of a host thread: expected wait, expect, load, store, add, and, or, xor, min, max, "
+             quote(kind) +
+                 " is not a statement of a host thread: expected wait, expect, load, store, add, and, or, xor, min, max, "
                  "exchange or fence");
     }
     if (at_ != s.words.size()) {
-      refuse(s.words[at_], "'" + s.words[at_].text + "' is not expected here: the statement '" + s.text + "' ends before it");
+      refuse(s.words[at_],
+             quote(s.words[at_].text) + " is not expected here: the statement " + quote(s.text) + " ends before it");
     }
     lines_.resize(lines_written(), &s);
   }
@@ -104,7 +108,7 @@ class host_writer {
 
   const word& next(const std::string& what) {
     if (at_ == statement_->words.size()) {
-      refuse(statement_->words.back(), "expected " + what + " at the end of '" + statement_->text + "'");
+      refuse(statement_->words.back(), "expected " + what + " at the end of " + quote(statement_->text));
     }
     return statement_->words[at_++];
   }
@@ -123,7 +127,7 @@ class host_writer {
           names += (names.empty() ? "" : ", ") + std::string(o.word);
         }
       }
-      refuse(given, "'" + given.text + "' is not an order of '" + statement_->words[0].text + "': expected " + names);
+      refuse(given, quote(given.text) + " is not an order of " + quote(statement_->words[0].text) + ": expected " + names);
     }
     return found->value;
   }
@@ -136,22 +140,22 @@ class host_writer {
     std::uint64_t index = 0;
     if (bracket != std::string::npos &&
         (given.text.back() != ']' || !number_of(given.text.substr(bracket + 1, given.text.size() - bracket - 2), index))) {
-      refuse(given, "'" + given.text + "' names no element of memory: expected a number between the brackets, as in data[2]");
+      refuse(given, quote(given.text) + " names no element of memory: expected a number between the brackets, as in data[2]");
     }
     place_ = find_memory(memory_, name);
     if (place_ == nullptr) {
       refuse(given,
-             "there is no memory '" + name + "': a host thread accesses memory of the scenario and __managed__ variables");
+             "there is no memory " + quote(name) + ": a host thread accesses memory of the scenario and __managed__ variables");
     }
     if (place_->per_device) {
       refuse(given,
-             "'" + name +
-                 "' is a variable of which each device has its own, and the host does not access it: make it __managed__, or "
+             quote(name) +
+                 " is a variable of which each device has its own, and the host does not access it: make it __managed__, or "
                  "copy it to memory of the scenario");
     }
     if (index >= place_->count) {
       refuse(given,
-             "'" + name + "' has " + std::to_string(place_->count) + " elements, and " + std::to_string(index) + " is none");
+             quote(name) + " has " + std::to_string(place_->count) + " elements, and " + std::to_string(index) + " is none");
     }
     address_ = place_->address + index * static_cast<std::uint64_t>(bytes_of(place_->type));
   }
@@ -162,11 +166,11 @@ class host_writer {
     const auto bytes = static_cast<std::uint64_t>(bytes_of(place_->type));
     std::uint64_t v = 0;
     if (is_float(place_->type) ? !float_of_text(given.text, bytes_of(place_->type), v) : !value_of(memory_, given.text, v)) {
-      refuse(given, "expected a value of " + std::string(word_of(place_->type)) + ", found '" + given.text + "'");
+      refuse(given, "expected a value of " + std::string(word_of(place_->type)) + ", found " + quote(given.text));
     }
     if (!is_float(place_->type) && !fits(given.text, v, bytes)) {
-      refuse(given, "the value " + given.text + " does not fit into the " + std::to_string(bytes) + " bytes of '" +
-                        place_->name + "'");
+      refuse(given, "the value " + given.text + " does not fit into the " + std::to_string(bytes) + " bytes of " +
+                        quote(place_->name));
     }
     return number(static_cast<std::int64_t>(extended(v, place_->type)));
   }
@@ -196,7 +200,7 @@ class host_writer {
   void store() {
     find_place();
     if (const word& sign = next("'='"); sign.text != "=") {
-      refuse(sign, "expected '=' after the memory that is stored to, found '" + sign.text + "'");
+      refuse(sign, "expected '=' after the memory that is stored to, found " + quote(sign.text));
     }
     const ptx_operand what = value();
     const host_order how = order({{}, memory_order::relaxed, memory_order::release, memory_order::seq_cst});
@@ -213,7 +217,7 @@ class host_writer {
     const bool numbers =
         what == model::operation::add || what == model::operation::minimum || what == model::operation::maximum;
     if (bytes < 4 || (is_float(place_->type) && what != model::operation::add && what != model::operation::move)) {
-      refuse(statement_->words[1], "'" + kind + "' has no form for " + std::string(word_of(place_->type)) +
+      refuse(statement_->words[1], quote(kind) + " has no form for " + std::string(word_of(place_->type)) +
                                        ": expected memory of 4 or 8 bytes, and of floats only add and exchange");
     }
     const ptx_operand by = value();
@@ -236,7 +240,7 @@ class host_writer {
     const auto* const found = std::find_if(std::begin(comparisons), std::end(comparisons),
                                            [&](const comparison_row& c) { return c.word == sign.text; });
     if (found == std::end(comparisons)) {
-      refuse(sign, "'" + sign.text + "' is not a comparison: expected ==, !=, <, <=, > or >=");
+      refuse(sign, quote(sign.text) + " is not a comparison: expected ==, !=, <, <=, > or >=");
     }
     const ptx_operand with = value();
     const host_order first = waits ? host_order(memory_order::relaxed) : host_order();

@@ -5,6 +5,7 @@
 
 #include <check/event.hpp>
 #include <check/thread_context.hpp>
+#include <membar/model/rules.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
 
@@ -102,11 +103,11 @@ struct check_result {
   check_status status = check_status::verified;
   finding found{};
   check_statistics counts{};
-  bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
-  bool symmetric = false;               ///< executions that equal threads in other places show were left out
+  bool load_buffering_is_open = false;        ///< some execution may be load-buffered, and those were not explored
+  bool symmetric = false;                     ///< executions that equal threads in other places show were left out
   const instruction* discarded_at = nullptr;  ///< a load that a race was not reported for, as its thread never uses the value
   int discarded = 0;                          ///< that thread
-  std::uint64_t seed = 0;               ///< of the random execution that showed what was found
+  std::uint64_t seed = 0;                     ///< of the random execution that showed what was found
 };
 
 /// The final memory of a complete execution.
@@ -134,6 +135,8 @@ struct check_options {
   std::uint64_t seed = 1;
   /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.
   std::uint64_t random_before_giving_up = 20;
+  model::other_readings readings{};  ///< of what the PTX ISA leaves open: docs/readings.md
+  bool name_readings = true;         ///< the message of a race says if there is none with the other side of one
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };

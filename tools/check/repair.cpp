@@ -144,6 +144,7 @@ class repairer {
     ++explorations_;
     edited_.apply(sites_, edits);
     check_options each = options_.each;
+    each.name_readings = false;
     each.most_events = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
     const auto watched = [&](const final_memory& end) {
       watch(end.execution());

@@ -5,6 +5,7 @@
 #include <check/named_memory.hpp>
 #include <check/program.hpp>
 #include <check/scenario.hpp>
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/reader.hpp>
@@ -22,6 +23,8 @@
 #include <vector>
 
 namespace membar::check {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -69,7 +72,7 @@ class scenario_reader {
     }
     if (in_host_thread_) {
       const scenario::launch_line& l = result_.launches.back();
-      throw model::error(l.line, 1, "the host thread '" + l.kernel + "' has no '}' after its statements");
+      throw model::error(l.line, 1, "the host thread " + quote(l.kernel) + " has no '}' after its statements");
     }
     if (result_.source.empty()) {
       throw model::error("the scenario names no source");
@@ -102,7 +105,7 @@ class scenario_reader {
     const std::string w = word(what);
     std::uint64_t v = 0;
     if (!number_of(w, v)) {
-      refuse("expected " + std::string(what) + ", found '" + w + "'");
+      refuse("expected " + std::string(what) + ", found " + quote(w));
     }
     return v;
   }
@@ -137,7 +140,7 @@ class scenario_reader {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse("'" + directive + "' is no directive: expected source, memory, launch, host or final");
+      refuse(quote(directive) + " is no directive: expected source, memory, launch, host or final");
     }
   }
 
@@ -151,7 +154,7 @@ class scenario_reader {
              std::to_string(scenario_format_version) + ": use a membar-check of the release that wrote it");
     }
     if (more()) {
-      refuse("'" + words_[at_] + "' is not expected here");
+      refuse(quote(words_[at_]) + " is not expected here");
     }
   }
 
@@ -163,14 +166,14 @@ class scenario_reader {
     if (const std::size_t bracket = type.find('['); bracket != std::string::npos) {
       const std::string count = type.substr(bracket + 1, type.size() - bracket - 2);
       if (type.back() != ']' || !number_of(count, m.memory.count) || m.memory.count == 0 || m.memory.count > (1U << 26U)) {
-        refuse("'" + type + "' is no type with a count of 1 to 67108864 elements");
+        refuse(quote(type) + " is no type with a count of 1 to 67108864 elements");
       }
       type.resize(bracket);
     }
     m.memory.type = type_named(type);
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
-      refuse("'" + type + "' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
+      refuse(quote(type) + " is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
     if (accept("=")) {
       while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
@@ -182,14 +185,14 @@ class scenario_reader {
           const std::string w = word("a value");
           m.values.emplace_back();
           if (!float_of_text(w, bytes_of(m.memory.type), m.values.back())) {
-            refuse("expected a value, found '" + w + "'");
+            refuse("expected a value, found " + quote(w));
           }
         } else {
           m.values.push_back(number("a value"));
         }
       }
       if (m.values.empty() || m.values.size() > m.memory.count) {
-        refuse("'" + m.memory.name + "' has " + std::to_string(m.memory.count) + " elements and " +
+        refuse(quote(m.memory.name) + " has " + std::to_string(m.memory.count) + " elements and " +
                std::to_string(m.values.size()) + " values");
       }
     }
@@ -203,12 +206,12 @@ class scenario_reader {
       } else if (accept("host")) {
         m.host = true;
       } else {
-        refuse("'" + words_[at_] + "' is not expected here");
+        refuse(quote(words_[at_]) + " is not expected here");
       }
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name && other.device == m.device) {
-        refuse("the memory '" + m.memory.name + "' is there already");
+        refuse("the memory " + quote(m.memory.name) + " is there already");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -251,7 +254,7 @@ class scenario_reader {
       } else if (arguments) {
         l.arguments.push_back(word("an argument"));
       } else {
-        refuse("'" + words_[at_] + "' is not expected here: arguments come after 'args'");
+        refuse(quote(words_[at_]) + " is not expected here: arguments come after 'args'");
       }
     }
     result_.launches.push_back(std::move(l));
@@ -267,12 +270,12 @@ class scenario_reader {
     l.kernel = word("a name");
     while (more()) {
       if (!accept("after")) {
-        refuse("'" + words_[at_] + "' is not expected here: the name of a host thread is followed by 'after NAME' or '{'");
+        refuse(quote(words_[at_]) + " is not expected here: the name of a host thread is followed by 'after NAME' or '{'");
       }
       l.after.push_back(word("a launch, a stream or a host thread"));
     }
     if (brace == std::string_view::npos) {
-      refuse("expected '{' and the statements of the host thread '" + l.kernel + "' at the end of the line");
+      refuse("expected '{' and the statements of the host thread " + quote(l.kernel) + " at the end of the line");
     }
     result_.launches.push_back(std::move(l));
     read_statements(whole, brace + 1);
@@ -284,7 +287,7 @@ class scenario_reader {
     const std::size_t more = in_host_thread_ ? end : whole.find_first_not_of(" \t\r", end);
     if (more != std::string_view::npos) {
       throw model::error(line_, static_cast<int>(more) + 1,
-                         "'" + std::string(whole.substr(more)) + "' is not expected after '}'");
+                         quote(std::string(whole.substr(more))) + " is not expected after '}'");
     }
   }
 
@@ -306,7 +309,7 @@ class scenario_reader {
 void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text, const std::vector<named_memory>& memory,
                   int line, int device, std::vector<std::uint8_t>& into) {
   const std::uint64_t bytes = kernel.parameters[k].bytes;
-  const std::string parameter = "parameter " + std::to_string(k) + " of '" + kernel.name + "'";
+  const std::string parameter = "parameter " + std::to_string(k) + " of " + quote(kernel.name);
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
   if (bytes > 8 && !braces) {
     throw model::error(
@@ -325,11 +328,12 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const bool decimal = is_float(kernel.parameters[k].type) || words[w].find('.') != std::string::npos;
     const bool real = decimal && left >= 4 && float_of_text(words[w], static_cast<int>(left), value);
     if (!real && !value_of(memory, words[w], value, device)) {
-      throw model::error(line, 1, "the argument '" + words[w] + "' is no number and no memory");
+      throw model::error(line, 1, "the argument " + quote(words[w]) + " is no number and no memory");
     }
     if (!real && !fits(words[w], value, left)) {
       throw model::error(
-          line, 1, "the argument " + words[w] + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
+          line, 1,
+          "the argument " + quote(words[w]) + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
     }
     for (unsigned b = 0; b < left; ++b) {
       into[static_cast<std::size_t>(kernel.parameter_offsets[k]) + 8 * w + b] = static_cast<std::uint8_t>(value >> (8 * b));
@@ -403,7 +407,7 @@ class preparation {
     }
     if (m.device >= 0 && result.empty()) {
       throw model::error(m.line, 1,
-                         "'" + m.memory.name + "' of device " + std::to_string(m.device) +
+                         quote(m.memory.name) + " of device " + std::to_string(m.device) +
                              " is a variable of the source on a device without a launch: name a device that has one");
     }
     return result;
@@ -439,7 +443,7 @@ class preparation {
     const ptx_variable* const v = variable_of(m.memory.name);
     const bool per_device = v != nullptr && is_per_device(*v);
     if (!per_device && find_memory(memory_, m.memory.name) != nullptr) {
-      throw model::error(m.line, 1, "the memory '" + m.memory.name + "' is there already");
+      throw model::error(m.line, 1, "the memory " + quote(m.memory.name) + " is there already");
     }
     named_memory named = m.memory;
     for (const int d : devices_of(m, per_device)) {
@@ -459,7 +463,7 @@ class preparation {
                       const std::vector<std::uint8_t>& initial, std::uint64_t address) {
     if (v.bytes != bytes) {
       throw model::error(m.line, 1,
-                         "'" + m.memory.name + "' is a variable of the source, and has " + std::to_string(v.bytes) +
+                         quote(m.memory.name) + " is a variable of the source, and has " + std::to_string(v.bytes) +
                              " bytes, not " + std::to_string(bytes) + ": give its type and count, or memory of another name");
     }
     memory_object& o = object_at(address);
@@ -486,7 +490,8 @@ class preparation {
           const int device = per_device ? d : -1;
           std::uint64_t value = 0;
           if (!value_of(memory_, text, value, device)) {
-            throw model::error(m.line, 1, "the value '" + text + "' of '" + m.memory.name + "' is no number and no memory");
+            throw model::error(m.line, 1,
+                               "the value " + quote(text) + " of '" + m.memory.name + "' is no number and no memory");
           }
           memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);
           for (unsigned b = 0; b < 8; ++b) {
@@ -529,7 +534,9 @@ class preparation {
       }
     }
     if (kernel == nullptr) {
-      throw model::error(l.line, 1, "the source has no kernel '" + l.kernel + "': it has " + (names.empty() ? "none" : names));
+      throw model::error(l.line, 1,
+                         "the source has no kernel " + quote(l.kernel) + ": it has " +
+                             (names.empty() ? "none" : membar_tools::shortened(names, 160)));
     }
     return *kernel;
   }
@@ -565,8 +572,8 @@ class preparation {
     for (const std::string& name : {l.kernel, l.stream}) {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
         throw model::error(l.line, 1,
-                           "'" + name +
-                               "' names a host thread and something else: a host thread has a name of its own, which no other "
+                           quote(name) +
+                               " names a host thread and something else: a host thread has a name of its own, which no other "
                                "host thread, kernel or stream has");
       }
     }
@@ -579,7 +586,7 @@ class preparation {
     const kernel_code& code = *request.kernel;
     if (l.arguments.size() != code.parameters.size()) {
       throw model::error(l.line, 1,
-                         "'" + l.kernel + "' has " + std::to_string(code.parameters.size()) + " parameters, and " +
+                         quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, and " +
                              std::to_string(l.arguments.size()) + " arguments are given");
     }
     request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));

@@ -3,6 +3,7 @@
 /// The names that a litmus file has declared so far: locations, threads and registers.
 #pragma once
 
+#include <common/quote.hpp>
 #include <litmus/lexer.hpp>
 #include <litmus/nearest_name.hpp>
 #include <membar/model/array.hpp>
@@ -97,8 +98,8 @@ class declarations {
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
       fail(word,
-           "'" + std::string(name) +
-               "' is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access: anything else "
+           membar_tools::quote(name) +
+               " is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access: anything else "
                "names one of its objects");
     }
   }
@@ -130,8 +131,8 @@ class declarations {
     if (!known) {
       const std::string nearest = nearest_name(name, declared_);
       test.remarks.push_back({word.line, word.column,
-                              "'" + name + "' is accessed and not declared" +
-                                  (nearest.empty() ? "" : "; the nearest declared name is '" + nearest + "'")});
+                              membar_tools::quote(name) + " is accessed and not declared" +
+                                  (nearest.empty() ? "" : "; the nearest declared name is " + membar_tools::quote(nearest))});
     }
     return index;
   }

@@ -29,7 +29,8 @@ namespace {
 /// Prints explanations.
 class explanation_printer {
  public:
-  explanation_printer(const litmus_test& test, const explanation& found) : test_(test), found_(found) {
+  explanation_printer(const litmus_test& test, const explanation& found, const other_readings& rules)
+      : test_(test), found_(found), rules_(rules) {
     if (found.shown) {
       const witness& w = *found.shown;
       const int count = count_of(w.events);
@@ -215,7 +216,7 @@ class explanation_printer {
   [[nodiscard]] std::string early_use() const {
     for (event_set s = found_.shown ? found_.shown->choice.uninitialized : 0; s != 0; s = rest(s)) {
       const witness& w = *found_.shown;
-      if (!is_initialized_before(w.choice, every_rule{}, w.facts, w.events, first(s))) {
+      if (!is_initialized_before(w.choice, rules_, w.facts, w.events, first(s))) {
         const event& e = at(w.events, first(s));
         return "Undefined: " + at(test_.location_names, e.location) + " may be used before its initialization, by " +
                thread_name(e) + " '" + written(e) + "' (" + letter(first(s)) + "). It then holds nobody back.\n";
@@ -301,6 +302,7 @@ class explanation_printer {
 
   const litmus_test& test_;
   const explanation& found_;
+  const other_readings& rules_;
   event_set used_ = 0;
   std::vector<step> edges_;
 };
@@ -313,18 +315,24 @@ std::string race_text(const litmus_test& test, const data_race& race) {
     return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
   };
   std::string out = text(race.accesses[0]) + " and " + text(race.accesses[1]);
+  constexpr std::size_t most = 280;
   for (int r = 0; r < race.read_count; ++r) {
     const data_race::earlier_read& read = at(race.reads, r);
-    out += (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
+    const std::string more = (r == 0 ? ", where " : " and ") + text(read.at) + " reads " + value_text(test, read.value);
+    if (out.size() + more.size() > most) {
+      break;
+    }
+    out += more;
   }
   return out;
 }
 
-std::string explain(const litmus_test& test, explanation_format format, const search_options& options) {
-  const explanation found = find_explanation(test, options);
-  std::string printed = explanation_printer(test, found).print(format);
+std::string explain(const litmus_test& test, explanation_format format, const search_options& options,
+                    const other_readings& rules) {
+  const explanation found = find_explanation(test, options, rules);
+  std::string printed = explanation_printer(test, found, rules).print(format);
   if (format == explanation_format::text) {
-    printed += missing_instruction(test, options);
+    printed += missing_instruction(test, options, rules);
   }
   return printed;
 }

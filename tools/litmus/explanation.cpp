@@ -83,16 +83,17 @@ using named_relation = std::pair<std::string, const relation*>;
 /// Searches for an explanation. The test must live as long as the explainer.
 class explainer {
  public:
-  explainer(const litmus_test& test, const search_options& options) : view_(test.view()), options_(options) {}
+  explainer(const litmus_test& test, const search_options& options, const other_readings& rules)
+      : view_(test.view()), options_(options), rules_(rules) {}
 
   [[nodiscard]] explanation run() {
-    if (require_defined(view_.program, every_rule{}, options_) == defined::by_atomicity_alone) {
-      (void)decide(view_, every_rule{}, options_);  // throws if the test has no verdict
+    if (require_defined(view_.program, rules_, options_) == defined::by_atomicity_alone) {
+      (void)decide(view_, rules_, options_);  // throws if the test has no verdict
     }
     explanation result;
     {
       witness_finder visitor(view_);
-      result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
+      result.counts = enumerator(view_.program, visitor, rules_, options_).run();
       result.shown = std::move(visitor.found());
       result.reachable = result.shown.has_value();
     }
@@ -100,7 +101,7 @@ class explainer {
       require_whole(result.counts, options_);
     }
     spend(result.counts);
-    result.race = look_for_race(view_.program, options_.limit);
+    result.race = look_for_race(view_.program, options_.limit, rules_);
     if (!result.reachable) {
       try {
         find_rule(result);
@@ -145,7 +146,7 @@ class explainer {
   }
 
   bool try_without(const std::vector<rule>& dropped, explanation& result) {
-    every_rule_but rules;
+    every_rule_but rules = rules_;
     for (const rule one : dropped) {
       rules.drop(one);
     }
@@ -255,7 +256,7 @@ class explainer {
       event_structure facts = f;
       for (int i = 0; i < f.count; ++i) {
         for (int j = 0; j < f.count; ++j) {
-          if (i != j && serial_atomics(every_rule{}, view_.program, at(w.events, i), at(w.events, j))) {
+          if (i != j && serial_atomics(rules_, view_.program, at(w.events, i), at(w.events, j))) {
             facts.serial.add(i, j);
           }
         }
@@ -320,10 +321,13 @@ class explainer {
 
   test_view view_;
   search_options options_;
+  other_readings rules_;
 };
 
 }  // namespace
 
-explanation find_explanation(const litmus_test& test, const search_options& options) { return explainer(test, options).run(); }
+explanation find_explanation(const litmus_test& test, const search_options& options, const other_readings& rules) {
+  return explainer(test, options, rules).run();
+}
 
 }  // namespace membar::litmus_files

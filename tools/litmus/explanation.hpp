@@ -51,6 +51,7 @@ struct explanation {
 
 /// Finds what the verdict of a test rests on. All searches together take no more steps than the limit. Throws `model::error` if it does
 /// not suffice for a verdict.
-[[nodiscard]] explanation find_explanation(const model::litmus_test& test, const model::search_options& options = {});
+[[nodiscard]] explanation find_explanation(const model::litmus_test& test, const model::search_options& options = {},
+                                           const model::other_readings& rules = {});
 
 }  // namespace membar::litmus_files

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/host_interpreter.hpp>
 
 #include <membar/memory_order.hpp>
@@ -16,7 +17,7 @@ namespace {
 void check(const model::litmus_test::thread& t) {
   for (std::size_t n = 0; n < t.code.size(); ++n) {
     const instruction& i = t.code[n];
-    const std::string quoted = "'" + t.text[n] + "': ";
+    const std::string quoted = membar_tools::quote(t.text[n]) + ": ";
     if (i.code == opcode::proxy_fence) {
       refuse_line(i.line, quoted + "a host thread has one path to memory, and no fence between several");
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/instruction_reader.hpp>
 
 #include <litmus/mnemonic.hpp>
@@ -19,6 +20,8 @@
 #include <vector>
 
 namespace membar::litmus_files::detail {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -111,7 +114,7 @@ class instruction_reader {
   // A jump with a predicate is a branch on it.
   void use_predicate() {
     if (i_.code == opcode::branch) {
-      fail(word_, "'" + std::string(word_.text) + "' has a condition of its own, so that it takes no predicate");
+      fail(word_, quote(word_.text) + " has a condition of its own, so that it takes no predicate");
     }
     if (i_.code == opcode::jump) {
       i_.code = opcode::branch;
@@ -133,10 +136,10 @@ class instruction_reader {
     const std::string name(word_.text);
     if (m.read_only && head_ == "ld") {
       if (m.order || m.scope || m.is_volatile || m.mmio) {
-        fail(word_, "'" + name + "': a load through the read-only path (nc) takes no order and no scope");
+        fail(word_, quote(name) + ": a load through the read-only path (nc) takes no order and no scope");
       }
       if (m.space && *m.space != state_space::global) {
-        fail(word_, "'" + name + "': the read-only path (nc) leads to global memory");
+        fail(word_, quote(name) + ": the read-only path (nc) leads to global memory");
       }
       i_.via = proxy::read_only;
       m.read_only = false;
@@ -144,7 +147,7 @@ class instruction_reader {
     no_others(word_, m);
     if (m.is_volatile) {
       if (m.order || m.scope || m.weak) {
-        fail(word_, "'" + name + "': volatile takes no order and no scope");
+        fail(word_, quote(name) + ": volatile takes no order and no scope");
       }
       i_.strong = true;
       i_.scope = thread_scope::system;
@@ -152,7 +155,7 @@ class instruction_reader {
     }
     if (m.mmio) {
       if ((m.order && *m.order != memory_order::relaxed) || (m.scope && *m.scope != thread_scope::system) || m.weak) {
-        fail(word_, "'" + name + "': mmio is relaxed and of system scope");
+        fail(word_, quote(name) + ": mmio is relaxed and of system scope");
       }
       i_.strong = true;
       i_.scope = thread_scope::system;
@@ -164,10 +167,10 @@ class instruction_reader {
     const memory_order wrong = is_store ? memory_order::acquire : memory_order::release;
     if (*m.order == wrong || *m.order == memory_order::acq_rel || *m.order == memory_order::seq_cst) {
       fail(word_, std::string(is_store ? "a store" : "a load") + " is weak, relaxed or " + (is_store ? "release" : "acquire") +
-                      ", not '" + name + "'");
+                      ", not " + quote(name));
     }
     if (!m.scope) {
-      fail(word_, "'" + name + "' needs a scope: cta, cluster, gpu or sys");
+      fail(word_, quote(name) + " needs a scope: cta, cluster, gpu or sys");
     }
     i_.strong = true;
     i_.order = *m.order;
@@ -187,7 +190,7 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (m.what) {
-      fail(word_, "'" + std::string(word_.text) + "': a load computes nothing");
+      fail(word_, quote(word_.text) + ": a load computes nothing");
     }
     set_order(m, false);
     if (m.elements > 1) {
@@ -227,7 +230,7 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (m.what) {
-      fail(word_, "'" + std::string(word_.text) + "': a store computes nothing");
+      fail(word_, quote(word_.text) + ": a store computes nothing");
     }
     set_order(m, true);
     if (m.elements > 1) {
@@ -251,7 +254,7 @@ class instruction_reader {
   /// The address of a vector access and its elements after the first.
   void read_vector(const mnemonic& m, std::size_t given) {
     if (given != static_cast<std::size_t>(m.elements)) {
-      fail(word_, "'" + std::string(word_.text) + "' takes " + std::to_string(m.elements) + " registers");
+      fail(word_, quote(word_.text) + " takes " + std::to_string(m.elements) + " registers");
     }
     const token address = in_.peek();
     read_address();
@@ -278,10 +281,10 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (!m.what) {
-      fail(word_, "'" + std::string(word_.text) + "' does not say what it does: add, exch, cas, ...");
+      fail(word_, quote(word_.text) + " does not say what it does: add, exch, cas, ...");
     }
     if (m.weak || m.is_volatile || m.mmio || (m.order && *m.order == memory_order::seq_cst) || m.elements > 1) {
-      fail(word_, "'" + std::string(word_.text) + "': an atomic is relaxed, acquire, release or acq_rel");
+      fail(word_, quote(word_.text) + ": an atomic is relaxed, acquire, release or acq_rel");
     }
     i_.strong = true;
     i_.what = *m.what;
@@ -312,7 +315,7 @@ class instruction_reader {
       fail(word_, "a host thread has no multimem address");
     }
     m.others.erase(m.others.begin());  // the kind
-    const std::string name = "'" + std::string(word_.text) + "'";
+    const std::string name = quote(word_.text);
     if (m.is_volatile || m.mmio || m.elements > 1 || (m.space && *m.space != state_space::global)) {
       fail(word_, name + ": a multimem operation here is of one value in global memory, and neither volatile nor mmio");
     }
@@ -380,7 +383,7 @@ class instruction_reader {
     const token word = in_.expect_word("a multimem address");
     const int first = names_.find_multimem(word.text);
     if (first < 0) {
-      fail(word, "'" + std::string(word.text) + "' is no multimem address: declare it, as in 'm @ multimem aliases x, y'");
+      fail(word, quote(word.text) + " is no multimem address: declare it, as in 'm @ multimem aliases x, y'");
     }
     if (bracketed) {
       in_.expect("]", "after an address");
@@ -502,7 +505,7 @@ class instruction_reader {
       } else if (starts(parts[2], "async::") || starts(parts[2], "tensormap::")) {
         read_one_way_fence(parts);
       } else {
-        fail(word_, "'" + std::string(word_.text) + "': this proxy fence is not known");
+        fail(word_, quote(word_.text) + ": this proxy fence is not known");
       }
       return;
     }
@@ -531,10 +534,10 @@ class instruction_reader {
     no_others(word_, m);
     if (m.weak || m.is_volatile || m.mmio || m.what || m.bytes != 0 || m.elements > 1 ||
         (m.order && *m.order == memory_order::relaxed)) {
-      fail(word_, "'" + std::string(word_.text) + "': a fence is sc, acq_rel, acquire or release");
+      fail(word_, quote(word_.text) + ": a fence is sc, acq_rel, acquire or release");
     }
     if (!m.scope) {
-      fail(word_, "'" + std::string(word_.text) + "' needs a scope: cta, cluster, gpu or sys");
+      fail(word_, quote(word_.text) + " needs a scope: cta, cluster, gpu or sys");
     }
     i_.order = m.order.value_or(memory_order::acq_rel);
     i_.scope = *m.scope;
@@ -619,7 +622,7 @@ class instruction_reader {
     i_.waits = waits;
     i_.order = m.order.value_or(natural);
     if (i_.order != natural && i_.order != memory_order::relaxed) {
-      fail(word_, "'" + std::string(word_.text) + "': " +
+      fail(word_, quote(word_.text) + ": " +
                       (arrives || waits ? "an arrival is release or relaxed, a wait acquire or relaxed"
                                         : "expect_tx and complete_tx alone are relaxed"));
     }
@@ -659,7 +662,7 @@ class instruction_reader {
     const int named = names_.find_location(word.text);
     if (named < 0 || at(test_.locations, named).arrivals == 0) {
       const std::string name(word.text);
-      fail(word, "'" + name + "' is no mbarrier: declare it as '" + name + " @ mbarrier 2;'");
+      fail(word, quote(name) + " is no mbarrier: declare it as " + quote(name + " @ mbarrier 2;"));
     }
     if (bracketed) {
       in_.expect("]", "after an address");
@@ -751,7 +754,7 @@ class instruction_reader {
     i_.arrivals = static_cast<int>(read_constant("the expected count", most_transactions));
     const int declared = at(test_.locations, i_.target).arrivals;
     if (i_.arrivals != declared) {
-      fail(count, "'" + at(test_.location_names, i_.target) + "' is declared as an mbarrier that expects " +
+      fail(count, quote(at(test_.location_names, i_.target)) + " is declared as an mbarrier that expects " +
                       std::to_string(declared) + " arrivals, and is initialized with " + std::to_string(i_.arrivals));
     }
   }
@@ -765,12 +768,12 @@ class instruction_reader {
       static constexpr std::string_view known[] = {
           "cp", "async", "bulk", "tensor", "1d", "tile", "mbarrier::complete_tx::bytes"};
       if (!find(spaces, part) && std::find(std::begin(known), std::end(known), part) == std::end(known)) {
-        fail(word_, "'" + std::string(word_.text) + "': '" + part + "' is not known here: a tensor copy is 1d and of a tile");
+        fail(word_, quote(word_.text) + ": " + quote(part) + " is not known here: a tensor copy is 1d and of a tile");
       }
     }
     if (!on_mbarrier || i_.space == state_space::global || i_.source_space != state_space::global) {
-      fail(word_, "'" + std::string(word_.text) +
-                      "': a tensor copy is of global memory into shared memory here, and completes on an mbarrier: "
+      fail(word_, quote(word_.text) +
+                      ": a tensor copy is of global memory into shared memory here, and completes on an mbarrier: "
                       "mbarrier::complete_tx::bytes");
     }
     i_.code = opcode::async_copy;
@@ -784,7 +787,7 @@ class instruction_reader {
     const token map = in_.expect_word("a tensor map");
     i_.tensor_map = names_.accessed_location(map, in_.location_name(map));
     if (at(test_.locations, i_.tensor_map).arrivals != 0) {
-      fail(map, "'" + std::string(map.text) + "' is an mbarrier");
+      fail(map, quote(map.text) + " is an mbarrier");
     }
     need_comma();
     in_.expect("{", "before the coordinates of a tile");
@@ -814,7 +817,7 @@ class instruction_reader {
     i_.via = bulk ? proxy::async : proxy::generic;
     i_.reduces = m.parts[1] == "reduce" || head_ == "red";
     if (i_.reduces != m.what.has_value() || m.what == operation::move || m.what == operation::compare_exchange) {
-      fail(word_, "'" + std::string(word_.text) + "': a reduction says what it does, such as add, and nothing else does");
+      fail(word_, quote(word_.text) + ": a reduction says what it does, such as add, and nothing else does");
     }
     i_.what = m.what.value_or(operation::move);
     i_.order = memory_order::relaxed;
@@ -827,11 +830,11 @@ class instruction_reader {
       static constexpr std::string_view known[] = {"async",      "bulk", "reduce", "mbarrier::complete_tx::bytes",
                                                    "bulk_group", "ca",   "cg"};
       if (std::find(std::begin(known), std::end(known), part) == std::end(known)) {
-        fail(word_, "'" + std::string(word_.text) + "': '" + part + "' is not known here");
+        fail(word_, quote(word_.text) + ": " + quote(part) + " is not known here");
       }
     }
     if (!complete) {
-      fail(word_, "'" + std::string(word_.text) + "' does not say how its end is known: " +
+      fail(word_, quote(word_.text) + " does not say how its end is known: " +
                       (of_value ? "mbarrier::complete_tx::bytes" : "mbarrier::complete_tx::bytes or bulk_group"));
     }
     i_.completes = on_mbarrier ? completion::mbarrier : bulk ? completion::bulk_group : completion::group;
@@ -876,7 +879,7 @@ class instruction_reader {
       }
     }
     if (found.size() != (of_value ? 1U : 2U) && !(of_value && found.empty())) {
-      fail(word_, "'" + std::string(word_.text) + "': a copy names the state spaces of its destination and of its source");
+      fail(word_, quote(word_.text) + ": a copy names the state spaces of its destination and of its source");
     }
     i_.space = found.empty() ? state_space::shared_cluster : found.front();
     i_.source_space = of_value ? state_space::generic : found.back();
@@ -907,7 +910,7 @@ class instruction_reader {
     }
     if ((names_.find_location(word.text) >= 0 || names_.find_multimem(word.text) >= 0) &&
         !names_.known_register(thread_, word.text)) {
-      fail(word, "'" + std::string(word.text) + "' is a location; expected a register");
+      fail(word, quote(word.text) + " is a location; expected a register");
     }
     if (word.text.find('.') != std::string_view::npos) {
       fail(word, "expected a register, found " + shown(word));
@@ -924,9 +927,9 @@ class instruction_reader {
       return {true, names_.register_for(word, thread_, std::string(word.text)), 0};
     }
     if (names_.find_location(word.text) >= 0 || names_.find_multimem(word.text) >= 0) {
-      fail(word, "'" + std::string(word.text) + "' is a location; expected a register or a number");
+      fail(word, quote(word.text) + " is a location; expected a register or a number");
     }
-    fail(word, "'" + std::string(word.text) + "' is no register of this thread");
+    fail(word, quote(word.text) + " is no register of this thread");
   }
 
   void read_address() {
@@ -938,7 +941,7 @@ class instruction_reader {
     } else {
       i_.target = names_.accessed_location(word, bracketed ? std::string(word.text) : in_.location_name(word));
       if (at(test_.locations, i_.target).arrivals != 0) {
-        fail(word, "'" + std::string(word.text) + "' is an mbarrier");
+        fail(word, quote(word.text) + " is an mbarrier");
       }
     }
     if (bracketed) {
@@ -979,8 +982,8 @@ std::optional<token> read_predicated_instruction(lexer& in, declarations& names,
   const int guard = names.find_register(thread, name.text);
   if (guard < 0) {
     const std::string nearest = nearest_name(name.text, at(names.test.threads, thread).register_names);
-    fail(name, "nothing sets the predicate '" + std::string(name.text) + "' before" +
-                   (nearest.empty() ? "" : "; the nearest register is '" + nearest + "'"));
+    fail(name, "nothing sets the predicate " + quote(name.text) + " before" +
+                   (nearest.empty() ? "" : "; the nearest register is " + quote(nearest)));
   }
   instruction_reader reader(in, names, thread, in.expect_word("an instruction after its predicate"));
   reader.set_predicate(sign, guard, negated);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/lexer.hpp>
 
 #include <membar/model/error.hpp>
@@ -6,6 +7,8 @@
 #include <cctype>
 
 namespace membar::litmus_files::detail {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -17,9 +20,7 @@ namespace {
 
 void fail(const token& t, const std::string& message) { throw model::error(t.line, t.column, message); }
 
-std::string shown(const token& t) {
-  return t.what == token_kind::end ? std::string("the end of the file") : "'" + std::string(t.text) + "'";
-}
+std::string shown(const token& t) { return t.what == token_kind::end ? std::string("the end of the file") : quote(t.text); }
 
 std::string lower(std::string_view word) {
   std::string result(word);
@@ -81,7 +82,7 @@ void lexer::skip_to_initial_state() {
 
 token lexer::expect(std::string_view symbol, const char* where) {
   if (!at_symbol(symbol)) {
-    fail(peek(), "expected '" + std::string(symbol) + "' " + where + ", found " + shown(peek()));
+    fail(peek(), "expected " + quote(symbol) + " " + where + ", found " + shown(peek()));
   }
   return take();
 }
@@ -112,7 +113,7 @@ int lexer::expect_small(const char* what) {
 std::string lexer::location_name(const token& word) {
   std::string name(word.text);
   if (name.find('.') != std::string::npos || name.find(':') != std::string::npos) {
-    fail(word, "'" + name + "' is no name of a location");
+    fail(word, quote(name) + " is no name of a location");
   }
   if (at_symbol("[")) {
     take();

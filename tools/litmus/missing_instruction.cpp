@@ -91,7 +91,7 @@ namespace {
 
 }  // namespace
 
-std::string missing_instruction(const litmus_test& test, const search_options& options) {
+std::string missing_instruction(const litmus_test& test, const search_options& options, const other_readings& rules) {
   const auto jumps = [](const instruction& i) { return i.code == opcode::jump || i.code == opcode::branch; };
   if (test.quantified != quantifier::exists || std::any_of(test.threads.begin(), test.threads.end(), [&](const auto& t) {
         return std::any_of(t.code.begin(), t.code.end(), jumps);
@@ -100,7 +100,7 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
   }
   const auto reachable = [&](const litmus_test& changed) {
     try {
-      return decide(changed, options).reachable;
+      return decide(changed, options, rules).reachable;
     } catch (const error&) {  // more than the model takes
       return true;
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <membar/model/litmus_test.hpp>
+#include <membar/model/rules.hpp>
 #include <membar/model/search_options.hpp>
 
 #include <string>
@@ -16,6 +17,7 @@ namespace membar::litmus_files {
 /// `exists`.
 ///
 /// Its executions still end, so that what is forbidden is the state and not the program.
-[[nodiscard]] std::string missing_instruction(const model::litmus_test& test, const model::search_options& options = {});
+[[nodiscard]] std::string missing_instruction(const model::litmus_test& test, const model::search_options& options,
+                                              const model::other_readings& rules);
 
 }  // namespace membar::litmus_files

@@ -3,6 +3,7 @@
 /// The mnemonics of a litmus file: "atom.acq_rel.gpu.add.u32" and what its parts mean.
 #pragma once
 
+#include <common/quote.hpp>
 #include <litmus/lexer.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/program.hpp>
@@ -69,7 +70,7 @@ struct mnemonic {
     const std::string& part = m.parts[i];
     const auto once = [&](bool fresh) {
       if (!fresh) {
-        fail(word, "'" + std::string(word.text) + "' has '" + part + "' and another word of its kind");
+        fail(word, membar_tools::quote(word.text) + " has " + membar_tools::quote(part) + " and another word of its kind");
       }
     };
     if (const auto order = find(ptx::order_words, part)) {
@@ -109,7 +110,8 @@ struct mnemonic {
 /// Refuses a mnemonic with a part of no known meaning.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
-    fail(word, "'" + std::string(word.text) + "': '" + (m.read_only ? "nc" : m.others.front()) + "' is not known here");
+    fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +
+                   " is not known here");
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The values that each observation of a litmus test can have, found with the model.
+#include <common/quote.hpp>
 #include <litmus/run_plan.hpp>
 
 #include <membar/model/decide.hpp>
@@ -13,6 +14,8 @@
 #include <utility>
 
 namespace membar::litmus_files {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -159,7 +162,7 @@ void run_plan::check_outcomes() const {
   }
   for (const outcome_digit& o : digits_) {
     if (o.radix() > 255) {
-      throw model::error("'" + o.name + "' may have " + std::to_string(o.values.size()) +
+      throw model::error(quote(o.name) + " may have " + std::to_string(o.values.size()) +
                          " values, and a run tells 254 apart: observe less in one test");
     }
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/reader.hpp>
 
 #include <litmus/declarations.hpp>
@@ -23,6 +24,8 @@
 #include <vector>
 
 namespace membar::litmus_files {
+
+using membar_tools::quote;
 
 namespace detail {
 
@@ -59,7 +62,7 @@ class state_reader {
         fail(word, "expected a thread, as in 'P0@cta 0,gpu 0', found " + shown(word));
       }
       if (names_.thread_index(*number) >= 0) {
-        fail(word, "'" + std::string(word.text) + "' is declared already");
+        fail(word, quote(word.text) + " is declared already");
       }
       if (count_of(test_.threads) == max_threads) {
         fail(word, "more than 16 threads");
@@ -129,6 +132,10 @@ class state_reader {
       read_initial_register(word, static_cast<int>(word.value));
       return;
     }
+    if (in_.accept(".")) {
+      read_version(word);
+      return;
+    }
     if (word.what == token_kind::symbol && word.text == "[") {  // [x] = 1
       in_.take();
       word = in_.expect_word("a location");
@@ -159,7 +166,7 @@ class state_reader {
     }
     const std::string name = in_.location_name(word);
     if (!given_.insert(name).second) {
-      fail(word, "'" + name + "' has an initial value already");
+      fail(word, quote(name) + " has an initial value already");
     }
     if (in_.at_symbol("@")) {
       in_.take();
@@ -174,6 +181,18 @@ class state_reader {
     if (in_.accept("=")) {
       read_initial_value(index);
     }
+  }
+
+  // .version 9.2
+  void read_version(const token& word) {
+    const bool known = in_.expect_word("'version'").text == "version";
+    const int major = known ? in_.expect_small("a version of PTX") : 0;
+    in_.expect(".", "between the numbers of a version of PTX");
+    const int minor = in_.expect_small("a version of PTX");
+    if (!known || major < 1 || major > 99 || minor > 9 || test_.version != 0) {
+      fail(word, "expected one version of PTX from 1.0 on, as in '.version 9.2'");
+    }
+    test_.version = 10 * major + minor;
   }
 
   // A number, or the address of a location.
@@ -202,20 +221,20 @@ class state_reader {
       const std::string object_name = in_.location_name(object);
       const int of = names_.find_location(object_name);
       if (of < 0) {
-        fail(object, "'" + object_name + "' is not declared before its multimem address");
+        fail(object, quote(object_name) + " is not declared before its multimem address");
       }
       const location& l = at(test_.locations, of);
       if (l.arrivals != 0 || l.physical != of || names_.is_declared_shared(object_name)) {
         fail(object,
-             "'" + object_name + "' is no object of a multimem address: that is one in global memory, by its own address");
+             quote(object_name) + " is no object of a multimem address: that is one in global memory, by its own address");
       }
       if (std::find(objects.begin(), objects.end(), of) != objects.end()) {
-        fail(object, "'" + object_name + "' is an object of this multimem address already");
+        fail(object, quote(object_name) + " is an object of this multimem address already");
       }
       objects.push_back(of);
     } while (in_.accept(","));
     if (names_.find_location(name) >= 0 || name.find('[') != std::string::npos) {
-      fail(word, "'" + name + "' is declared already, or is an element, and no name of a multimem address");
+      fail(word, quote(name) + " is declared already, or is an element, and no name of a multimem address");
     }
     names_.declare_multimem(word, name, objects);
   }
@@ -259,10 +278,10 @@ class state_reader {
     const std::string target_name = in_.location_name(target);
     const int of = names_.find_location(target_name);
     if (of < 0) {
-      fail(target, "'" + target_name + "' is not declared before its alias");
+      fail(target, quote(target_name) + " is not declared before its alias");
     }
     if (names_.find_location(name) >= 0) {
-      fail(word, "'" + name + "' is declared already");
+      fail(word, quote(name) + " is declared already");
     }
     const int index = names_.declare(word, name);
     const location base = at(test_.locations, of);
@@ -299,7 +318,7 @@ class state_reader {
       const token word = in_.expect_word("cta, cluster, domain, gpu or host");
       const std::string what = lower(word.text);
       if (!given.insert(what).second) {
-        fail(word, "'" + what + "' is given twice");
+        fail(word, quote(what) + " is given twice");
       }
       if (what == "host") {
         where.host = true;
@@ -330,7 +349,7 @@ class state_reader {
   [[nodiscard]] int memory_named(const token& word, const std::string& name) {
     const int index = names_.location_for(word, name);
     if (at(test_.locations, index).arrivals != 0) {
-      fail(word, "'" + name + "' is an mbarrier, which no address reaches: instructions on it name it");
+      fail(word, quote(name) + " is an mbarrier, which no address reaches: instructions on it name it");
     }
     return index;
   }
@@ -561,10 +580,10 @@ class condition_reader {
     names_.refuse_multimem(word, name);
     t.index = names_.find_location(name);
     if (t.index < 0) {
-      fail(word, "'" + name + "' is no location of this test" + meant(name));
+      fail(word, quote(name) + " is no location of this test" + meant(name));
     }
     if (at(test_.locations, t.index).arrivals != 0) {
-      fail(word, "'" + name + "' is an mbarrier and has no value");
+      fail(word, quote(name) + " is an mbarrier and has no value");
     }
     if (address) {
       return address_of(t.index);
@@ -600,8 +619,8 @@ class condition_reader {
         return t;
       }
       const std::string nearest = nearest_name(reg.text, at(test_.threads, thread).register_names);
-      fail(reg, "nothing in P" + std::to_string(number) + " names the register '" + std::string(reg.text) + "'" +
-                    (nearest.empty() ? "" : "; the nearest is '" + nearest + "'"));
+      fail(reg, "nothing in P" + std::to_string(number) + " names the register " + quote(reg.text) +
+                    (nearest.empty() ? "" : "; the nearest is " + quote(nearest)));
     }
     observe("P" + std::to_string(number) + ":" + std::string(reg.text), t);
     return t;
@@ -611,18 +630,18 @@ class condition_reader {
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
-        return ", but shared memory of several blocks: name one with a thread, as in 'P" +
-               std::to_string(at(test_.threads, t).number) + ":" + name + "'";
+        return ", but shared memory of several blocks: name one with a thread, as in " +
+               quote("P" + std::to_string(at(test_.threads, t).number) + ":" + name);
       }
     }
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.known_register(t, name)) {
-        return "; a register is named with its thread, as in 'P" + std::to_string(at(test_.threads, t).number) + ":" + name +
-               "'";
+        return "; a register is named with its thread, as in " +
+               quote("P" + std::to_string(at(test_.threads, t).number) + ":" + name);
       }
     }
     const std::string nearest = nearest_name(name, test_.location_names);
-    return nearest.empty() ? "" : "; the nearest is '" + nearest + "'";
+    return nearest.empty() ? "" : "; the nearest is " + quote(nearest);
   }
 
   void observe(const std::string& name, const term& t) {
@@ -715,7 +734,7 @@ class litmus_reader {
         return;
       }
       if (label_target(thread, word) >= 0) {
-        fail(word, "the label '" + std::string(word.text) + "' is there twice");
+        fail(word, "the label " + quote(word.text) + " is there twice");
       }
       at(test_.threads, thread).labels.emplace_back(std::string(word.text), next);
     }
@@ -743,7 +762,7 @@ class litmus_reader {
       for (const auto& [label, instruction] : at(jumps_, t)) {
         const int target = label_target(t, label);
         if (target < 0) {
-          fail(label, "there is no label '" + std::string(label.text) + "' in this thread");
+          fail(label, "there is no label " + quote(label.text) + " in this thread");
         }
         at(at(test_.threads, t).code, instruction).target = target;
       }
@@ -757,7 +776,7 @@ class litmus_reader {
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });
     for_each_array_access([&](const instruction& i, const std::string& array) {
       if (sizes[array].size() > 1) {
-        throw error(i.line, 1, "mixed-size accesses of the array '" + array + "' are not decided");
+        throw error(i.line, 1, "mixed-size accesses of the array " + quote(array) + " are not decided");
       }
     });
   }

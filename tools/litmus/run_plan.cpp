@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/run_plan.hpp>
 
 #include <membar/model/error.hpp>
@@ -74,7 +75,7 @@ std::string run_plan::update_shared_with_host() const {
     for (std::size_t n = 0; n < gpu.code.size() && !gpu.where.host; ++n) {
       const model::instruction& i = gpu.code[n];
       if (updates(i) && written_by_host(i)) {
-        return "line " + std::to_string(i.line) + ": '" + gpu.text[n] + "'";
+        return "line " + std::to_string(i.line) + ": " + membar_tools::quote(gpu.text[n]);
       }
     }
   }
@@ -173,13 +174,14 @@ void run_plan::check_statements() const {
   }
   for (std::size_t l = 0; l < test_.locations.size(); ++l) {
     if (test_.locations[l].owner >= 0) {
-      throw model::error("'" + test_.location_names[l] + "' is shared memory, and the locations of a run lie in global memory");
+      throw model::error(membar_tools::quote(test_.location_names[l]) +
+                         " is shared memory, and the locations of a run lie in global memory");
     }
   }
   for (const model::litmus_test::thread& t : test_.threads) {
     for (std::size_t n = 0; n < t.code.size(); ++n) {
       const model::instruction& i = t.code[n];
-      const std::string quoted = "'" + t.text[n] + "': ";
+      const std::string quoted = membar_tools::quote(t.text[n]) + ": ";
       switch (i.code) {
         case model::opcode::barrier:
           refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no barriers");
@@ -227,7 +229,8 @@ void run_plan::lay_out() {
   for (std::size_t l = 0; l < test_.locations.size(); ++l) {
     if (test_.locations[l].multimem >= 0) {
       const std::string& name = test_.location_names[l];
-      throw model::error("'" + name.substr(0, name.find('.')) + "' is a multimem address, and a run makes no multicast object");
+      throw model::error(membar_tools::quote(name.substr(0, name.find('.'))) +
+                         " is a multimem address, and a run makes no multicast object");
     }
   }
   parts_.assign(test_.locations.size(), {});
@@ -260,8 +263,9 @@ void run_plan::lay_out() {
   }
   for (std::size_t l = 0; l < parts_.size(); ++l) {
     if (physical(static_cast<int>(l)) != l && test_.locations[l].address == static_cast<int>(l)) {
-      throw model::error("'" + test_.location_names[l] + "' is another virtual address of '" +
-                         test_.location_names[physical(static_cast<int>(l))] + "', and the memory of a run has one address");
+      throw model::error(membar_tools::quote(test_.location_names[l]) + " is another virtual address of " +
+                         membar_tools::quote(test_.location_names[physical(static_cast<int>(l))]) +
+                         ", and the memory of a run has one address");
     }
     if (test_.locations[l].arrivals != 0 || physical(static_cast<int>(l)) != l) {
       continue;
@@ -296,7 +300,7 @@ void run_plan::lay_out() {
 void run_plan::set_width(std::vector<int>& widths, int location, const model::instruction& i) const {
   int& known = widths[physical(location)];
   if (known != 0 && known != i.bytes) {
-    refuse_line(i.line, "'" + test_.location_names[static_cast<std::size_t>(location)] + "' is accessed with " +
+    refuse_line(i.line, membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) + " is accessed with " +
                             std::to_string(i.bytes) + " and with " + std::to_string(known) +
                             " bytes; what a run observes of a location is one value of one size");
   }
@@ -315,7 +319,7 @@ void run_plan::write_initial(int location) {
   const cell_part& p = part(location);
   const std::int64_t value = machine_value(test_.locations[physical(location)].initial);
   if (!fits(value, p.bytes)) {
-    throw model::error("'" + test_.location_names[static_cast<std::size_t>(location)] + "' starts as " +
+    throw model::error(membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) + " starts as " +
                        model::value_text(test_, test_.locations[physical(location)].initial) + ", which does not fit the " +
                        std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
                        " of its accesses as a signed number: give them a wider type, such as .b64");

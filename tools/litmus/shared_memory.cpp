@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/shared_memory.hpp>
 
 #include <membar/model/array.hpp>
@@ -13,6 +14,8 @@
 #include <utility>
 
 namespace membar::litmus_files::detail {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -96,19 +99,19 @@ class shared_memory {
     for (int other = 0; other < count_of(test_.locations); ++other) {
       const location& o = at(test_.locations, other);
       if ((o.physical == l || other == l) && (o.physical != other || o.arrivals != 0)) {
-        throw error("'" + name + "' is shared memory, which has no other address, no other proxy and no mbarrier here");
+        throw error(quote(name) + " is shared memory, which has no other address, no other proxy and no mbarrier here");
       }
       if (o.initial == address_value(l)) {
-        throw error("'" + at(test_.location_names, other) + "' holds the address of '" + name +
-                    "', which is shared memory: each block has its own. Begin with the address in a register");
+        throw error(quote(at(test_.location_names, other)) + " holds the address of " + quote(name) +
+                    ", which is shared memory: each block has its own. Begin with the address in a register");
       }
     }
     for_each_access(l, [&](int t, const instruction& i, int, state_space space) {
       if (space == state_space::global) {
-        throw error(i.line, 1, "'" + name + "' is shared memory; this access names global memory");
+        throw error(i.line, 1, quote(name) + " is shared memory; this access names global memory");
       }
       if (at(test_.threads, t).where.host) {
-        throw error(i.line, 1, "'" + name + "' is shared memory, which a host thread does not reach");
+        throw error(i.line, 1, quote(name) + " is shared memory, which a host thread does not reach");
       }
     });
   }
@@ -163,7 +166,7 @@ class shared_memory {
       }
     }
     if (owners.empty()) {
-      throw error("'" + at(test_.location_names, l) + "' is shared memory, and all threads are on the host");
+      throw error(quote(at(test_.location_names, l)) + " is shared memory, and all threads are on the host");
     }
     const std::string name = at(test_.location_names, l);
     for (std::size_t k = 0; k < owners.size(); ++k) {

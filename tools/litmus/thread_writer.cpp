@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <litmus/thread_writer.hpp>
 
 #include <algorithm>
@@ -97,7 +98,7 @@ std::string thread_writer::statement(std::size_t n) {
   }
 }
 
-std::string thread_writer::quoted() const { return "'" + thread_->text[at_] + "'"; }
+std::string thread_writer::quoted() const { return membar_tools::quote(thread_->text[at_]); }
 
 void thread_writer::refuse(const std::string& why) const { refuse_line(thread_->code[at_].line, quoted() + ": " + why); }
 

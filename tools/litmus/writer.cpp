@@ -73,6 +73,9 @@ using namespace model;
              register_value_text(test, thread.registers[r]) + ";\n";
     }
   }
+  if (test.version != 0) {
+    out += "  .version " + std::to_string(test.version / 10) + "." + std::to_string(test.version % 10) + ";\n";
+  }
   for (const api_edge& edge : test.api) {
     out += "  " + thread_name(test, edge.before) + " precedes " + thread_name(test, edge.after) + ";\n";
   }

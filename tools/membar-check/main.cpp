@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
+#include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 #include <membar-check/report.hpp>
@@ -56,7 +57,8 @@ const std::string& ptx_of(const check::scenario& s, const std::filesystem::path&
     std::string ptx;
     if (std::filesystem::path(s.source).extension() == ".ptx") {
       if (!s.options.empty()) {
-        throw model::error("options of the compiler are given for a source that is PTX: '" + s.options.front() + "'");
+        throw model::error("options of the compiler are given for a source that is PTX: " +
+                           membar_tools::quote(s.options.front()));
       }
       try {
         ptx = read_file((folder / s.source).string());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 
@@ -164,11 +165,15 @@ std::string compiled(const std::string& folder, const std::string& source, const
     throw membar::model::error("cannot start " + words[0]);
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-    throw membar::model::error("cannot start " + words[0] + " to compile " + source +
+    throw membar::model::error("cannot start " + words[0] + " to compile " + membar_tools::shortened(source, 160) +
                                ": put nvcc on the PATH, name it in CUDACXX, or give the PTX as the source");
   }
   if (status != 0) {
-    throw membar::model::error("nvcc does not compile " + source + ":\n" + membar_tools::read_file(log));
+    std::string lines;
+    for (const char c : membar_tools::read_file(log)) {
+      lines += c == '\n' || c == '\t' ? std::string(1, c) : membar_tools::escaped(c);
+    }
+    throw membar::model::error("nvcc does not compile " + membar_tools::shortened(source, 160) + ":\n" + lines);
   }
   return membar_tools::read_file(ptx);
 }

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <common/version.hpp>
 #include <membar-check/request.hpp>
+
+#include <membar/model/rules.hpp>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace membar_check {
 
@@ -62,10 +70,15 @@ class help_text final : public CLI::Formatter {
   errno = 0;
   const std::uint64_t value = std::strtoull(text.c_str(), &end, text.rfind("0x", 0) == 0 ? 16 : 10);
   if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > most) {
-    throw wrong_usage(option + " needs " + needs + ": '" + text + "' was given");
+    throw wrong_usage(option + " needs " + needs + ": " + membar_tools::quote(text) + " was given");
   }
   return value;
 }
+
+/// The readings of the PTX ISA that have another side here.
+constexpr std::pair<std::string_view, membar::model::reading> readings[] = {
+    {"fence-of-another-block", membar::model::reading::fence_of_another_block},
+    {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
 
 /// `repair` becomes the number of changes as it was given; empty: none are asked for.
 void add_options(CLI::App& app, request& how, std::string& repair) {
@@ -102,6 +115,38 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "of a file that is not verified: the smallest changes of orders, scopes and fences,\n"
                "at most N (default 3, at most 6), under which it is. Of one that is:\n"
                "the orders that are stronger than it needs");
+  app.add_option_function<std::string>(
+         "--readings",
+         [&how](const std::string& text) {
+           if (text != "lenient" && text != "default") {
+             throw wrong_usage("--readings needs lenient or default: " + membar_tools::quote(text) + " was given");
+           }
+           how.options.readings = {};
+           for (const auto& [name, one] : readings) {
+             if (text == "lenient") {
+               how.options.readings.take(one);
+             }
+           }
+         },
+         "lenient: take the side that gives a program more guarantees where the PTX ISA leaves a\nplace open "
+         "(docs/readings.md)")
+      ->type_name("SIDE");
+  app.add_option_function<std::vector<std::string>>(
+         "--reading",
+         [&how](const std::vector<std::string>& names) {
+           for (const std::string& name : names) {
+             const auto found =
+                 std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.first == name; });
+             if (found == std::end(readings)) {
+               throw wrong_usage("--reading needs fence-of-another-block or copies-of-two-blocks: " +
+                                 membar_tools::quote(name) + " was given");
+             }
+             how.options.readings.take(found->second);
+           }
+         },
+         "take the other side of one reading: fence-of-another-block or copies-of-two-blocks")
+      ->type_name("NAME")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   file("--costs", how.costs,
        "what orders cost, for --repair: a table of bench/check/order_costs.py (default:\nthat of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
@@ -110,7 +155,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "--format",
          [&how](const std::string& text) {
            if (text != "text" && text != "json") {
-             throw wrong_usage("--format needs text or json: '" + text + "' was given");
+             throw wrong_usage("--format needs text or json: " + membar_tools::quote(text) + " was given");
            }
            how.json = text == "json";
          },
@@ -156,7 +201,7 @@ std::optional<request> read_request(int count, char** arguments, int& status) {
   try {
     app.parse(count, arguments);
     if (const auto rest = app.remaining(); !rest.empty()) {
-      throw wrong_usage("unknown option '" + rest.front() + "'");
+      throw wrong_usage("unknown option " + membar_tools::quote(rest.front()));
     }
     if (!repair.empty()) {
       how.repair = number_of("--repair", repair, "a number of changes, 1 to 6", most_changes);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on the GPU.
+#include <litmus/equal_threads.hpp>
 #include <litmus/explain.hpp>
 #include <litmus/files.hpp>
 #include <litmus/json_document.hpp>
+#include <litmus/search_bounds.hpp>
 #include <membar-litmus/options.hpp>
 #include <membar-litmus/run.hpp>
 
 #include <membar/model/outcomes.hpp>
+
+#include <common/quote.hpp>
 
 #include <unistd.h>
 
@@ -19,6 +23,7 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,19 +40,42 @@ struct answer {
   std::string data_race{};  ///< empty: no execution has one
 };
 
+/// What is wrong with a test, on one line that a terminal can show.
+[[nodiscard]] std::string shown(const std::exception& e) {
+  return membar_tools::shortened(e.what(), membar_tools::most_of_a_message - 3);
+}
+
+/// The test in a file, as the chosen readings have its instructions.
+[[nodiscard]] model::litmus_test test_of(const std::string& path, const request& asked) {
+  model::litmus_test test = read_test(path, asked.strict);
+  asked.readings.apply(test);
+  return test;
+}
+
+/// Calls `use` with the rules of the model: those that are known at compile time, where no other reading is asked for.
+template <class Use>
+[[nodiscard]] auto with_rules(const request& asked, const Use& use) {
+  return asked.readings ? use(asked.readings.rules()) : use(model::every_rule{});
+}
+
 [[nodiscard]] answer verdict_of(const std::string& path, const request& asked) {
   answer result;
   try {
-    const model::litmus_test test = read_test(path, asked.strict);
+    const model::litmus_test test = test_of(path, asked);
     result.warnings = warnings_of(path, test);
-    const model::decision found = model::decide(test, asked.search);
-    const model::data_race race = model::look_for_race(test.view().program).found;
+    const auto [found, race] = with_rules(asked, [&](const auto& rules) {
+      const model::test_view view = test.view();
+      search_bounds bounds(asked.seconds, equal_threads(view.program));
+      model::search_options search = asked.search;
+      search.control = &bounds;
+      return std::pair{model::decide(test, search, rules), model::look_for_race(view.program, 0, rules).found};
+    });
     result.holds = found.holds;
     // a state that was found needs no longer runs
     result.bounded = found.counts.cut.thread >= 0 && !found.reachable;
     result.data_race = race ? race_text(test, race) : "";
   } catch (const std::exception& e) {
-    result.error = e.what();
+    result.error = shown(e);
   }
   return result;
 }
@@ -112,11 +140,11 @@ struct answer {
   int status = 0;
   for (const std::string& file : files) {
     try {
-      const model::litmus_test test = read_test(file, asked.strict);
+      const model::litmus_test test = test_of(file, asked);
       std::cerr << warnings_of(file, test);
       use(file, test);
     } catch (const std::exception& e) {
-      print_error(file, e.what());
+      print_error(file, shown(e).c_str());
       status = 2;
     }
   }
@@ -125,7 +153,13 @@ struct answer {
 
 void print_outcomes(const std::string& file, const model::litmus_test& test, const request& asked) {
   model::statistics counts;
-  const std::vector<std::string> lines = model::outcomes(test, asked.search, &counts);
+  const std::vector<std::string> lines = with_rules(asked, [&](const auto& rules) {
+    const model::test_view view = test.view();
+    search_bounds bounds(asked.seconds, equal_threads(view.program));
+    model::search_options search = asked.search;
+    search.control = &bounds;
+    return model::outcomes(test, search, &counts, rules);
+  });
   const bool bounded = counts.cut.thread >= 0;
   if (asked.format == explanation_format::json) {
     nlohmann::ordered_json out = document("outcomes");
@@ -159,7 +193,10 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
                            [&](const std::string& file, const model::litmus_test& test) { print_outcomes(file, test, asked); });
     case command::explain:
       return for_each_test(files, asked, [&](const std::string&, const model::litmus_test& test) {
-        std::cout << explain(test, asked.format, asked.search);
+        search_bounds bounds(asked.seconds, equal_threads());
+        model::search_options search = asked.search;
+        search.control = &bounds;
+        std::cout << explain(test, asked.format, search, asked.readings.rules());
       });
     case command::run:
       return run(asked, files);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar-litmus/options.hpp>
 
 #include <litmus/nearest_name.hpp>
@@ -20,6 +21,8 @@
 
 namespace membar::litmus_files {
 
+using membar_tools::quote;
+
 namespace {
 
 constexpr std::string_view usage =
@@ -29,9 +32,14 @@ constexpr std::string_view usage =
     "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress; compare every outcome with the "
     "model\n"
     "       membar-litmus --version                      print the version\n"
-    "A PATH may be a folder: every *.litmus in it and below is a test. Every command gives up on a test after --limit=N\n"
-    "steps of the model's search (default 300000000, about a minute; 0: no limit). A loop that does more than wait is an\n"
-    "error if it may jump back more than once; --bounded decides the shorter runs alone, and marks such a verdict.\n"
+    "A PATH may be a folder: every *.litmus in it and below is a test. Every command gives up on a test after --time=S seconds "
+    "of\n"
+    "one core (default 30), after --limit=N steps of the model's search (default 300000000), or where the states of the "
+    "search\n"
+    "need more than --memory=MIB (default 256); 0 is no limit. A loop that does more than wait is an error if it may jump "
+    "back\n"
+    "more than once; --bounded decides the shorter runs alone, and marks such a verdict. Where the PTX ISA leaves a place\n"
+    "open, --reading=NAME takes the other side of one reading, and --readings=lenient or strict a side of all.\n"
     "A location that is accessed and not declared gets a warning; with --strict it is an error.\n"
     "Every command prints its report as --format=text (the default) or --format=json, also spelled --json: one JSON document\n"
     "per test, each on one line. explain --dot prints a picture for Graphviz.\n"
@@ -64,7 +72,7 @@ constexpr std::string_view usage =
 
 /// "; the nearest is 'verdict'": what a mistyped word was most likely meant to be.
 [[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& names) {
-  return word.empty() ? "" : "; the nearest is '" + nearest_name(word, names) + "'";
+  return word.empty() ? "" : "; the nearest is " + quote(nearest_name(word, names));
 }
 
 /// The subcommands and their options, which fill in a request.
@@ -150,6 +158,31 @@ class command_line {
       return good;
     });
     add_flag(to, "--bounded", [this] { request_.search.bounded = true; });
+    add_option(to, "--time", "a time in seconds, at most 1000000", [this](const std::string& text) {
+      const bool any = text == "0";
+      request_.seconds = any ? 0 : request_.seconds;
+      return any || read_seconds(text, request_.seconds);
+    });
+    add_option(to, "--memory", "a number of MiB", [this](const std::string& text) {
+      std::uint64_t number = 0;
+      const bool good = read_number(text, number) && number < (std::uint64_t{1} << 40U);
+      request_.search.memory = number << 20U;
+      return good;
+    });
+    add_option(to, "--readings", "lenient, strict or default",
+               [this](const std::string& text) { return request_.readings.take_all(text); });
+    to.add_option_function<std::vector<std::string>>(
+          "--reading",
+          [this](const std::vector<std::string>& names) {
+            for (const std::string& name : names) {
+              if (!request_.readings.take(name)) {
+                throw CLI::ValidationError("--reading: no reading is named " + quote(name) + nearest(name, reading_names()));
+              }
+            }
+          })
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    needs_["--reading"] = "the name of a reading";
     add_flag(to, "--dot", [this] { request_.format = explanation_format::dot; });
   }
 
@@ -186,7 +219,7 @@ class command_line {
       for (const auto& [name, what] : commands) {
         names.emplace_back(name);
       }
-      return before.empty() ? "no command given" : "unknown command '" + before.front() + "'" + nearest(before.front(), names);
+      return before.empty() ? "no command given" : "unknown command " + quote(before.front()) + nearest(before.front(), names);
     }
     for (const std::string& word : subs.front()->remaining()) {
       if (word.size() > 1 && word.front() == '-' && word != "--") {
@@ -196,7 +229,7 @@ class command_line {
             names.push_back(option->get_name() + (option->get_items_expected_max() > 0 ? "=" : ""));
           }
         }
-        return "unknown option '" + word + "'" + nearest(word.substr(0, word.find('=')), names);
+        return "unknown option " + quote(word) + nearest(word.substr(0, word.find('=')), names);
       }
     }
     return request_.paths.empty() && !help() ? "no file given" : "";

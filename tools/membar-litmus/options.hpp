@@ -4,11 +4,13 @@
 #pragma once
 
 #include <litmus/explain.hpp>
+#include <litmus/readings.hpp>
 #include <membar-litmus/run.hpp>
 
 #include <membar/model/search_options.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <variant>
@@ -19,6 +21,13 @@ namespace membar::litmus_files {
 /// The subcommands.
 enum class command { verdict, outcomes, explain, run };
 
+/// How far a search goes unless the command line says otherwise.
+[[nodiscard]] inline model::search_options default_search() {
+  model::search_options search = 300'000'000;
+  search.memory = std::uint64_t{256} << 20U;
+  return search;
+}
+
 /// What a command line asks for.
 struct request {
   litmus_files::command command = command::verdict;
@@ -26,7 +35,9 @@ struct request {
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool strict = false;
   explanation_format format = explanation_format::text;  ///< `dot` for `explain` only
-  model::search_options search = 300'000'000;
+  model::search_options search = default_search();
+  double seconds = 30;  ///< for the searches of one test; 0: any time
+  chosen_readings readings;
   run_request run;
 };
 

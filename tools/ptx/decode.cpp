@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
@@ -19,6 +20,8 @@
 #include <vector>
 
 namespace membar::ptx {
+
+using membar_tools::quote;
 
 module_layout layout_of(const ptx_module& module, const module_layout* last) {
   module_layout result;
@@ -115,7 +118,7 @@ class kernel_decoder {
   void append(frame& f, int depth) {
     if (depth > 32) {
       throw model::error(f.function.line, 1,
-                         "calls are nested more than 32 deep at '" + f.function.name + "': recursion is not supported");
+                         "calls are nested more than 32 deep at " + quote(f.function.name) + ": recursion is not supported");
     }
     for (const ptx_register& r : f.function.registers) {
       f.words.push_back(result_.words);
@@ -129,7 +132,7 @@ class kernel_decoder {
     for (const ptx_statement& s : f.function.body) {
       if (!s.label.empty()) {
         if (!f.labels.emplace(s.label, static_cast<std::int32_t>(result_.code.size())).second) {
-          refuse(s, "the label '" + s.label + "' is defined twice");
+          refuse(s, "the label " + quote(s.label) + " is defined twice");
         }
         if (s.opcode == ".branchtargets") {
           f.tables[s.label] = &s;
@@ -180,7 +183,8 @@ class kernel_decoder {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
       }
     } else {
-      throw model::error(v.line, 1, "the variable '" + v.name + "' of a function lies in a state space that is not supported");
+      throw model::error(v.line, 1,
+                         "the variable " + quote(v.name) + " of a function lies in a state space that is not supported");
     }
   }
 
@@ -189,7 +193,7 @@ class kernel_decoder {
     const auto label = [&](const std::string& name) {
       const auto it = f.labels.find(name);
       if (it == f.labels.end()) {
-        refuse(*j.statement, "the label '" + name + "' is not defined in '" + f.function.name + "'");
+        refuse(*j.statement, "the label " + quote(name) + " is not defined in " + quote(f.function.name));
       }
       return it->second;
     };
@@ -199,7 +203,7 @@ class kernel_decoder {
     }
     const auto table = f.tables.find(j.statement->operands.at(1).name);
     if (table == f.tables.end()) {
-      refuse(*j.statement, "the list of targets '" + j.statement->operands.at(1).name + "' is not defined");
+      refuse(*j.statement, "the list of targets " + quote(j.statement->operands.at(1).name) + " is not defined");
     }
     for (const std::string& name : table->second->targets) {
       i.targets.push_back(label(name));
@@ -257,18 +261,18 @@ class kernel_decoder {
       callee = other.name == name && other.defined ? &other : callee;
     }
     if (callee == nullptr) {
-      refuse(s, "the function '" + name + "' is called and not defined in this module");
+      refuse(s, "the function " + quote(name) + " is called and not defined in this module");
     }
     frame inner{*callee, {}, {}, {}, {}};
     const auto bind = [&](const std::vector<ptx_variable>& formal, const ptx_operand& actual) {
       if (formal.size() != actual.parts.size()) {
-        refuse(s, "the call of '" + name + "' has " + std::to_string(actual.parts.size()) +
+        refuse(s, "the call of " + quote(name) + " has " + std::to_string(actual.parts.size()) +
                       " operands where the function has " + std::to_string(formal.size()));
       }
       for (std::size_t k = 0; k < formal.size(); ++k) {
         const auto it = f.symbols.find(actual.parts[k].name);
         if (it == f.symbols.end() || it->second.space != state_space::local) {
-          refuse(s, "the operand '" + actual.parts[k].name + "' of a call is no .param variable");
+          refuse(s, "the operand " + quote(actual.parts[k].name) + " of a call is no .param variable");
         }
         inner.symbols[formal[k].name] = it->second;
       }
@@ -306,7 +310,7 @@ class kernel_decoder {
     const auto need = [&](std::size_t least, std::size_t most) {
       const auto count = s.operands.size();
       if (count < least || count > most) {
-        refuse(s, "'" + s.opcode + "' has " + std::to_string(count) + " operands, expected " +
+        refuse(s, quote(s.opcode) + " has " + std::to_string(count) + " operands, expected " +
                       (least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most)));
       }
     };
@@ -368,13 +372,13 @@ class kernel_decoder {
     const int registers = i.elements / i.packed;
     if (((i.code == op::load || atomic) && i.destinations != registers) ||
         ((i.code == op::store || atomic || reduction) && i.sources - 1 != registers)) {
-      refuse(s, "'" + s.opcode + "' needs " + std::to_string(registers) + " registers");
+      refuse(s, quote(s.opcode) + " needs " + std::to_string(registers) + " registers");
     }
   }
 
   static void require_form(const ptx_statement& s, const instruction& i, const operand_form& form, const char* kind) {
     if (i.sources < form.least || i.sources > form.most || i.destinations > form.results) {
-      refuse(s, "'" + s.opcode + "' has no form with " + std::to_string(i.destinations) + " destinations and " +
+      refuse(s, quote(s.opcode) + " has no form with " + std::to_string(i.destinations) + " destinations and " +
                     std::to_string(i.sources) + kind);
     }
   }
@@ -397,7 +401,7 @@ class kernel_decoder {
       return;
     }
     if (i.destinations == i.to.size()) {
-      refuse(s, "'" + s.opcode + "' has more than 8 destinations");
+      refuse(s, quote(s.opcode) + " has more than 8 destinations");
     }
     destination_operand& d = i.to[i.destinations++];
     if (o.kind == ptx_operand::kind_t::reg) {
@@ -405,7 +409,7 @@ class kernel_decoder {
       d.word = f.words[static_cast<std::size_t>(o.reg)];
       d.bits = static_cast<std::uint8_t>(r.type == ptx_type::pred ? 1 : r.bits);
     } else if (o.kind != ptx_operand::kind_t::sink) {
-      refuse(s, "the destination of '" + s.opcode + "' is no register" + (o.name.empty() ? "" : ": '" + o.name + "'"));
+      refuse(s, "the destination of " + quote(s.opcode) + " is no register" + (o.name.empty() ? "" : ": " + quote(o.name)));
     }
     for (const ptx_operand& part : o.parts) {
       destination(f, s, i, part);
@@ -447,7 +451,7 @@ class kernel_decoder {
     require_form(s, i, form, " addresses and values");
     if (i.code == op::async_copy && i.completes == model::completion::group) {
       if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
-        refuse(s, "'" + s.opcode + "' copies 4, 8 or 16 bytes");
+        refuse(s, quote(s.opcode) + " copies 4, 8 or 16 bytes");
       }
       i.bytes = static_cast<std::uint8_t>(i.by[2].low);
     }
@@ -477,7 +481,7 @@ class kernel_decoder {
     if (const auto it = layout_.shared.find(name); it != layout_.shared.end()) {
       return {state_space::shared, it->second};
     }
-    refuse(s, "'" + name + "' is no register, variable or special register that is known");
+    refuse(s, quote(name) + " is no register, variable or special register that is known");
   }
 
   void source(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
@@ -488,7 +492,7 @@ class kernel_decoder {
       return;
     }
     if (i.sources == i.by.size()) {
-      refuse(s, "'" + s.opcode + "' has more than 8 sources");
+      refuse(s, quote(s.opcode) + " has more than 8 sources");
     }
     source_operand& v = i.by[i.sources++];
     v.negated = o.negated;
@@ -502,7 +506,7 @@ class kernel_decoder {
         v.low = o.value;
         if (o.decimal) {
           if (i.type != ptx_type::f32 && i.type != ptx_type::f64) {
-            refuse(s, "'" + s.opcode + "' has a decimal fraction as an operand, and is not of f32 or f64");
+            refuse(s, quote(s.opcode) + " has a decimal fraction as an operand, and is not of f32 or f64");
           }
           v.low = float_bits(o.value, bytes_of(i.type));
         }
@@ -520,13 +524,13 @@ class kernel_decoder {
         }
         break;
       default:
-        refuse(s, "an operand of '" + s.opcode + "' is no value");
+        refuse(s, "an operand of " + quote(s.opcode) + " is no value");
     }
   }
 
   void address(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
     if (o.kind != ptx_operand::kind_t::address || !o.parts.empty()) {
-      refuse(s, "'" + s.opcode + "' needs an address in brackets, without coordinates");
+      refuse(s, quote(s.opcode) + " needs an address in brackets, without coordinates");
     }
     i.offset = static_cast<std::int64_t>(o.value);
     source_operand& v = i.by[i.sources++];
@@ -552,9 +556,9 @@ class kernel_decoder {
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
-      refuse(s, "'" + s.opcode + "' names another state space than that of '" + o.name + "'");
+      refuse(s, quote(s.opcode) + " names another state space than that of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
-      refuse(s, "'" + s.opcode + "' is generic, and '" + o.name + "' is a name in a state space: cvta is missing");
+      refuse(s, quote(s.opcode) + " is generic, and " + quote(o.name) + " is a name in a state space: cvta is missing");
     }
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/lexer.hpp>
 
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace membar::ptx {
+
+using membar_tools::quote;
 
 std::vector<ptx_token> ptx_tokens(std::string_view text) {
   const auto begins_word = [](char c) {
@@ -85,7 +88,7 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
     } else if (std::string_view("@!{}[]()<>;,:+-=|*~").find(c) != std::string_view::npos) {
       token.text = text.substr(at++, 1);
     } else {
-      throw model::error(line, column(), std::string("the character '") + c + "' is none of PTX");
+      throw model::error(line, column(), "the character " + quote(text.substr(at, 1)) + " is none of PTX");
     }
     result.push_back(token);
   }
@@ -129,10 +132,10 @@ ptx_number number_of(const ptx_token& token) {
                            : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
                                                   : 99U;
     if (digit >= base) {
-      throw model::error(token.line, token.column, "'" + std::string(token.text) + "' is not a number of PTX");
+      throw model::error(token.line, token.column, quote(token.text) + " is not a number of PTX");
     }
     if (value > (~std::uint64_t{0} - digit) / base) {
-      throw model::error(token.line, token.column, "the number " + std::string(token.text) + " is larger than 64 bits");
+      throw model::error(token.line, token.column, "the number " + quote(token.text) + " is larger than 64 bits");
     }
     value = value * base + digit;
   }

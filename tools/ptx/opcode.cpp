@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace membar::ptx {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -86,7 +89,7 @@ class opcode_reader {
   [[noreturn]] void tensor_copy();
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, "'" + i_.text + "' " + why); }
+  [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, quote(i_.text) + " " + why); }
 
   bool take(std::string_view word);
   void skip(std::initializer_list<std::string_view> words) {
@@ -339,7 +342,7 @@ operand_form opcode_reader::read() {
   }
   if (found == nullptr) {
     if (others.empty()) {
-      throw model::error(i_.line, 1, "the instruction '" + i_.text + "' is not known");
+      throw model::error(i_.line, 1, "the instruction " + quote(i_.text) + " is not known");
     }
     refuse("is not supported; supported are " + others);
   }
@@ -351,7 +354,7 @@ operand_form opcode_reader::read() {
   form_ = found->operands;
   (this->*found->read)();
   if (words_.size() > 1) {
-    throw model::error(i_.line, 1, "'." + std::string(words_[1]) + "' of '" + i_.text + "' is not supported");
+    throw model::error(i_.line, 1, quote("." + std::string(words_[1])) + " of " + quote(i_.text) + " is not supported");
   }
   return form_;
 }

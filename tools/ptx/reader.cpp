@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/lexer.hpp>
 #include <ptx/module.hpp>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace membar::ptx {
+
+using membar_tools::quote;
 
 namespace {
 
@@ -43,18 +46,10 @@ class ptx_reader {
   [[noreturn]] static void refuse(const ptx_token& token, const std::string& what) {
     throw model::error(token.line, token.column, what);
   }
-  [[nodiscard]] std::string found() const {
-    std::string text = "the end of the text";
-    if (now().kind != kind_t::end) {
-      text = '\'';
-      text += now().text;
-      text += '\'';
-    }
-    return text;
-  }
+  [[nodiscard]] std::string found() const { return now().kind == kind_t::end ? "the end of the text" : quote(now().text); }
   void expect(std::string_view text) {
     if (!accept(text)) {
-      refuse(now(), "expected '" + std::string(text) + "', found " + found());
+      refuse(now(), "expected " + quote(text) + ", found " + found());
     }
   }
   std::string name() {
@@ -74,7 +69,7 @@ class ptx_reader {
     const ptx_token token = take();
     if (token.kind != kind_t::number) {
       --at_;
-      refuse(token, "expected a number, found '" + std::string(token.text) + "'");
+      refuse(token, "expected a number, found " + quote(token.text));
     }
     return number_of(token);
   }
@@ -190,7 +185,7 @@ class ptx_reader {
       } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
         // what a pointer parameter points to
       } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
-        refuse(token, "the type '" + std::string(token.text) + "' of a variable is not known");
+        refuse(token, "the type " + quote(token.text) + " of a variable is not known");
       }
     }
     if (type == ptx_type::none) {
@@ -211,7 +206,7 @@ class ptx_reader {
       while (accept("[")) {
         const std::uint64_t count = now().is("]") ? 0 : number().value;
         if (count > (std::uint64_t{1} << 30) / (v.bytes == 0 ? 1 : v.bytes)) {
-          refuse(now(), "the variable '" + v.name + "' is larger than 1 GiB");
+          refuse(now(), "the variable " + quote(v.name) + " is larger than 1 GiB");
         }
         v.bytes *= count;
         expect("]");
@@ -257,7 +252,7 @@ class ptx_reader {
       }
     }
     if (v.initial.size() > v.bytes) {
-      refuse(now(), "the variable '" + v.name + "' has more initial values than elements");
+      refuse(now(), "the variable " + quote(v.name) + " has more initial values than elements");
     }
     v.initial.resize(static_cast<std::size_t>(v.bytes));
   }
@@ -306,7 +301,7 @@ class ptx_reader {
     }
     while (!now().is("{") && !now().is(";")) {  // .maxntid 256, 1, 1 and the like
       if (now().kind == kind_t::end) {
-        refuse(now(), "expected the body of function '" + f.name + "', found " + found());
+        refuse(now(), "expected the body of function " + quote(f.name) + ", found " + found());
       }
       ++at_;
     }
@@ -321,7 +316,7 @@ class ptx_reader {
     for (ptx_function& other : module_.functions) {
       if (other.name == f.name) {
         if (other.defined && f.defined) {
-          throw model::error(f.line, 1, "the function '" + f.name + "' is defined twice");
+          throw model::error(f.line, 1, "the function " + quote(f.name) + " is defined twice");
         }
         if (f.defined) {
           other = std::move(f);
@@ -422,7 +417,7 @@ class ptx_reader {
     ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
     int bits = bytes_of(type) * 8;
     if (type == ptx_type::none) {
-      refuse(token, "the type '" + std::string(token.text) + "' of a register is not known");
+      refuse(token, "the type " + quote(token.text) + " of a register is not known");
     }
     do {
       const ptx_token at = now();
@@ -463,7 +458,7 @@ class ptx_reader {
       const ptx_token guard = take();
       s.guard = register_named(guard.text);
       if (s.guard < 0) {
-        refuse(guard, "the predicate '" + std::string(guard.text) + "' is not declared");
+        refuse(guard, "the predicate " + quote(guard.text) + " is not declared");
       }
     }
     if (now().kind != kind_t::word) {

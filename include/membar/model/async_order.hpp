@@ -121,6 +121,13 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
   for (int i = 0; i < f.count; ++i) {
     f.base[i] |= f.completed[i];
   }
+  // a release pattern, since version 9.3: a release fence, and an asynchronous operation after it that performs a strong write
+  for (event_set s = program.version == 0 || program.version >= 93 ? f.release_fences : 0; s != 0; s = rest(s)) {
+    for (event_set w = f.issued.image(f.po[first(s)]) & f.writes; w != 0 && rules.holds(rule::release_fence); w = rest(w)) {
+      f.release_pattern[first(s)] |= at(events, first(w)).strong ? only(first(w)) : 0;
+    }
+    f.release_starts |= f.release_pattern[first(s)] != 0 ? only(first(s)) : 0;
+  }
 }
 
 }  // namespace model

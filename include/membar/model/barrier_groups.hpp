@@ -21,7 +21,7 @@ inline namespace v0_2 {
 namespace model {
 
 /// Chooses the groups of an execution whose values are known, barrier by barrier. Each choice ends in a call of `next()`, which
-/// returns false to end the enumeration.
+/// returns false to end the enumeration; `next.step()` counts the work.
 template <class Rules, class Next>
 class barrier_groups {
  public:
@@ -50,12 +50,13 @@ class barrier_groups {
   class scoped_edges {
    public:
     constexpr explicit scoped_edges(barrier_groups& of) noexcept
-        : of_(of), synchronizes_(of.synchronizes_), waiting_(of.waiting_), passed_(of.passed_) {}
+        : of_(of), synchronizes_(of.synchronizes_), waiting_(of.waiting_), left_(of.left_), passed_(of.passed_) {}
     scoped_edges(const scoped_edges&) = delete;
     scoped_edges& operator=(const scoped_edges&) = delete;
     constexpr ~scoped_edges() {
       of_.synchronizes_ = synchronizes_;
       of_.waiting_ = waiting_;
+      of_.left_ = left_;
       of_.passed_ = passed_;
     }
 
@@ -63,6 +64,7 @@ class barrier_groups {
     barrier_groups& of_;
     relation synchronizes_;
     relation waiting_;
+    relation left_;
     event_set passed_;
   };
 
@@ -136,7 +138,7 @@ class barrier_groups {
   // Whether arrivals of this kind of barrier synchronize with those who wait for it.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
     if (arrival.arrivals == 0 && arrival.issue < 0) {
-      return false;  // expect_tx and complete_tx alone are relaxed
+      return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx alone are relaxed
     }
     return rules_.holds(arrival.issue >= 0                       ? rule::completion_on_an_mbarrier_synchronizes
                         : arrival.mbarrier                       ? rule::mbarrier_synchronizes
@@ -226,9 +228,10 @@ class barrier_groups {
 
   // Groups the barrier events in `open`, in every way.
   constexpr bool group(event_set open) {
+    next_.step();
     if (open == 0) {
       // an execution in which threads wait for each other in a cycle is none
-      return rules_.holds(rule::waiting_ends) && !waiting_.acyclic(facts_.barriers) ? true : next_();
+      return rules_.holds(rule::waiting_ends) && (!waiting_.acyclic(facts_.barriers) || ends_too_late()) ? true : next_();
     }
     event_set same = only(first(open));
     for (event_set s = open; s != 0; s = rest(s)) {
@@ -247,7 +250,39 @@ class barrier_groups {
     return group_everybody(open & ~same, same);
   }
 
-  // A barrier without a count: the n-th arrivals of all threads are a group, whoever comes.
+  // Threads of the block that take no part in a turn of a barrier have ended before it lets the others go on.
+  // Source: PTX ISA, "bar, barrier", "exit".
+  constexpr void leave(event_set arrivals, event_set waits) noexcept {
+    const event& one = at_event(first(arrivals));
+    for (int i = 0; i < facts_.count && one.barrier == barrier_kind::block; ++i) {
+      const event& e = at_event(i);
+      if (e.thread >= 0 && e.issue < 0 && same_block(where(e), where(one)) &&
+          threads_of(arrivals | only(i)) > threads_of(arrivals)) {
+        left_[i] |= waits;
+      }
+    }
+  }
+
+  // Whether a thread that a barrier takes for ended ends only after that barrier has let others go on.
+  [[nodiscard]] constexpr bool ends_too_late() const noexcept {
+    event_set left = 0;
+    relation later;
+    for (int i = 0; i < facts_.count; ++i) {
+      left |= left_[i] != 0 ? only(i) : 0;
+      later[i] = waiting_[i] | left_[i] | facts_.po[i];
+    }
+    for (event_set r = left == 0 ? 0 : facts_.reads; r != 0; r = rest(r)) {
+      if (execution_.known(first(r))) {
+        later.add(at(execution_.choice().source, first(r)), first(r));
+      }
+    }
+    later.close(left == 0 ? 0 : facts_.count);
+    for (; left != 0 && !contains(later.image(left_[first(left)]), first(left)); left = rest(left)) {
+    }
+    return left != 0;
+  }
+
+  // A barrier without a count is of all threads of the block that have not ended: the n-th arrivals of those that come are a group.
   constexpr bool group_everybody(event_set open, event_set same) {
     const scoped_edges restored(*this);
     const bool is_warp = at_event(first(same)).barrier == barrier_kind::warp;
@@ -270,6 +305,7 @@ class barrier_groups {
       }
       everybody = everybody && (!is_warp || all_lanes(now_arrive));
       join(now_arrive, now_wait);
+      leave(now_arrive, now_wait);
     }
     return everybody || !rules_.holds(rule::waiting_ends) ? group(open) : true;
   }
@@ -326,6 +362,7 @@ class barrier_groups {
 
   // Adds events of `from` to `members` until they are `quorum`.
   constexpr bool fill_group(event_set open, event_set from, event_set spare, int quorum, event_set members, event_set left) {
+    next_.step();
     if (std::popcount(members) == quorum) {
       if ((facts_.po.image(spare) & members) != 0) {
         return true;  // a thread left over has not gone on to a later group
@@ -382,7 +419,8 @@ class barrier_groups {
 
   // Whether `left` can come in an order in which only the last one completes the phase or, if `completes` is false, none does. A
   // phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase Completion of the mbarrier object".
-  [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const noexcept {
+  [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const {
+    next_.step();
     const event_set later = facts_.po.image(left);
     for (event_set s = left; s != 0; s = rest(s)) {
       const int next = first(s);
@@ -478,6 +516,7 @@ class barrier_groups {
   // Adds updates of `from` to `members`, and ends the phase wherever they complete it.
   constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
                             int expected) {
+    next_.step();
     int arrivals = 0;
     for (event_set s = members; s != 0; s = rest(s)) {
       arrivals += at_event(first(s)).arrivals;
@@ -531,6 +570,7 @@ class barrier_groups {
   event_set& uninitialized_;
   const Next& next_;
   relation waiting_{};    ///< barrier event -> waits that cannot go on before it has
+  relation left_{};       ///< event of a thread that does not come -> waits that cannot go on before the thread has ended
   event_set passed_ = 0;  ///< waits by parity that have ended
 };
 

@@ -158,6 +158,16 @@ template <class Rules>
       }
     }
   }
+  // the end of a kernel releases tensor maps: those who start after it acquire them
+  for (event_set a = rules.holds(rule::one_way_proxy_fences_order) ? f.one_way_acquires : 0; a != 0; a = rest(a)) {
+    event_set ends = (left | only(x)) & f.boundary_before[first(a)];
+    for (event_set g = left; g != 0; g = rest(g)) {
+      ends |= at(events, first(g)).kind == event_kind::grid_wait && base.holds(first(g), first(a)) ? only(first(g)) : 0;
+    }
+    if (ends != 0 && at(events, first(a)).via == proxy::tensor_map) {
+      result |= base[first(a)] & f.after_fence[first(a)];
+    }
+  }
   return result;
 }
 
@@ -230,7 +240,9 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
   const auto boundary_entry = [&](event_set reached) {
     event_set result = 0;
     const event_set joined = (rules.holds(rule::kernel_boundary_joins_the_read_only_path) ? f.read_only : 0) |
-                             (rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? f.async_proxy | f.map_reads : 0);
+                             (!rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? 0
+                              : maps_are_acquired_at_start(rules, program)              ? f.async_proxy | f.map_reads
+                                                                                        : f.async_proxy);
     for (event_set s = joined; s != 0; s = rest(s)) {
       result |= (reached & f.boundary_before[first(s)]) != 0 ? only(first(s)) : 0;
     }
@@ -268,6 +280,12 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     }
     const event_set aliased = through_entry(base.image(left & f.alias_fences));
     c.cause[x] = (direct & f.same_address[x]) | (aliased & f.overlap[x]);
+    if (const event& e = at(events, x); e.issue >= 0 && rules.takes(reading::group_wait_for_one_thread) &&
+                                        at(program.threads[e.thread].code, e.instruction).barrier_at < 0) {
+      for (event_set s = c.cause[x]; s != 0; s = rest(s)) {
+        c.cause[x] &= at(events, first(s)).thread == e.thread ? ~event_set{0} : ~only(first(s));
+      }
+    }
   }
   for (event_set s = f.initial; s != 0; s = rest(s)) {
     c.cause[first(s)] = 0;
@@ -275,8 +293,10 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
   if (rules.holds(rule::observation_precedes)) {
     // obs ; ppcb: sources are writes, and the rows of reads are still ppcb alone
     for (event_set w = f.writes; w != 0; w = rest(w)) {
-      if (c.observation[first(w)] != 0) {
-        c.cause[first(w)] |= c.cause.image(c.observation[first(w)]);
+      const event_set after = c.cause.image(c.observation[first(w)]);
+      c.cause[first(w)] |= after;
+      if (const int read = at(events, first(w)).partner; read >= 0 && rules.takes(reading::whole_updates_are_observed)) {
+        c.cause[read] |= after;
       }
     }
   }

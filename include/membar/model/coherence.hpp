@@ -14,6 +14,7 @@
 #include <membar/model/execution.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
+#include <membar/model/search_options.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -34,10 +35,10 @@ template <class Rules>
 class coherence_orders {
  public:
   /// `pairs` are the writes that must be ordered one way or the other, of all locations. `c.coherence` holds the least order.
-  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`.
+  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`, as far as the options allow.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
-                             std::span<const event_pair> pairs, event_set memory, event_set reads,
-                             std::uint64_t& checked) noexcept
+                             std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
+                             const search_options& options = {}) noexcept
       : c_(c),
         rules_(rules),
         f_(f),
@@ -45,7 +46,8 @@ class coherence_orders {
         pairs_(pairs),
         memory_(memory),
         reads_(reads & memory),
-        checked_(checked) {}
+        checked_(checked),
+        options_(options) {}
 
   /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
   [[nodiscard]] constexpr bool any() {
@@ -101,7 +103,7 @@ class coherence_orders {
 
   // Whether the writes that are ordered so far break no axiom. More order never repairs a broken one.
   [[nodiscard]] constexpr bool consistent() {
-    ++checked_;
+    options_.check(++checked_);
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
            atomics_are_serial(c_, f_, events_, reads_) && sequential_per_location(c_, rules_, f_, memory_, reads_);
   }
@@ -192,6 +194,7 @@ class coherence_orders {
   event_set memory_;
   event_set reads_;
   std::uint64_t& checked_;
+  search_options options_;
 };
 
 }  // namespace model

@@ -209,6 +209,7 @@ struct decision {
 template <class Rules = every_rule>
 [[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, search_options options = {}) {
   const defined by = require_defined(test.program, rules, options);
+  options.every_execution = false;
   state_finder visitor(test);
   decision result;
   result.counts = enumerator<Rules>(test.program, visitor, rules, options).run();

@@ -44,7 +44,9 @@ class enumerator final : private private_memory {
       : private_memory(program, visitor, !rules.holds(rule::failed_compare_writes_nothing),
                        !rules.holds(rule::multimem_addresses_are_aliases), options.waiting),
         rules_(rules),
-        options_(options) {}
+        options_(options) {
+    leaves_out_ = !options.every_execution && Rules::complete;
+  }
 
   /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
@@ -89,12 +91,14 @@ class enumerator final : private private_memory {
     known_ = 0;
     candidate_ = candidate{};
     if (!join_shuffles(facts_, rules_, program_, events(), candidate_.source)) {
+      count_step();
       return true;
     }
+    left_out_ = leaves_out_ ? unasked_loads() : 0;
     flow_ = facts_.dependency;
     flow_.close(facts_.count);
     std::uint64_t choices = 1;
-    for (event_set s = facts_.reads; s != 0; s = rest(s)) {
+    for (event_set s = facts_.reads & ~left_out_; s != 0; s = rest(s)) {
       at(sources_, first(s)) = facts_.writes & facts_.overlap[first(s)];
       choices = times(choices, first(s));
     }
@@ -103,8 +107,43 @@ class enumerator final : private private_memory {
     set_private();
     order_reads();
     find_pairs();
+    one_order_is_enough_ = leaves_out_ && final_state_is_decided();
     propagate();
-    return viable_so_far() ? assign(0) : true;
+    if (viable_so_far()) {
+      return assign(0);
+    }
+    count_step();
+    return true;
+  }
+
+  // Weak loads whose value nothing asks for. What is left of an execution without them is one; and to one without them such a load can be
+  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. In memory of one
+  // address each, without accesses of several sizes and edges of the CUDA API.
+  [[nodiscard]] constexpr event_set unasked_loads() const {
+    event_set result = 0;
+    const event_set used = asked() | deciding();
+    for (event_set s = program_.api.empty() && !facts_.has_mixed_sizes ? facts_.reads & ~used : 0; s != 0; s = rest(s)) {
+      const int r = first(s);
+      const event& e = events_[r];
+      const event_set others = facts_.overlap[r];
+      if (!e.strong && e.issue < 0 && e.partner < 0 && facts_.dependency[r] == 0 &&
+          (others & ~(facts_.same_address[r] & facts_.generic_memory)) == 0) {
+        result |= only(r);
+      }
+    }
+    return result;
+  }
+
+  // Whether what is asked for follows from reads-from alone: registers, and memory that one instruction writes.
+  [[nodiscard]] constexpr bool final_state_is_decided() const {
+    for (event_set w = facts_.writes; w != 0; w = rest(w)) {
+      const event_set others = facts_.overlap[first(w)] & facts_.writes & ~facts_.initial & ~only(first(w));
+      if (others != 0 && contains(visitor_->observed_memory(), events_[first(w)].physical) &&
+          !contains(facts_.initial, first(w))) {
+        return false;
+      }
+    }
+    return private_ == 0;
   }
 
   // The pairs that an order is chosen for: fence.sc, and writes.
@@ -164,7 +203,7 @@ class enumerator final : private private_memory {
   // is more often decided once the reads are known that come before it in any thread.
   constexpr void order_reads() {
     reads_.shrink(0);
-    for (event_set left = facts_.reads & ~private_; left != 0;) {
+    for (event_set left = facts_.reads & ~private_ & ~left_out_; left != 0;) {
       event_set now = left;
       if (many_) {
         now = 0;
@@ -202,12 +241,7 @@ class enumerator final : private private_memory {
     return events_[read].partner < 0 ? 0 : only(events_[read].partner);
   }
 
-  constexpr void count_step() {
-    ++steps_;
-    if (options_.limit != 0 && steps_ > options_.limit) {
-      throw limit_reached();
-    }
-  }
+  constexpr void count_step() { options_.check(++steps_, remembered_); }
 
   // Chooses the sources of the reads from `depth` on.
   constexpr bool assign(int depth) {
@@ -364,7 +398,8 @@ class enumerator final : private private_memory {
         return false;
       }
     }
-    return visitor_->viable(*this);
+    const bool repeated = leaves_out_ && options_.control != nullptr && options_.control->is_repeated(*this, *visitor_);
+    return !repeated && visitor_->viable(*this);
   }
 
   // ---- one choice of reads-from
@@ -373,9 +408,13 @@ class enumerator final : private private_memory {
     observe(candidate_, rules_, facts_, events(), assigned_);
     synchronize(candidate_, rules_, program_, facts_, events(), facts_.base);
     if (facts_.barriers == 0) {
-      return orient_fences(0);
+      return order_fences();
     }
-    const auto next = [this] { return barriers_grouped(); };
+    struct {
+      enumerator* of;
+      constexpr bool operator()() const { return of->barriers_grouped(); }
+      constexpr void step() const { of->count_step(); }
+    } const next{this};
     return barrier_groups(*this, rules_, candidate_.barrier_sync, candidate_.uninitialized, next).choose();
   }
 
@@ -389,12 +428,57 @@ class enumerator final : private private_memory {
         }
       }
     }
-    const bool more = orient_fences(0);
+    const bool more = order_fences();
     candidate_.base = base;
     return more;
   }
 
   // ---- Fence-SC
+
+  // First those of which one way breaks an axiom by itself, where there are many.
+  constexpr bool order_fences() {
+    constexpr int few_pairs = 6;
+    if (!Rules::complete || sc_pairs_.size() <= few_pairs) {
+      return orient_fences(0);
+    }
+    const relation base = candidate_.base;
+    const bool more = !force_fences() || orient_fences(0);
+    candidate_.base = base;
+    return more;
+  }
+
+  // Orders the pairs of fences of which one way breaks an axiom, until none is left. False if both ways do for some pair.
+  constexpr bool force_fences() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [x, y] : sc_pairs_) {
+        if (candidate_.base.holds(x, y) || candidate_.base.holds(y, x)) {
+          continue;
+        }
+        const bool forth = may_precede(x, y);
+        if (const bool back = may_precede(y, x); !forth && !back) {
+          return false;
+        } else if (forth != back) {
+          candidate_.base.add_closed(facts_.count, forth ? x : y, forth ? y : x);
+          changed = true;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Whether no axiom is broken where one fence comes before another, whatever the order of the others.
+  [[nodiscard]] constexpr bool may_precede(int from, int to) {
+    count_step();
+    relation base;
+    base.copy(candidate_.base, facts_.count);
+    candidate_.base.add_closed(facts_.count, from, to);
+    relate_causes(candidate_, rules_, program_, facts_, events());
+    const bool may =
+        reads_not_from_effects(candidate_, rules_, assigned_) && cohere(candidate_, rules_, facts_) && least_order_holds();
+    candidate_.base.copy(base, facts_.count);
+    return may;
+  }
 
   // Fence-SC order: an acyclic order that relates every morally strong pair of fence.sc. A pair that base causality orders
   // has one orientation, by axiom Fence-SC: irreflexive(fence_sc ; base).
@@ -404,7 +488,8 @@ class enumerator final : private private_memory {
     }
     const auto [x, y] = sc_pairs_[next];
     const bool checked = rules_.holds(rule::axiom_fence_sc);
-    for (int way = 0; way < 2; ++way) {
+    const std::uint64_t shown = statistics_.executions;
+    for (int way = 0; way < 2 && !(one_order_is_enough_ && statistics_.executions != shown); ++way) {
       const int from = way == 0 ? x : y;
       const int to = way == 0 ? y : x;
       if (checked && candidate_.base.holds(to, from)) {
@@ -453,7 +538,7 @@ class enumerator final : private private_memory {
   }
 
   [[nodiscard]] constexpr coherence_orders<Rules> orders_of(candidate& c, event_set memory) noexcept {
-    return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates};
+    return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates, options_};
   }
 
   // Orders the writes of each location that must be ordered and are not. False if no order satisfies the axioms.
@@ -487,7 +572,7 @@ class enumerator final : private private_memory {
   // ---- private memory
 
   [[nodiscard]] bool interleaved() override {
-    const event_set all = assigned_ | (private_ & facts_.reads);
+    const event_set all = assigned_ | (private_ & facts_.reads & known_);
     observe(candidate_, rules_, facts_, events(), all);
     relate_causes(candidate_, rules_, program_, facts_, events());
     ++statistics_.executions;
@@ -526,11 +611,12 @@ class enumerator final : private private_memory {
   bounded<event_pair, 1024> write_pairs_{};
   relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
   std::array<relation, max_events> flows_{};
-  relation updates_{};  ///< write -> writes of updates that read from it so far
-  event_set assigned_ = 0;
-  int related_ = -1;       ///< the read for which the candidate's relations are those of the reads before it
-  event_set private_ = 0;  ///< memory that is interleaved at the end
-  bool many_ = false;      ///< the path has many choices of reads-from
+  relation updates_{};                ///< write -> writes of updates that read from it so far
+  event_set left_out_ = 0;            ///< loads that get no source
+  int related_ = -1;                  ///< the read for which the candidate's relations are those of the reads before it
+  event_set private_ = 0;             ///< memory that is interleaved at the end
+  bool many_ = false;                 ///< the path has many choices of reads-from
+  bool one_order_is_enough_ = false;  ///< of `fence.sc`
 
   statistics statistics_{};
 };

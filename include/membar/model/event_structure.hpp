@@ -65,12 +65,18 @@ struct event_structure {
   relation dependency;       ///< read -> event that depends on it
 };
 
+/// Whether tensor maps are acquired where a kernel starts. Source: PTX ISA, "API synchronization"; from 9.2 on they are not.
+template <class Rules>
+[[nodiscard]] constexpr bool maps_are_acquired_at_start(const Rules& rules, const program_view& program) noexcept {
+  return (program.version != 0 && program.version < 92) || rules.takes(reading::maps_at_kernel_start);
+}
+
 /// Whether a proxy fence is one of an access's proxy and state space; that of a tensor map which acquires is one of its address.
 /// The end of a wait for other grids is a fence of the proxies of asynchronous copies. Source: PTX ISA, "membar/fence", "Async Proxy".
 template <class Rules>
 [[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {
   if (fence.kind == event_kind::grid_wait) {
-    return access.via == proxy::async || access.via == proxy::tensor_map;
+    return access.via == proxy::async || (access.via == proxy::tensor_map && maps_are_acquired_at_start(rules, program));
   }
   if (fence.location >= 0 && fence.address != access.address && rules.holds(rule::tensor_map_acquire_is_of_its_address)) {
     return false;
@@ -186,7 +192,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
             f.same_address.add(i, j);
           }
         }
-        if (x.via == y.via && one_block) {
+        if (x.via == y.via && (one_block || (x.via == proxy::async && rules.takes(reading::copies_of_two_blocks)))) {
           f.same_proxy_block.add(i, j);
         }
       }
@@ -197,7 +203,8 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
         }
       }
       if (contains(f.proxy_fences | f.one_way_acquires, i) && contains(f.memory, j) && joins(rules, program, x, y) &&
-          (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
+          (one_block || !rules.holds(rule::proxy_fence_in_the_block) ||
+           (y.via == proxy::async && rules.takes(reading::fence_of_another_block)))) {
         f.after_fence.add(i, j);
         if (follows(rules, x)) {
           f.before_fence.add(j, i);
@@ -238,15 +245,16 @@ constexpr void relate_to_later(event_structure& f, const Rules& rules, std::span
     if (contains(f.initialization_fences | f.one_way_releases, i)) {
       f.release_pattern[i] = f.po[i] & strong & f.writes;
     }
-    // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
+    // acquire-pattern = [R.acquire]  ∪  [strong R that is not red's] ; (po-loc ; [R.acquire]  ∪  po ; [F.{acquire,acq_rel,sc}])
     if (contains(f.reads & strong, i)) {
       event_set acquire_reads = 0;
       for (event_set s = f.po_loc[i]; s != 0; s = rest(s)) {
         acquire_reads |= at(events, first(s)).acquires ? only(first(s)) : 0;
       }
+      const bool begins = !e.reduction || !rules.holds(rule::reduction_acquires_nothing);
       f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
-                             (rules.holds(rule::read_then_acquire_read) ? acquire_reads : 0);
-      if (rules.holds(rule::acquire_fence) && (!e.reduction || !rules.holds(rule::reduction_acquires_nothing))) {
+                             (begins && rules.holds(rule::read_then_acquire_read) ? acquire_reads : 0);
+      if (begins && rules.holds(rule::acquire_fence)) {
         f.acquire_pattern[i] |= f.po[i] & f.acquire_fences;
         f.one_way_acquire[i] = f.po[i] & f.one_way_acquires;
       }

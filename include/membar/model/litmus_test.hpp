@@ -49,6 +49,7 @@ struct litmus_test {
   std::vector<thread> threads;
   std::vector<api_edge> api;
   std::vector<api_edge> launches;  ///< programmatic dependent launches
+  int version = 0;                 ///< of PTX, as 92 for 9.2; 0: the newest
   std::vector<condition_node> condition;
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
@@ -68,6 +69,7 @@ struct litmus_test {
     }
     result.program.api = api;
     result.program.launches = launches;
+    result.program.version = version;
     result.condition = condition;
     result.quantified = quantified;
     result.filter = filter;
@@ -87,11 +89,12 @@ struct litmus_test {
 }
 
 /// Decides a test read from a file. Throws `error` if it has no condition, and as `decide` of its view does.
-[[nodiscard]] inline decision decide(const litmus_test& test, const search_options& options = {}) {
+template <class Rules = every_rule>
+[[nodiscard]] decision decide(const litmus_test& test, const search_options& options = {}, Rules rules = {}) {
   if (!test.has_condition) {
     throw error("the test has no condition: expected exists, ~exists or forall");
   }
-  return decide(test.view(), every_rule{}, options);
+  return decide(test.view(), rules, options);
 }
 
 }  // namespace model

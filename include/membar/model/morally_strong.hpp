@@ -84,8 +84,16 @@ template <class Rules, class Event>
 template <class Rules>
 [[nodiscard]] constexpr bool morally_strong(const Rules& rules, const program_view& program, const event& x,
                                             const event& y) noexcept {
-  return x.thread >= 0 && y.thread >= 0 &&
-         morally_strong(rules, program.threads[x.thread].where, program.threads[y.thread].where, x, y);
+  if (x.thread < 0 || y.thread < 0) {
+    return false;
+  }
+  event one = x;
+  event other = y;
+  for (event* e : {&one, &other}) {
+    const bool multimem = e->location >= 0 && at(program.locations, e->location).multimem >= 0;
+    e->address = multimem && rules.takes(reading::multimem_flags) ? e->physical : e->address;
+  }
+  return morally_strong(rules, program.threads[x.thread].where, program.threads[y.thread].where, one, other);
 }
 
 }  // namespace model

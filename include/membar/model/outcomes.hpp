@@ -12,6 +12,7 @@
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
+#include <membar/model/search_options.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,9 @@ namespace model {
 /// collector.
 class outcome_collector final : public execution_visitor {
  public:
-  explicit outcome_collector(const litmus_test& test) : test_(&test), named_(named_memory(test.filter, test.locations)) {
+  /// Throws `limit_reached` where the states would need more than `memory` bytes; 0: any.
+  explicit outcome_collector(const litmus_test& test, std::uint64_t memory = 0)
+      : test_(&test), named_(named_memory(test.filter, test.locations)), memory_(memory) {
     for (const observable& o : test.observed) {
       if (o.what.kind == term::kind_t::memory_value) {
         named_ |= only(at(test.locations, o.what.index).physical);
@@ -61,6 +64,11 @@ class outcome_collector final : public execution_visitor {
           values.push_back(state.value(o.what));
         }
         found_.insert(std::move(values));
+        const std::uint64_t bytes =
+            4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();  // of a node, and what it points to
+        if (memory_ != 0 && found_.size() > memory_ / bytes) {
+          throw limit_reached("where its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
+        }
       }
       return true;
     });
@@ -72,18 +80,21 @@ class outcome_collector final : public execution_visitor {
  private:
   const litmus_test* test_;
   std::uint64_t named_;
+  std::uint64_t memory_;
   std::set<std::vector<std::int64_t>> found_;
 };
 
 /// The final states of `test`, as "P0:r0=1 P1:r1=0 x=1": what its condition and its `locations` name, in that order; sorted
 /// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than
 /// the options allow, or if a loop was cut. `counts`, if given, becomes what the search went through.
-[[nodiscard]] inline std::vector<std::string> outcomes(const litmus_test& test, const search_options& options = {},
-                                                       statistics* counts = nullptr) {
-  outcome_collector visitor(test);
+template <class Rules = every_rule>
+[[nodiscard]] std::vector<std::string> outcomes(const litmus_test& test, search_options options = {},
+                                                statistics* counts = nullptr, Rules rules = {}) {
+  outcome_collector visitor(test, options.memory);
   const test_view view = test.view();
-  const defined by = require_defined(view.program, every_rule{}, options);
-  const statistics found = enumerator(view.program, visitor, every_rule{}, options).run();
+  const defined by = require_defined(view.program, rules, options);
+  options.every_execution = false;
+  const statistics found = enumerator(view.program, visitor, rules, options).run();
   require_whole(found, options);
   if (by == defined::by_atomicity_alone) {
     outcome_collector other(test);

@@ -48,6 +48,9 @@ class partial_execution {
   /// What was chosen. Complete only for `execution_visitor::accept`.
   [[nodiscard]] constexpr const candidate& choice() const noexcept { return candidate_; }
 
+  /// The reads that have a source so far.
+  [[nodiscard]] constexpr event_set assigned() const noexcept { return assigned_; }
+
   /// Whether a register's final value follows from the reads chosen so far.
   [[nodiscard]] constexpr bool known(int thread, int reg) const noexcept { return resolved(at(at(registers_, thread), reg)); }
   /// A register's final value, if it is known.
@@ -183,7 +186,8 @@ class partial_execution {
   std::array<std::array<int, max_registers>, max_threads> registers_{};  ///< per thread: expressions
   event_structure facts_{};
   candidate candidate_{};
-  event_set known_ = 0;  ///< reads whose value is known
+  event_set assigned_ = 0;  ///< reads that have a source
+  event_set known_ = 0;     ///< reads whose value is known
   std::array<std::int64_t, max_events> values_{};
   std::uint64_t decided_ = 0;  ///< physical locations whose last writes are in `last_`
   std::array<event_set, max_events> last_{};
@@ -203,6 +207,18 @@ class execution_visitor {
 
  protected:
   ~execution_visitor() = default;
+};
+
+/// What a search asks on its way.
+class search_control {
+ public:
+  /// Asked while reads-from is still partly chosen: true leaves out every completion, as others show the visitor the same.
+  [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
+  /// Asked now and then: true gives the search up.
+  [[nodiscard]] virtual bool is_over() = 0;
+
+ protected:
+  ~search_control() = default;
 };
 
 }  // namespace model

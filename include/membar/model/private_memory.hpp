@@ -55,18 +55,44 @@ class private_memory : public thread_paths {
         return false;
       }
     }
-    for (const assumption& a : assumptions_) {
-      if (((depends(a.left) | depends(a.right)) & memory) != 0) {
-        return false;
+    // threads that end before a barrier of their block: what they read orders them
+    std::array<int, max_threads> turns{};
+    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
+      const event& e = events_[first(s)];
+      at(turns, e.thread) += e.barrier == barrier_kind::block && !e.mbarrier && e.quorum < 0 ? 1 : 0;
+    }
+    for (int t = 0; t < program_.threads.size(); ++t) {
+      for (int u = 0; u < t; ++u) {
+        if (at(turns, t) != at(turns, u) && same_block(program_.threads[t].where, program_.threads[u].where)) {
+          return false;
+        }
       }
+    }
+    return (deciding() & memory) == 0;
+  }
+
+  /// Reads that the path or a barrier depends on.
+  [[nodiscard]] constexpr event_set deciding() const noexcept {
+    event_set result = 0;
+    for (const assumption& a : assumptions_) {
+      result |= depends(a.left) | depends(a.right);
     }
     for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
       const event& e = events_[first(s)];
-      if (((depends(e.id) | depends(e.resource) | depends(e.quorum)) & memory) != 0) {
-        return false;
+      result |= depends(e.id) | depends(e.resource) | depends(e.quorum);
+    }
+    return result;
+  }
+
+  /// Reads that a register depends on whose final value is asked for.
+  [[nodiscard]] constexpr event_set asked() const {
+    event_set result = 0;
+    for (int t = 0; t < program_.threads.size(); ++t) {
+      for (int r = 0; r < count_of(program_.threads[t].registers); ++r) {
+        result |= visitor_->observes(t, r) ? depends(at(at(registers_, t), r)) : 0;
       }
     }
-    return true;
+    return result;
   }
 
   /// Interleaves the accesses of the memory in `left` in every way that base causality allows. False if a visitor has ended it.
@@ -75,9 +101,16 @@ class private_memory : public thread_paths {
       return interleaved();
     }
     const event_set all = facts_.overlap[first(left)];
-    const event_set memory = all & ~facts_.initial;
+    const event_set watch = watched(all);
+    event_set memory = all & ~facts_.initial;
+    for (event_set s = all & facts_.reads & ~watch; s != 0; s = rest(s)) {
+      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};  // it fits in anywhere
+    }
     std::set<std::vector<std::int64_t>> seen;
-    return step({watched(all), left & ~all, seen}, memory, first(all & facts_.initial));
+    const std::uint64_t before = remembered_;
+    const bool more = step({watch, left & ~all, seen}, memory, first(all & facts_.initial));
+    remembered_ = before;
+    return more;
   }
 
   /// Called for each interleaving of all private memory: false ends the enumeration.
@@ -86,6 +119,8 @@ class private_memory : public thread_paths {
   virtual void count_interleaving() = 0;
 
   execution_visitor* visitor_;
+  bool leaves_out_ = false;       ///< loads that nothing asks for
+  std::uint64_t remembered_ = 0;  ///< bytes of states
 
  private:
   struct interleaving {
@@ -102,21 +137,17 @@ class private_memory : public thread_paths {
       const event_set others = facts_.dependency[first(s)] & ~(partner < 0 ? 0 : only(partner));
       result |= others != 0 ? only(first(s)) : 0;
     }
-    for (int t = 0; t < program_.threads.size(); ++t) {
-      for (int r = 0; r < count_of(program_.threads[t].registers); ++r) {
-        result |= visitor_->observes(t, r) ? depends(at(at(registers_, t), r)) & all : 0;
-      }
-    }
-    return result;
+    return result | (asked() & all);
   }
 
   // `todo` are the accesses that have not been made, `last` is the last write.
   [[nodiscard]] bool step(const interleaving& of, event_set todo, int last) {
-    count_interleaving();
     std::vector<std::int64_t> state = {static_cast<std::int64_t>(todo), last, value(last)};
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
       state.push_back(at(values_, first(s)));
     }
+    remembered_ += 4 * sizeof(state) + sizeof(state[0]) * state.size();  // a node of the set and what it points to
+    count_interleaving();
     if (!of.seen.insert(std::move(state)).second) {
       return true;
     }
@@ -144,10 +175,10 @@ class private_memory : public thread_paths {
       if (partner >= 0) {
         candidate_.coherence[partner] = todo & facts_.writes & ~made;
       }
-      const bool more = step(of, todo & ~made, partner < 0 ? last : partner);
-      if (!more) {
+      if (visitor_->viable(*this) && !step(of, todo & ~made, partner < 0 ? last : partner)) {
         return false;
       }
+      known_ &= ~only(next);
     }
     return true;
   }

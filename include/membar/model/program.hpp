@@ -128,6 +128,8 @@ struct operand {
   bool is_register = false;
   int index = 0;           ///< the register
   std::int64_t value = 0;  ///< the constant
+
+  friend constexpr bool operator==(const operand&, const operand&) = default;
 };
 
 /// One instruction. Members that its opcode does not use keep their defaults.
@@ -181,6 +183,8 @@ struct instruction {
   int target_of = -1;       ///< tests in C++: thread whose block's shared memory `target` is in; -1: that of this thread
   int source_of = -1;       ///< the same of `source`
   int line = 0;             ///< in the text the test was read from
+
+  friend constexpr bool operator==(const instruction&, const instruction&) = default;
 };
 
 /// One thread of a test.
@@ -205,6 +209,7 @@ struct program_view {
   /// Programmatic dependent launches: thread `before` is of a grid that the grid of `after` depends on. It may begin early: only
   /// `griddepcontrol.wait` orders what follows it after everything of `before`.
   std::span<const api_edge> launches{};
+  int version = 0;  ///< of PTX, as 92 for 9.2, that the program declares; 0: the newest
 
   /// Appends a thread. Throws `error` for the seventeenth.
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }

@@ -104,10 +104,11 @@ struct race_answer {
 };
 
 /// Looks for a data race, for about as long as a small test takes, and for no more steps than `limit`; 0: no limit of its own.
-[[nodiscard]] inline race_answer look_for_race(const program_view& program, std::uint64_t limit = 0) {
+template <class Rules = every_rule>
+[[nodiscard]] race_answer look_for_race(const program_view& program, std::uint64_t limit = 0, Rules rules = {}) {
   constexpr std::uint64_t few = 200'000;
   try {
-    return {find_race(program, every_rule{}, limit == 0 ? few : std::min(limit, few))};
+    return {find_race(program, rules, limit == 0 ? few : std::min(limit, few))};
   } catch (const error&) {
     return {{}, false};
   }

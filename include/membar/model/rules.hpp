@@ -145,10 +145,24 @@ template <std::size_t... Number>
   return words;
 }
 
+/// A place that the PTX ISA leaves open, by what its other side says, where that is not a rule left out. docs/readings.md has the text, both
+/// sides, and the one that the model takes.
+enum class reading : std::uint8_t {
+  group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies before what its own thread does, and nothing else
+  fence_of_another_block,      ///< `fence.proxy.async` may be in another block than the copy
+  copies_of_two_blocks,        ///< copies of two blocks need no proxy fence between them
+  maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
+  fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
+  multimem_flags,              ///< a flag is one flag by its multimem address and by its own
+  whole_updates_are_observed,  ///< what observes the write of an update comes after its read, too
+  count
+};
+
 /// All rules, known at compile time: the model.
 struct every_rule {
   static constexpr bool complete = true;
   [[nodiscard]] static constexpr bool holds(rule) noexcept { return true; }
+  [[nodiscard]] static constexpr bool takes(reading) noexcept { return false; }
 };
 
 /// All rules but some, chosen at run time.
@@ -161,9 +175,18 @@ class every_rule_but {
   [[nodiscard]] constexpr bool holds(rule one) const noexcept { return !dropped_[static_cast<std::size_t>(one)]; }
   constexpr void drop(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = true; }
   constexpr void keep(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = false; }
+  /// Whether the other side of a reading is taken.
+  [[nodiscard]] constexpr bool takes(reading one) const noexcept { return taken_[static_cast<std::size_t>(one)]; }
+  constexpr void take(reading one) noexcept { taken_[static_cast<std::size_t>(one)] = true; }
 
  private:
+  std::array<bool, static_cast<std::size_t>(reading::count)> taken_{};
   std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
+};
+
+/// The whole model, with the other side of the readings that it takes.
+struct other_readings : every_rule_but {
+  static constexpr bool complete = true;
 };
 
 }  // namespace model

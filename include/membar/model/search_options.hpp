@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/model/error.hpp>
+#include <membar/model/partial_execution.hpp>
 #include <membar/model/thread_paths.hpp>
 
 #include <cstdint>
@@ -22,22 +23,41 @@ struct statistics {
   cut_loop cut{};                ///< a loop whose longer runs were left out
 };
 
+/// A search was given up: after its limit of steps, because it would remember too much, or because it takes too long.
+class limit_reached : public error {
+ public:
+  limit_reached() : error("undecided: the search was given up after its limit of steps") {}
+  explicit limit_reached(const std::string& why) : error("undecided: the search was given up " + why) {}
+};
+
 /// How far a search goes.
 struct search_options {
-  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
-  bool bounded = false;     ///< a loop that was cut is no error
+  std::uint64_t limit = 0;   ///< the most steps (partial choices and candidates) before the search is given up; 0: any
+  std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
+  bool bounded = false;      ///< a loop that was cut is no error
+  bool every_execution =
+      true;  ///< false: what changes no answer about final states is left out, as loads that nothing asks for
+  search_control* control = nullptr;  ///< whose `is_repeated` is asked where not every execution is
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
 
   constexpr search_options() = default;
   constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
       : limit(steps), bounded(only_bounded) {}
-};
 
-/// A search was given up after its limit of steps.
-class limit_reached : public error {
- public:
-  limit_reached() : error("undecided: the search was given up after its limit of steps") {}
+  /// Throws `limit_reached` if that many steps, or these bytes of states, are too many, or if the search takes too long.
+  constexpr void check(std::uint64_t steps, std::uint64_t bytes = 0) const {
+    constexpr std::uint64_t now_and_then = 512;
+    if (limit != 0 && steps > limit) {
+      throw limit_reached();
+    }
+    if (memory != 0 && bytes > memory) {
+      throw limit_reached("where its states need more than " + std::to_string(memory >> 20U) + " MiB");
+    }
+    if (control != nullptr && steps % now_and_then == 0 && control->is_over()) {
+      throw limit_reached("after its limit of time");
+    }
+  }
 };
 
 /// Throws `error` if a loop was cut, which is no error in a bounded search.

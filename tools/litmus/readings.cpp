@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <litmus/readings.hpp>
+
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace membar::litmus_files {
+
+using model::reading;
+using model::rule;
+
+namespace {
+
+struct named_reading {
+  std::string_view name;
+  bool lenient;                  ///< the other side gives a program more guarantees than the model's
+  reading one = reading::count;  ///< count: the other side is what the model says without `without`
+  rule without = rule::count;    ///< count: it changes instructions
+};
+
+constexpr named_reading readings[] = {
+    {"fence-after-init", false, reading::count, rule::completion_needs_no_proxy_fence_after_initialization},
+    {"map-until-mbarrier", false, reading::count, rule::completion_ends_the_reading_of_a_tensor_map},
+    {"group-wait-for-one-thread", false, reading::group_wait_for_one_thread},
+    {"sc-fence-orders-fences", false, reading::count, rule::sc_fence_is_a_release_and_an_acquire},
+    {"one-way-fence-alone", true, reading::count, rule::one_way_proxy_fences_come_in_pairs},
+    {"fence-of-another-block", true, reading::fence_of_another_block},
+    {"copies-of-two-blocks", true, reading::copies_of_two_blocks},
+    {"maps-at-kernel-start", true, reading::maps_at_kernel_start},
+    {"fence-before-complete-tx", true, reading::fence_before_complete_tx},
+    {"multimem-flags", true, reading::multimem_flags},
+    {"whole-updates-are-observed", true, reading::whole_updates_are_observed},
+    {"device-wide-scope", true, reading::count, rule::device_scope_is_the_domain},
+    {"cluster-scope-of-mbarriers", true},
+};
+
+/// Whether an instruction names a scope of a block or a cluster.
+[[nodiscard]] bool names_a_scope(const std::string& text) {
+  const std::string opcode = text.substr(0, text.find(' '));
+  for (std::size_t begin = 0; begin <= opcode.size();) {
+    const std::size_t end = std::min(opcode.find('.', begin), opcode.size());
+    std::string word = opcode.substr(begin, end - begin);
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (word == "cta" || word == "cluster") {
+      return true;
+    }
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> reading_names() {
+  std::vector<std::string> names;
+  for (const named_reading& r : readings) {
+    names.emplace_back(r.name);
+  }
+  return names;
+}
+
+bool chosen_readings::take(std::string_view name) {
+  const auto found = std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.name == name; });
+  if (found == std::end(readings)) {
+    return false;
+  }
+  if (found->one != reading::count) {
+    rules_.take(found->one);
+  } else if (found->without != rule::count) {
+    rules_.drop(found->without);
+  } else {
+    absent_scopes_ = true;
+  }
+  any_ = true;
+  return true;
+}
+
+bool chosen_readings::take_all(std::string_view sides) {
+  if (sides != "lenient" && sides != "strict" && sides != "default") {
+    return false;
+  }
+  for (const named_reading& r : readings) {
+    if (sides != "default" && r.lenient == (sides == "lenient")) {
+      static_cast<void>(take(r.name));
+    }
+  }
+  return true;
+}
+
+void chosen_readings::apply(model::litmus_test& test) const {
+  for (model::litmus_test::thread& t : test.threads) {
+    for (int k = 0; absent_scopes_ && k < model::count_of(t.code); ++k) {
+      model::instruction& i = model::at(t.code, k);
+      const bool of_mbarrier = i.code == model::opcode::mbarrier_arrive || i.code == model::opcode::mbarrier_wait;
+      if (of_mbarrier && !names_a_scope(model::at(t.text, k))) {
+        i.scope = thread_scope::cluster;
+      }
+    }
+  }
+}
+
+}  // namespace membar::litmus_files
