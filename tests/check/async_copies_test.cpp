@@ -271,7 +271,7 @@ TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
                            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [to], 16, [bar];" +
                            wait);
   };
-  const auto with = [](const std::string& body, model::reading one) {
+  const auto with = [](const std::string& body, membar::model::reading one) {
     check::launch_request request;
     request.grid[0] = 2;
     request.cluster = 2;
@@ -285,15 +285,15 @@ TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
   const std::string fence = "fence.proxy.async.global;";
   expect(passed_on(store, fence), check_status::verified, "", 1, 2);
   expect(passed_on(store + fence, ""), check_status::race, "--reading=fence-of-another-block", 1, 2);
-  EXPECT_EQ(with(passed_on(store + fence, ""), model::reading::fence_of_another_block), check_status::verified);
-  EXPECT_EQ(with(passed_on(store, ""), model::reading::fence_of_another_block), check_status::race);
+  EXPECT_EQ(with(passed_on(store + fence, ""), membar::model::reading::fence_of_another_block), check_status::verified);
+  EXPECT_EQ(with(passed_on(store, ""), membar::model::reading::fence_of_another_block), check_status::race);
   EXPECT_EQ(explored(passed_on(store, ""), 1, 2).found.message.find("reading"), std::string::npos);
   const std::string copy =
       "st.shared.u32 [stage], 2; st.shared.u32 [stage+4], 2; st.shared.u32 [stage+8], 2; st.shared.u32 [stage+12], 2;"
       "fence.proxy.async.shared::cta;" +
       take + done;
   expect(passed_on(copy, ""), check_status::race, "--reading=copies-of-two-blocks", 1, 2);
-  EXPECT_EQ(with(passed_on(copy, ""), model::reading::copies_of_two_blocks), check_status::verified);
+  EXPECT_EQ(with(passed_on(copy, ""), membar::model::reading::copies_of_two_blocks), check_status::verified);
 }
 
 TEST(check_copies, those_of_one_block_follow_each_other_in_another_without_a_proxy_fence) {

@@ -146,6 +146,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          },
          "take the other side of one reading: fence-of-another-block or copies-of-two-blocks")
       ->type_name("NAME")
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   file("--costs", how.costs,
        "what orders cost, for --repair: a table of bench/check/order_costs.py (default:\nthat of NVIDIA H200)");
