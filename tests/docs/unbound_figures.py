@@ -16,8 +16,8 @@ CELL = re.compile(r"[*~ ]*\d[\d,.]*(?:e-?\d+)?[* ]*(?:(?:[;,]|to) *\d[\d,.]*)*")
 BLOCKS = (re.compile(r"^( *)```.*?^\1```[^\n]*$", re.DOTALL | re.MULTILINE),
           re.compile(r"<!-- (?:figures|table|compilers)\.py.*?<!-- (?:end|compilers\.py ends)[^>]*-->", re.DOTALL),
           re.compile(r"<!-- what bench/domains/page\.py writes of \S+ -->.*?<!-- its end -->", re.DOTALL), re.compile(r"<!--.*?-->", re.DOTALL))
-# Of the toolkit, PTX, compute capabilities, drivers, this library and others.
-VERSIONS = set("0.1 0.2 2.11 2.16 2.28 3.0 3.25 3.3 3.9 5.0 7.0 7.5 8.0 8.9 9.0 9.1 10.0 12.0 12.1 12.3 12.4 12.8 12.9 13.0 13.5 14.2 580.159".split())
+# Of the toolkit, PTX, compute capabilities, drivers, this library and others, and sections of the PTX ISA.
+VERSIONS = set("0.1 0.2 2.11 2.16 2.28 3.0 3.25 3.3 3.9 5.0 7.0 7.5 8.0 8.4 8.5 8.6 8.7 8.8 8.9 9.0 9.1 9.2 9.3 9.4 10.0 12.0 12.1 12.3 12.4 12.8 12.9 13.0 13.5 14.2 580.159".split())
 WHOLE = re.compile(r"docs/(measurements/.*/.*|changelog|from_0.1_to_0.2)\.md")
 
 NO_RESULT = {
@@ -36,6 +36,7 @@ NO_RESULT = {
         "docs/headers/atomic.md": ["sleeps of up to 256 ns", "up to 256 ns. Its"],
         "docs/headers/symmetric_on_stream.md": ["within some 10 µs", "every 10 µs"],
         "docs/headers/sync_publisher.md": ["2,000 cycles"], "docs/patterns/which_pattern.md": ["2,000 cycles"],
+        "docs/model.md": ["after 30 seconds of one core"],
         "docs/membar_domains.md": ["longer than 20 µs", "Gaps over 50 µs"]},
     "an example, or what follows from a definition": {
         "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "at a ratio of 0.5 each"], "docs/litmus_on_gpu.md": ["If 42 instances"],

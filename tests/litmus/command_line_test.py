@@ -100,6 +100,49 @@ class CommandLine(litmus_command.Case):
         self.assertIn("given up after its limit of steps", problem)
         self.assertEqual(run("verdict", "--limit=0", path)[:2], (0, f"{path}\t1\n"))
 
+    def test_a_search_is_bounded_by_time_and_by_memory(self):
+        loads = "".join(f" | ld.weak r{i}, x;\n" for i in range(30))
+        path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 |;\n" + loads +
+                         "exists (" + " \\/ ".join(f"P1:r{i} == 2" for i in range(30)) + ")\n")
+        late = "undecided: the search was given up after its limit of time"
+        self.assertEqual(run("verdict", "--time=0.1", path)[:2], (2, f"{path}\terror: {late}\n"))
+        for command in ("outcomes", "explain"):
+            self.assert_refused(run(command, "--time=0.1", path), late)
+        readers = range(2, 16)
+        path = self.file("m.litmus", "PTX t\n{ x=0; }\n" + " | ".join(f"P{i}@cta {i},gpu 0" for i in range(16)) + ";\n" +
+                         "st.relaxed.gpu x, 1 | st.relaxed.gpu x, 2" + " | ld.relaxed.gpu r0, x" * 14 + ";\n |" + " | ld.relaxed.gpu r1, x" * 14 +
+                         ";\nexists (" + " \\/ ".join(f"P{i}:r0 == 3" for i in readers) + ")\n")
+        full = "undecided: the search was given up where its states need more than 1 MiB"
+        for command in ("outcomes", "explain"):
+            self.assert_refused(run(command, "--memory=1", path), full)
+        self.assertEqual(run("verdict", "--memory=1", path)[:2], (2, f"{path}\terror: {full}\n"))
+        self.assertEqual(run("verdict", "--time=0", "--memory=0", self.file("g.litmus", MP + "~exists " + OUTCOME))[0], 0)
+        for option in ("--time=", "--time=x", "--time=-1", "--memory=x", "--memory="):
+            self.assertEqual(run("verdict", option, path)[0], 2, option)
+
+    def test_readings_take_the_other_side(self):
+        path = CATALOGUE / "allowed" / "Alias.multimem.signal-by-own-address.litmus"
+        fence = CATALOGUE / "forbidden" / "Init.cluster+fence.litmus"
+        for options, verdict in (((), 1), (("--reading=multimem-flags",), 0), (("--reading=maps-at-kernel-start",), 1), (("--readings=lenient",), 0),
+                                 (("--readings=strict",), 1), (("--readings=default",), 1),
+                                 (("--reading=maps-at-kernel-start", "--reading=multimem-flags"), 0)):
+            self.assertEqual(run("verdict", *options, path)[:2], (0, f"{path}\t{verdict}\n"), options)
+        self.assertEqual(run("verdict", fence)[1], f"{fence}\t1\n")
+        self.assertNotEqual(run("outcomes", path)[1], run("outcomes", "--reading=multimem-flags", path)[1])
+        self.assertIn(": allowed", run("explain", path)[1])
+        self.assertIn(": forbidden", run("explain", "--reading=multimem-flags", path)[1])
+        self.assertIn("--reading: no reading is named 'multimem-flag'; the nearest is 'multimem-flags'", run("verdict", "--reading=multimem-flag", path)[2])
+        self.assertIn("--readings needs lenient, strict or default", run("verdict", "--readings=all", path)[2])
+
+    def test_messages_quote_little_of_a_file_and_nothing_that_a_terminal_acts_on(self):
+        for wrong, shown in (("ld." + "weak" * 200 + " r0, x", "'ld." + ("weak" * 10)[:37] + "...'"), ("ld.weak r0, \x1b[31mx", r"found '\x1b'"),
+                             ("\x00ld.weak r0, x", r"found '\x00'"), ("ld.weak r0, x \x7f", r"found '\x7f'")):
+            path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\n" + wrong + ";\nexists (x==0)\n")
+            code, out, err = run("verdict", path)
+            self.assertEqual((code, err), (2, ""))
+            self.assertIn(shown, out)
+            self.assertLessEqual(len(out) - len(str(path)), 310)
+
     def test_a_name_in_a_condition_that_nothing_declares_is_an_error(self):
         for wrong, reason in ((r"(P1:r0 == 1 /\ P1:r10 == 0)", "6:26: nothing in P1 names the register 'r10'; the nearest is 'r0'"),
                               ("(P0:r0 == 1)", "6:12: nothing in P0 names the register 'r0'"),

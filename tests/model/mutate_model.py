@@ -28,9 +28,10 @@ ROOT = HERE.parents[1]
 FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "private_memory", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
 # Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
-TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "search_test", "verdicts_test"]
+TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "readings_test", "search_test",
+         "verdicts_test"]
 # What the program includes of the tools.
-TOOLS = ["litmus/explain.hpp", "litmus/reader.hpp", "litmus/writer.hpp"]
+TOOLS = ["litmus/equal_threads.hpp", "litmus/explain.hpp", "litmus/reader.hpp", "litmus/readings.hpp", "litmus/search_bounds.hpp", "litmus/writer.hpp"]
 CATALOGUE = ROOT / "tests/litmus/catalogue"
 NO_REASON = "No reason yet: a test is missing, or the change changes nothing."
 EXPLAINED = HERE / "source_mutants.txt"

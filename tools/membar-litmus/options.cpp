@@ -181,6 +181,7 @@ class command_line {
             }
           })
         ->expected(1)
+        ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     needs_["--reading"] = "the name of a reading";
     add_flag(to, "--dot", [this] { request_.format = explanation_format::dot; });

@@ -146,11 +146,12 @@ class private_memory : public thread_paths {
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
       state.push_back(at(values_, first(s)));
     }
-    remembered_ += 4 * sizeof(state) + sizeof(state[0]) * state.size();  // a node of the set and what it points to
     count_interleaving();
-    if (!of.seen.insert(std::move(state)).second) {
+    const auto [at_state, is_new] = of.seen.insert(std::move(state));
+    if (!is_new) {
       return true;
     }
+    remembered_ += 4 * sizeof(state) + sizeof(state[0]) * at_state->size();  // a node of the set and what it points to
     if (todo == 0) {
       return interleave(of.left);  // coherence has a last write now
     }
