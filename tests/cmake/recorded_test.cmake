@@ -8,6 +8,23 @@ else()
   set(membar_cat ${CMAKE_COMMAND} -E cat)
 endif()
 
+# For tests that read pages, results or sources from everywhere in the repository, or whose tools are found when they run: a file that is
+# newer than all these files, than their list, and than what the tools were when the project was configured.
+file(GLOB_RECURSE membar_every_file CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/bench/*.* ${PROJECT_SOURCE_DIR}/cmake/*.* ${PROJECT_SOURCE_DIR}/docs/*.* ${PROJECT_SOURCE_DIR}/examples/*.*
+     ${PROJECT_SOURCE_DIR}/include/*.* ${PROJECT_SOURCE_DIR}/tests/*.* ${PROJECT_SOURCE_DIR}/tools/*.*)
+file(GLOB top_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/*.* ${PROJECT_SOURCE_DIR}/.ci/*)
+list(APPEND membar_every_file ${top_files})
+list(FILTER membar_every_file EXCLUDE REGEX "/__pycache__/")
+list(JOIN membar_every_file "\n" every_file)
+set(membar_every_file_stamp ${PROJECT_BINARY_DIR}/tests/every_file.stamp)
+set(tools "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION}\n${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}\n${MEMBAR_NVRTC}\n${membar_python} ${Python3_VERSION}\ngpu: ${membar_has_gpu}\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests/every_file.txt CONTENT "${every_file}\n${tools}" @ONLY)
+add_custom_command(OUTPUT ${membar_every_file_stamp}
+  COMMAND ${CMAKE_COMMAND} -E touch ${membar_every_file_stamp}
+  DEPENDS ${membar_every_file} ${PROJECT_BINARY_DIR}/tests/every_file.txt COMMENT "" VERBATIM)
+add_custom_target(membar_every_file DEPENDS ${membar_every_file_stamp})
+
 # membar_read_result(<name> LABEL <label> <file>): the test <name>, which passes, fails or skips as the first line of the file says.
 function(membar_read_result name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
@@ -45,6 +62,7 @@ function(_membar_add_recording_target kind)
   get_property(results DIRECTORY PROPERTY membar_results)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   add_custom_target(membar_results_${folder} ALL DEPENDS ${results})
+  add_dependencies(membar_results_${folder} membar_every_file)
   membar_need_for_kind(${kind} membar_results_${folder})
 endfunction()
 
