@@ -392,7 +392,9 @@ std::vector<bench::comparison> bandwidth_comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does it take to bring a tile into shared memory, by its size?",
           .add_cases =
               [](suite& cases) {
@@ -405,3 +407,5 @@ bench::description bench::describe() {
               },
           .repetitions = 0};
 }
+
+}  // namespace bench

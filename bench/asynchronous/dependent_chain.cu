@@ -147,7 +147,9 @@ std::vector<bench::comparison> comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a kernel cost in a chain, with and without programmatic dependent launch?",
           .add_cases =
               [](suite& cases) {
@@ -156,3 +158,5 @@ bench::description bench::describe() {
               },
           .repetitions = 0};
 }
+
+}  // namespace bench

@@ -190,7 +190,9 @@ std::vector<bench::comparison> comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does an access to the shared memory of another block cost?",
           .add_cases =
               [](suite& cases) {
@@ -199,3 +201,5 @@ bench::description bench::describe() {
               },
           .repetitions = 0};
 }
+
+}  // namespace bench

@@ -307,7 +307,9 @@ std::vector<bench::comparison> comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a barrier cost, by who meets at it?",
           .add_cases =
               [](suite& cases) {
@@ -316,3 +318,5 @@ bench::description bench::describe() {
               },
           .repetitions = 0};
 }
+
+}  // namespace bench

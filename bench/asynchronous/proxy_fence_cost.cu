@@ -144,7 +144,9 @@ std::vector<bench::comparison> comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a proxy fence cost, alone and beside traffic?",
           .add_cases =
               [](suite& cases) {
@@ -153,3 +155,5 @@ bench::description bench::describe() {
               },
           .repetitions = 0};
 }
+
+}  // namespace bench

@@ -293,8 +293,13 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
-  return {.question = "What do contended atomics cost, and where does aggregation pay?",
-          .add_cases = [](suite& cases) { add(cases, comparisons(cases), {.launch_ns = 5e5, .pairs = 9, .most_ns = 3e9}); },
-          .repetitions = 0};
+namespace bench {
+
+bench::description describe() {
+  return {
+      .question = "What do contended atomics cost, and where does aggregation pay?",
+      .add_cases = [](suite& cases) { bench::add(cases, comparisons(cases), {.launch_ns = 5e5, .pairs = 9, .most_ns = 3e9}); },
+      .repetitions = 0};
 }
+
+}  // namespace bench

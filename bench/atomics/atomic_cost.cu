@@ -153,8 +153,13 @@ comparisons all_comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
-  return {.question = "What does an atomic operation cost without contention, by type, order and scope?",
-          .add_cases = [](suite& cases) { add(cases, all_comparisons(), {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}); },
-          .repetitions = 0};
+namespace bench {
+
+bench::description describe() {
+  return {
+      .question = "What does an atomic operation cost without contention, by type, order and scope?",
+      .add_cases = [](suite& cases) { bench::add(cases, all_comparisons(), {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}); },
+      .repetitions = 0};
 }
+
+}  // namespace bench

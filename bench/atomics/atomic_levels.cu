@@ -253,10 +253,14 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question =
               "What does an atomic addition cost by where its object is, and from which contention on does a private copy pay?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .repetitions = 7};
 }
+
+}  // namespace bench

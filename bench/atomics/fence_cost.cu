@@ -111,8 +111,12 @@ std::vector<bench::comparison> comparisons() {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a fence cost, by order and scope?",
           .add_cases = [](suite& cases) { add(cases, comparisons(), {.launch_ns = 5e5, .pairs = 11}); },
           .repetitions = 0};
 }
+
+}  // namespace bench

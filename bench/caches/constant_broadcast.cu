@@ -170,9 +170,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What do k different addresses in a warp cost in constant memory, by stride and size of the table?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .repetitions = 5};
 }
+
+}  // namespace bench

@@ -590,9 +590,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What do latency and bandwidth of each kind of memory cost, by footprint?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .repetitions = 5};
 }
+
+}  // namespace bench

@@ -182,9 +182,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "Does it matter how read-only data is loaded?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};
 }
+
+}  // namespace bench

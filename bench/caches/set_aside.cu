@@ -177,9 +177,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a set-aside of L2 take from others, and what does persisting give without one?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};
 }
+
+}  // namespace bench

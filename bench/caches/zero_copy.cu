@@ -104,9 +104,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "From how many uses on does a copy pay, against reading the host's memory in place?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};
 }
+
+}  // namespace bench

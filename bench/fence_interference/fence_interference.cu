@@ -226,7 +226,9 @@ program the_program;
 }  // namespace
 }  // namespace fence_interference
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   using fence_interference::the_program;
   return {.question = "Do memory fences wait for traffic that is not theirs, and what do synchronization domains give back?",
           .add_cases = [](suite& cases) { the_program.add_cases(cases); },
@@ -247,3 +249,5 @@ bench::description bench::describe() {
                       {"--csv=", "a file for comma-separated values", [](const char* value) { the_program.csv = value; }}},
           .run = [](const suite& cases) { return the_program.run(cases); }};
 }
+
+}  // namespace bench

@@ -209,8 +209,12 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does it cost warps that compute to publish to the whole system, with and without a publisher warp?",
           .add_cases = add_cases,
           .fails_with_cases = false};
 }
+
+}  // namespace bench

@@ -258,7 +258,9 @@ void add_cases(bench::suite& into) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "How many instances of a litmus test run in a second, and what costs how much of it?",
           .add_cases = add_cases,
           .unit = benchmark::kMillisecond,
@@ -267,3 +269,5 @@ bench::description bench::describe() {
           .options = {{"--parameters=", "what every case runs under, unless its name says otherwise",
                        [](const char* text) { usual = litmus::parse_parameters(text, usual); }}}};
 }
+
+}  // namespace bench

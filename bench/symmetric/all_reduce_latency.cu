@@ -203,9 +203,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does an all-reduce cost, in one shot and in two, next to NCCL's?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "all_reduce_latency"); }};
 }
+
+}  // namespace bench

@@ -48,9 +48,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does an atomic operation on a counter cost, on this GPU and on another?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "amo_latency"); }};
 }
+
+}  // namespace bench

@@ -84,9 +84,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What does a barrier of two GPUs cost, in a kernel and on streams?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "barrier_latency"); }};
 }
+
+}  // namespace bench

@@ -114,8 +114,12 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "How much slower does a chain of local kernels get next to communication, by synchronization domain?",
           .add_cases = add_cases,
           .takes_device = false};
 }
+
+}  // namespace bench

@@ -225,9 +225,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "How much of the link does a put by a whole grid reach?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "put_bandwidth"); }};
 }
+
+}  // namespace bench

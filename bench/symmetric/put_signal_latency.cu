@@ -267,9 +267,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "How long does a message take from one GPU to another and back?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "put_signal_latency"); }};
 }
+
+}  // namespace bench

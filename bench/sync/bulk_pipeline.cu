@@ -119,9 +119,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What bandwidth does a copy through the pipeline of bulk copies reach?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};
 }
+
+}  // namespace bench

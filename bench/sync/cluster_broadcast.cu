@@ -109,9 +109,13 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "At what rate do the blocks of a cluster take tiles that all of them need?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};
 }
+
+}  // namespace bench

@@ -307,6 +307,10 @@ void add_cases(bench::suite& cases) {
 
 }  // namespace
 
-bench::description bench::describe() {
+namespace bench {
+
+bench::description describe() {
   return {.question = "What do the synchronization patterns cost beside what a user would write?", .add_cases = add_cases};
 }
+
+}  // namespace bench

@@ -75,6 +75,7 @@ struct explored {
   check::check_options options;
   options.most_events = 5'000'000;
   options.load_buffering = load_buffering;
+  options.name_readings = false;  // each execution is seen once
   found.result = check::explore(
       found.checked,
       [&](const check::final_memory& end) {

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The answers in docs/bugs.md are what membar-check prints, and the litmus tests beside the kernels show the outcomes.
 
-usage: bugs_test.py <membar-check> <membar-litmus> [--write]
+usage: bugs_test.py <membar-check> <membar-litmus> [--write | <results folder> <bug>:<status>...]
 
 A block ```text of the page begins with the name of a bug. The block is compared with the statuses of the bug's scenarios and with the
-finding; with --write it is replaced by them.
+finding; with --write it is replaced by them. In the results folder <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the
+wrong kernel must have the status, and the fixed one must be verified.
 """
 
+import concurrent.futures
 import pathlib
 import re
 import subprocess
@@ -29,17 +31,26 @@ def answers(check, name):
     """The lines of the page for a bug: file and status of each scenario, and below it the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=BUGS, capture_output=True, text=True)
-    lines = []
+    lines, statuses = [], {}
     for line in done.stdout.split("\n"):
         if "\t" in line and not line.startswith(" "):
             lines.append("\t".join(line.split("\t")[:2]))
+            statuses[line.split("\t")[0]] = line.split("\t")[1]
         elif lines and "\t" in lines[-1] and line.startswith("  "):
             lines.append(line)  # the first line below the status says what was found
     kept = []
     for line in lines:
         if "\t" in line or "\t" in kept[-1]:
             kept.append(line)
-    return "\n".join(kept)
+    return "\n".join(kept), statuses, done.stdout + done.stderr
+
+
+def record(folder, name, expected, answer):
+    """Writes what became of the two scenarios of a bug."""
+    _, statuses, output = answer
+    for kind, status in (("wrong", expected), ("fixed", "verified")):
+        word = "PASSED" if statuses.get(f"{name}.{kind}.scenario") == status else f"FAILED: the status must be '{status}'"
+        (folder / f"{name}.{kind}.txt").write_text(f"{word}\n{output}", encoding="utf-8")
 
 
 def main():
@@ -48,7 +59,7 @@ def main():
 
     def compared(block):
         name = block[1]
-        now = f"```text\n{answers(check, name)}\n```"
+        now = f"```text\n{found[name][0] if name in found else 'a bug without sources'}\n```"
         if now != block[0]:
             wrong.append(f"{name}: the page has\n{block[0]}\nand it should have\n{now}")
         statuses = [line.split("\t")[1] for line in now.split("\n") if "\t" in line]
@@ -61,6 +72,16 @@ def main():
         return now
 
     names = {path.stem for path in BUGS.glob("*.cu")}
+    folder = None if sys.argv[3:] in ([], ["--write"]) else pathlib.Path(sys.argv[3])
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.txt"):
+            old.unlink()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = dict(zip(sorted(names), pool.map(lambda name: answers(check, name), sorted(names))))
+    if folder:
+        for name, _, status in (word.partition(":") for word in sys.argv[4:]):
+            record(folder, name, status, found.get(name, ("", {}, "the bug has no source")))
     on_page = [block[1] for block in BLOCK.finditer(told)]
     new = BLOCK.sub(compared, told)
     if sorted(on_page) != sorted(names):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # record.sh <result> <command>...: runs the command as a build step and writes <result>: PASSED, FAILED or "SKIPPED: <reason>" on
-# the first line, then what the command printed. A command skips by printing such a line first. The step never fails, so that the
+# the first line, then what the command printed. A command skips by printing such a line first, or by its exit status 77. The step never fails, so that the
 # build goes on; the test that reads the result does. The result of a failed command gets an old date: the next build tries again.
 result=$1
 shift
@@ -11,6 +11,7 @@ first=
 IFS= read -r first <"$result.output"
 case $status,$first in
   0,"SKIPPED: "*) cat "$result.output" >"$result" ;;
+  77,*) { printf 'SKIPPED: '; cat "$result.output"; } >"$result" ;;
   0,*) { echo PASSED; cat "$result.output"; } >"$result" ;;
   *)
     { echo "FAILED: exit status $status of: $*"; cat "$result.output"; } >"$result"

@@ -8,6 +8,27 @@ else()
   set(membar_cat ${CMAKE_COMMAND} -E cat)
 endif()
 
+# For tests that read pages, results or sources from everywhere in the repository, or whose tools are found when they run: a file that is
+# newer than all these files, than their list, and than what the tools were when the project was configured.
+set(patterns)
+foreach(folder IN ITEMS bench cmake docs examples include tests tools)
+  foreach(ending IN ITEMS c* def h* in js* litmus md png py s* t*)  # not what Python compiles
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/${folder}/*.${ending})
+  endforeach()
+endforeach()
+file(GLOB_RECURSE membar_every_file CONFIGURE_DEPENDS ${patterns} ${PROJECT_SOURCE_DIR}/tests/model/corpus/*)
+file(GLOB top_files LIST_DIRECTORIES false CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/* ${PROJECT_SOURCE_DIR}/.ci/*)
+list(APPEND membar_every_file ${top_files})
+list(FILTER membar_every_file EXCLUDE REGEX "/\\.git$")
+list(JOIN membar_every_file "\n" every_file)
+set(membar_every_file_stamp ${PROJECT_BINARY_DIR}/tests/every_file.stamp)
+set(tools "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION}\n${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}\n${MEMBAR_NVRTC}\n${CLANG_FORMAT}\n${membar_python} ${Python3_VERSION}\ngpu: ${membar_has_gpu}\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tests/every_file.txt CONTENT "${every_file}\n${tools}" @ONLY)
+add_custom_command(OUTPUT ${membar_every_file_stamp}
+  COMMAND ${CMAKE_COMMAND} -E touch ${membar_every_file_stamp}
+  DEPENDS ${membar_every_file} ${PROJECT_BINARY_DIR}/tests/every_file.txt COMMENT "" VERBATIM)
+add_custom_target(membar_every_file DEPENDS ${membar_every_file_stamp})
+
 # membar_read_result(<name> LABEL <label> <file>): the test <name>, which passes, fails or skips as the first line of the file says.
 function(membar_read_result name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
@@ -45,6 +66,7 @@ function(_membar_add_recording_target kind)
   get_property(results DIRECTORY PROPERTY membar_results)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   add_custom_target(membar_results_${folder} ALL DEPENDS ${results})
+  add_dependencies(membar_results_${folder} membar_every_file)
   membar_need_for_kind(${kind} membar_results_${folder})
 endfunction()
 

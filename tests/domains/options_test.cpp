@@ -9,7 +9,7 @@ namespace {
 
 using namespace membar_domains;
 
-std::string message_of(const std::vector<std::string>& words) {
+std::string refusal_of(const std::vector<std::string>& words) {
   try {
     static_cast<void>(parse_options(words));
   } catch (const error& e) {
@@ -51,24 +51,24 @@ TEST(domains_options, help_and_version_need_no_program_and_help_names_every_opti
 }
 
 TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
-  EXPECT_EQ(message_of({"look", "--", "a"}), "'look' is not an action: write watch, try or apply, and -- before the program");
-  EXPECT_EQ(message_of({"watch", "--far", "--", "a"}),
+  EXPECT_EQ(refusal_of({"look", "--", "a"}), "'look' is not an action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(refusal_of({"watch", "--far", "--", "a"}),
             "'--far' is not an option: see membar-domains --help, and write -- before the program");
-  EXPECT_EQ(message_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");
-  EXPECT_EQ(message_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not possible: write a number from 1 to 1000000");
-  EXPECT_EQ(message_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not possible: write a number from 1 to 100");
-  EXPECT_EQ(message_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not possible: write text or json");
-  EXPECT_EQ(message_of({"./app"}), "'./app' is not an action: write watch, try or apply, and -- before the program");
-  EXPECT_EQ(message_of({"try", "--list=", "--", "a"}), "--list has no value: write --list=...");
-  EXPECT_EQ(message_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
-  EXPECT_EQ(message_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
-  EXPECT_EQ(message_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
-  EXPECT_EQ(message_of({"apply", "--once", "--list=b", "--", "a"}),
+  EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");
+  EXPECT_EQ(refusal_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not possible: write a number from 1 to 1000000");
+  EXPECT_EQ(refusal_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not possible: write a number from 1 to 100");
+  EXPECT_EQ(refusal_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not possible: write text or json");
+  EXPECT_EQ(refusal_of({"./app"}), "'./app' is not an action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(refusal_of({"try", "--list=", "--", "a"}), "--list has no value: write --list=...");
+  EXPECT_EQ(refusal_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
+  EXPECT_EQ(refusal_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
+  EXPECT_EQ(refusal_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
+  EXPECT_EQ(refusal_of({"apply", "--once", "--list=b", "--", "a"}),
             "--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
-  EXPECT_EQ(message_of({"watch", "--whole-runs", "--", "a"}),
+  EXPECT_EQ(refusal_of({"watch", "--whole-runs", "--", "a"}),
             "--whole-runs is of try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app args");
   EXPECT_EQ(
-      message_of({"apply", "--", "a"}),
+      refusal_of({"apply", "--", "a"}),
       "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
 }
 

@@ -209,4 +209,5 @@ int main(int count, char** words) {
       "{\"p50\": %.3f, \"p99\": %.3f, \"count\": %zu}, \"overlapped\": %s}\n",
       where.c_str(), who.c_str(), percentile(alone, 0.5), percentile(alone, 0.99), alone.size(), percentile(beside, 0.5),
       percentile(beside, 0.99), beside.size(), overlapped ? "true" : "false");
+  return 0;
 }
