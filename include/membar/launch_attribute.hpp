@@ -8,6 +8,7 @@
 /// Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
 #pragma once
 
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/sync_domain.hpp>
 
@@ -443,12 +444,18 @@ template <class Attribute>
 /// Errors: a value that the current device cannot honour, an invalid stream, or a driver that does not accept the attribute
 /// there. The stream is then as it was.
 template <class Attribute>
-void set_attribute(cudaStream_t stream, const Attribute& value) {
+void set_attribute(stream_handle stream, const Attribute& value) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
     const cudaLaunchAttribute attribute = detail::encoded(value);
     check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
           detail::remedy_for<Attribute>(stream));
   }
+}
+
+/// Sets an attribute of the default stream.
+template <class Attribute>
+void set_attribute(std::nullptr_t, const Attribute& value) {
+  set_attribute(cudaStream_t{}, value);
 }
 
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
@@ -466,7 +473,7 @@ void set_attribute(cudaGraphNode_t node, const Attribute& value) {
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
 template <class Attribute>
-[[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
+[[nodiscard]] Attribute get_attribute(stream_handle stream) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
     if constexpr (detail::require_readable_back<Attribute>()) {
       cudaLaunchAttributeValue value{};
@@ -475,6 +482,12 @@ template <class Attribute>
     }
   }
   __builtin_unreachable();  // where it does not compile
+}
+
+/// Reads an attribute of the default stream back.
+template <class Attribute>
+[[nodiscard]] Attribute get_attribute(std::nullptr_t) {
+  return get_attribute<Attribute>(cudaStream_t{});
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
@@ -498,7 +511,7 @@ template <class Attribute>
 class scoped_stream_attribute {
  public:
   [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
-      cudaStream_t stream, const Attribute& value)
+      stream_handle stream, const Attribute& value)
       : stream_(stream) {
     if constexpr (detail::require_on_a_stream<Attribute>()) {
       constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];

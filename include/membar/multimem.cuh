@@ -67,7 +67,7 @@ struct multimem_xor { static constexpr char text[] = "xor"; };
 // clang-format on
 
 /// A value as the registers of an instruction.
-template <int Bytes>
+template <std::size_t Bytes>
 struct multimem_registers {
   unsigned words[Bytes / 4];
 };

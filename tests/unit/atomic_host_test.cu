@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tests/common/atomic_interop.cuh>
 #include <tests/unit/atomic_values.hpp>
 
 #include <cuda_bf16.h>
@@ -133,6 +134,48 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
 }
 
 static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
+
+// And back, with the values of scopes and orders.
+static_assert(
+    std::is_convertible_v<cuda::atomic_ref<int, cuda::thread_scope_device>, membar::atomic_ref<int, thread_scope::device>>);
+static_assert(std::is_convertible_v<cuda::atomic<int>&, membar::atomic_ref<int, thread_scope::system>>);
+static_assert(!std::is_convertible_v<cuda::atomic_ref<int>, membar::atomic_ref<long, thread_scope::system>>);
+static_assert(membar::thread_scope(cuda::thread_scope_system) == thread_scope::system &&
+              membar::thread_scope(cuda::thread_scope_device) == thread_scope::device &&
+              membar::thread_scope(cuda::thread_scope_block) == thread_scope::block);
+static_assert(membar::memory_order(cuda::memory_order_relaxed) == membar::memory_order::relaxed &&
+              membar::memory_order(cuda::memory_order_acquire) == membar::memory_order::acquire &&
+              membar::memory_order(cuda::memory_order_release) == membar::memory_order::release &&
+              membar::memory_order(cuda::memory_order_acq_rel) == membar::memory_order::acq_rel &&
+              membar::memory_order(cuda::memory_order_seq_cst) == membar::memory_order::seq_cst);
+static_assert(membar::scope_of(cuda::thread_scope_thread) == thread_scope::block &&
+              membar::cuda_scope_of(thread_scope::cluster) == cuda::thread_scope_device &&
+              membar::order_of(cuda::memory_order_consume) == membar::memory_order::acquire);
+static_assert(std::is_same_v<decltype(membar::tag_of<cuda::memory_order_release>()), membar::release_t>);
+
+template <class T>
+class atomic_of_two_libraries : public ::testing::Test {};
+using types_of_both = ::testing::Types<int, unsigned, long, unsigned long long, float, double>;
+TYPED_TEST_SUITE(atomic_of_two_libraries, types_of_both);
+
+TYPED_TEST(atomic_of_two_libraries, is_one_object) {
+  TypeParam object{};
+  cuda::atomic<TypeParam, cuda::thread_scope_system> wide{};
+  EXPECT_EQ(membar_test::every_way(object, wide), 0);
+  cuda::atomic<TypeParam, cuda::thread_scope_block> narrow{};
+  EXPECT_EQ(membar_test::every_way(object, narrow), 0);
+}
+
+TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself) {
+  cuda::atomic<int, cuda::thread_scope_block> owned(3);
+  const auto& constant = owned;
+  membar::atomic_ref n(owned);
+  membar::atomic_ref c(constant);
+  static_assert(std::is_same_v<decltype(n), membar::atomic_ref<int, thread_scope::block>>);
+  static_assert(std::is_same_v<decltype(c), membar::atomic_ref<const int, thread_scope::block>>);
+  n.store(4, membar::relaxed);
+  EXPECT_EQ(c.load(membar::relaxed), 4);
+}
 
 // The same calls as in a kernel, which a function for both may make.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {

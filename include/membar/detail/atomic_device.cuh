@@ -279,7 +279,7 @@ struct integer_form {
 /// The bits of a vector's elements.
 template <class T, int Size>
 struct element_bits {
-  bits_of<T> values[Size];
+  bits_of<T> values[static_cast<std::size_t>(Size)];
 
   [[nodiscard]] __device__ static element_bits of(const vec<T, Size>& from) noexcept {
     element_bits result;

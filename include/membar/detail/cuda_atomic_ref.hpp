@@ -28,6 +28,12 @@ template <thread_scope Scope, class CudaScope, CudaScope Value>
   }
 }
 
+/// What interop/cuda_atomic.cuh says of an object of libcu++ that an `atomic_ref` may refer to: `value_type`, `scope` and `address`.
+template <class Object>
+struct cuda_object;
+template <class Object>
+concept has_cuda_object = requires { typename cuda_object<std::remove_cvref_t<Object>>::value_type; };
+
 /// Whether `Ref` refers to an object of type `T`. `cuda::atomic` takes the value of one that is no lvalue, too.
 template <class Ref, class T>
 inline constexpr bool refers_to = std::is_constructible_v<Ref, T&> && !std::is_constructible_v<Ref, T>;
