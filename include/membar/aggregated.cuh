@@ -16,6 +16,7 @@ inline namespace v0_2 {
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
 struct combining_operation {
+  static constexpr detail::atom_op op = Op;
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T operator()(T left, T right) const noexcept {
     return detail::applied<Op>(left, right);
@@ -39,23 +40,20 @@ using bit_or = combining_operation<detail::atom_op::bitwise_or>;
 /// Bitwise exclusive or.
 using bit_xor = combining_operation<detail::atom_op::bitwise_xor>;
 
+namespace detail {
+template <class Operation>
+inline constexpr bool is_combining = false;
+template <atom_op Op>
+inline constexpr bool is_combining<combining_operation<Op>> = true;
+}  // namespace detail
+
 /// Stores `operation(value, operand)` and returns the value before.
 ///
 /// It is the operation's `fetch_` form if `operation` is one of membar's, else `fetch_update`, a loop.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
-  if constexpr (std::is_same_v<Operation, plus>) {
-    return object.fetch_add(operand, order);
-  } else if constexpr (std::is_same_v<Operation, minimum>) {
-    return object.fetch_min(operand, order);
-  } else if constexpr (std::is_same_v<Operation, maximum>) {
-    return object.fetch_max(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_and>) {
-    return object.fetch_and(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_or>) {
-    return object.fetch_or(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_xor>) {
-    return object.fetch_xor(operand, order);
+  if constexpr (detail::is_combining<Operation>) {
+    return detail::atomic_access::fetch<Operation::op>(object, operand, order);
   } else {
     return object.fetch_update([=](T old) { return operation(old, operand); }, order);
   }
@@ -65,18 +63,8 @@ MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Opera
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   detail::require_reduction_order<Order>();
-  if constexpr (std::is_same_v<Operation, plus>) {
-    object.add(operand, order);
-  } else if constexpr (std::is_same_v<Operation, minimum>) {
-    object.min(operand, order);
-  } else if constexpr (std::is_same_v<Operation, maximum>) {
-    object.max(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_and>) {
-    object.bit_and(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_or>) {
-    object.bit_or(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_xor>) {
-    object.bit_xor(operand, order);
+  if constexpr (detail::is_combining<Operation>) {
+    detail::atomic_access::reduce<Operation::op>(object, operand, order);
   } else {
     static_cast<void>(object.fetch_update([=](T old) { return operation(old, operand); }, order));
   }

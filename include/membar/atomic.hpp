@@ -427,9 +427,36 @@ class atomic_ref {
 
   template <class, thread_scope>
   friend class atomic_ref;
+  friend struct detail::atomic_access;
 
   T* object_;
 };
+
+namespace detail {
+
+/// The operations of an `atomic_ref` by their codes.
+struct atomic_access {
+  template <atom_op Op>
+  MEMBAR_HOST_DEVICE static auto fetch(auto ref, auto value, auto order) noexcept {
+    return ref.template fetch<Op>(value, order);
+  }
+  template <atom_op Op>
+  MEMBAR_HOST_DEVICE static void reduce(auto ref, auto value, auto order) noexcept {
+    ref.template reduce<Op>(value, order);
+  }
+};
+
+}  // namespace detail
+
+/// `object`, of which the caller promises that it is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
+/// code for other memory, which is most of their code where the compiler does not know the memory. It is no instruction.
+template <class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(__builtin_addressof(object)) != 0);
+#endif
+  return object;
+}
 
 /// An object that is accessed only by atomic operations, for the threads in `Scope`.
 ///

@@ -374,6 +374,13 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
     fence_if_sequentially_consistent<Scope, Order>();
     if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
                   reads_again_in_shared_memory<Op, T>()) {
+      if constexpr (!has_hopper_instructions) {
+        // There the fence is a second MEMBAR, and in global memory, where ptxas makes no loop, the instruction's own acquire is enough.
+        if (__isGlobal(object) != 0) {
+          constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
+          return fetch_by_instruction<Op, T, Scope, own, state_space::global>(object, operand);
+        }
+      }
       const T old = fetch_by_instruction<Op, T, Scope, order_before_acquire<Order>, state_space::generic>(object, operand);
       half_fence<Scope, memory_order::acquire>();
       return old;

@@ -17,6 +17,7 @@ class atomic;
 
 namespace detail {
 
+struct atomic_access;
 template <class T>
 inline constexpr bool is_atomic_object = false;
 template <class T, thread_scope Scope>
