@@ -258,10 +258,6 @@ void check_domain(const Parameter& argument, int launch_domain) {
   }
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// CUDA's form of a configuration. Its attributes are in `attributes`, which has room for them.
 template <class... Attributes>
 [[nodiscard]] cudaLaunchConfig_t native_config(const launch_config<Attributes...>& config, cudaLaunchAttribute* attributes) {

@@ -38,14 +38,8 @@ struct planned_window {
 namespace detail {
 
 // The planner does without <algorithm>, which takes longer to compile than all of this.
-template <class T>
-[[nodiscard]] constexpr T greater(T a, T b) noexcept {
-  return a < b ? b : a;
-}
-template <class T>
-[[nodiscard]] constexpr T lesser(T a, T b) noexcept {
-  return b < a ? b : a;
-}
+inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
+inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 /// The range of a kernel's window, because a launch has a single window. Neighbouring regions are taken together where the gaps
 /// are at most an eighth of the range; of the ranges that remain, the one with the most accesses is chosen.

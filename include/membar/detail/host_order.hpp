@@ -16,11 +16,6 @@ namespace detail {
 /// The order as an argument of `__atomic_load_n` and its like: the enumerators have those values.
 template <memory_order Order>
 inline constexpr int host_order = static_cast<int>(Order);
-#if !defined(__CUDACC_RTC__)  // which has no host, and no names of its orders
-static_assert(host_order<memory_order::relaxed> == __ATOMIC_RELAXED && host_order<memory_order::acquire> == __ATOMIC_ACQUIRE &&
-              host_order<memory_order::release> == __ATOMIC_RELEASE && host_order<memory_order::acq_rel> == __ATOMIC_ACQ_REL &&
-              host_order<memory_order::seq_cst> == __ATOMIC_SEQ_CST);
-#endif
 
 /// Waits between polls of the host: pauses, each time twice as many, then lets another thread have the processor.
 class host_back_off {
