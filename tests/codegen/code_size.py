@@ -19,6 +19,9 @@ import tempfile
 
 from kernel_code import split_arguments
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "common"))
+from include_hash import tree_hash  # noqa: E402
+
 OPERATIONS = {
     "u64 fetch_max, relaxed": ("unsigned long long", "*out = n.fetch_max(value, membar::relaxed)"),
     "u64 fetch_and, acq_rel": ("unsigned long long", "*out = n.fetch_and(value, membar::acq_rel)"),
@@ -78,7 +81,8 @@ def main():
     if arguments.json:
         version = re.search(r"release ([\d.]+)", subprocess.run([nvcc[0], "--version"], check=True, capture_output=True, text=True).stdout)[1]
         lines = [f"  {json.dumps(words)}: {json.dumps(row)}" for words, row in operations.items()]
-        arguments.json.write_text(f'{{"nvcc": "{version}", "architecture": "sm_90", "operations": {{\n' + ",\n".join(lines) + "\n}}\n")
+        include = tree_hash(pathlib.Path(__file__).resolve().parents[2] / "include").hexdigest()
+        arguments.json.write_text(f'{{"include": "{include}", "nvcc": "{version}", "architecture": "sm_90", "operations": {{\n' + ",\n".join(lines) + "\n}}\n")
         print(table(json.loads(arguments.json.read_text())))
         return 0
     failed = 0
