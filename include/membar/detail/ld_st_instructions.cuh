@@ -11,6 +11,7 @@
 #if defined(__CUDACC_RTC__)
 #include <cuda/std/utility>
 #else
+#include <cstring>
 #include <utility>
 #endif
 
@@ -83,7 +84,7 @@ __device__ inline To bits_as(const From& from) noexcept {
     return __builtin_bit_cast(To, from);
   } else {  // a packed pair, whose assignment is not trivial
     To to;
-    __builtin_memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
+    memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
     return to;
   }
 }
