@@ -2,6 +2,7 @@
 /// @file
 /// The question: what does an access-policy window give a kernel that reads a hot region beside a stream, and which window is
 /// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
+#include <bench/caches/window_tuner.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -97,7 +98,7 @@ class fixture {
   const access_policy_window& tuned(std::size_t region_bytes) {
     std::optional<access_policy_window>& best = tuned_[region_bytes];
     if (!best) {
-      best = membar::tune_window(hot_.get(), region_bytes, facts_, [&](const access_policy_window& window) {
+      best = bench::tune_window(hot_.get(), region_bytes, facts_, [&](const access_policy_window& window) {
                launch(region_bytes, window);
                return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); }) * 1e-9;
              }).window;

@@ -27,7 +27,7 @@ __global__ void sum_all(const float4* in, std::size_t size, float* out) {
 struct fixture {
   support::device_memory<float4> device{count};
   membar::mapped_memory<float4> mapped{count};
-  membar::mapped_memory<float4> write_combined{count, {.portable = true, .write_combined = true}};
+  membar::write_combined_memory<float4> write_combined{count};
   support::pinned_memory<float4> raw{count};  // mapped, as a program without membar has it
   std::vector<float4> pageable = std::vector<float4>(count);
   support::device_memory<float> out{std::size_t{1024} * 256};
@@ -78,7 +78,7 @@ void add_cases(bench::suite& cases) {
   add_arm(cases, shared, "mapped", nothing, [=](fixture& here, int passes) { repeat(here, here.mapped.data(), passes); });
   add_arm(cases, shared, "raw_mapped", nothing, [=](fixture& here, int passes) { repeat(here, here.raw.get(), passes); });
   add_arm(cases, shared, "write_combined", nothing,
-          [=](fixture& here, int passes) { repeat(here, here.write_combined.data(), passes); });
+          [=](fixture& here, int passes) { repeat(here, here.write_combined.device_data(), passes); });
   add_arm(cases, shared, "copy_from_pinned", nothing, [=](fixture& here, int passes) {
     here.copy_from(here.mapped.data());
     repeat(here, here.device.get(), passes);

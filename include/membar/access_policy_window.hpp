@@ -86,7 +86,7 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
     throw error(
         cudaErrorInvalidValue,
         "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: choose the hottest part, "
-        "or slide a window over the region (window_planning.hpp)",
+        "or launch the kernel once for each part, each with its window",
         window.bytes, facts.device, facts.max_window);
   }
 }
@@ -150,7 +150,7 @@ inline void reset_persisting_lines() { check(cudaCtxResetPersistingL2Cache(), "a
 /// Makes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
 ///
 /// It reads the set-aside when it is made, so hold an `l2_set_aside` first. `share` is the part of the set-aside that one
-/// kernel may use. window_planning.hpp divides the set-aside among kernels, and measures which window is best for one.
+/// kernel may use. window_planning.hpp divides the set-aside among kernels.
 class l2_plan {
  public:
   explicit l2_plan(int device) : l2_plan(l2_facts_of(device)) {}
@@ -185,7 +185,7 @@ class l2_plan {
     if (bytes > share_) {
       planned.hit_ratio = static_cast<float>(static_cast<double>(share_) / static_cast<double>(bytes));
       // Rounding to float must not exceed the share.
-      if (planned.persisting_bytes() > share_) {
+      if (static_cast<double>(bytes) * static_cast<double>(planned.hit_ratio) > static_cast<double>(share_)) {
         planned.hit_ratio = static_cast<float>(static_cast<double>(planned.hit_ratio) * (1.0 - 1.0 / (1 << 22)));
       }
     }

@@ -16,9 +16,15 @@ inline namespace v0_2 {
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
 struct combining_operation {
+  static constexpr detail::atom_op op = Op;
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T operator()(T left, T right) const noexcept {
     return detail::applied<Op>(left, right);
+  }
+  /// The value that leaves every other one as it is.
+  template <class T>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr T identity() noexcept {
+    return detail::identity_of<Op, T>();
   }
 };
 /// Addition.
@@ -34,23 +40,20 @@ using bit_or = combining_operation<detail::atom_op::bitwise_or>;
 /// Bitwise exclusive or.
 using bit_xor = combining_operation<detail::atom_op::bitwise_xor>;
 
+namespace detail {
+template <class Operation>
+inline constexpr bool is_combining = false;
+template <atom_op Op>
+inline constexpr bool is_combining<combining_operation<Op>> = true;
+}  // namespace detail
+
 /// Stores `operation(value, operand)` and returns the value before.
 ///
 /// It is the operation's `fetch_` form if `operation` is one of membar's, else `fetch_update`, a loop.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
-  if constexpr (std::is_same_v<Operation, plus>) {
-    return object.fetch_add(operand, order);
-  } else if constexpr (std::is_same_v<Operation, minimum>) {
-    return object.fetch_min(operand, order);
-  } else if constexpr (std::is_same_v<Operation, maximum>) {
-    return object.fetch_max(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_and>) {
-    return object.fetch_and(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_or>) {
-    return object.fetch_or(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_xor>) {
-    return object.fetch_xor(operand, order);
+  if constexpr (detail::is_combining<Operation>) {
+    return detail::atomic_access::fetch<Operation::op>(object, operand, order);
   } else {
     return object.fetch_update([=](T old) { return operation(old, operand); }, order);
   }
@@ -60,18 +63,8 @@ MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Opera
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   detail::require_reduction_order<Order>();
-  if constexpr (std::is_same_v<Operation, plus>) {
-    object.add(operand, order);
-  } else if constexpr (std::is_same_v<Operation, minimum>) {
-    object.min(operand, order);
-  } else if constexpr (std::is_same_v<Operation, maximum>) {
-    object.max(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_and>) {
-    object.bit_and(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_or>) {
-    object.bit_or(operand, order);
-  } else if constexpr (std::is_same_v<Operation, bit_xor>) {
-    object.bit_xor(operand, order);
+  if constexpr (detail::is_combining<Operation>) {
+    detail::atomic_access::reduce<Operation::op>(object, operand, order);
   } else {
     static_cast<void>(object.fetch_update([=](T old) { return operation(old, operand); }, order));
   }
@@ -270,40 +263,19 @@ class aggregated_ref {
   }
 
   /// Adds `value` and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_add(T value, Order order) const noexcept {
-    return fetch_combine(value, plus{}, order);
-  }
+  __device__ T fetch_add(T value, auto order) const noexcept { return fetch_combine(value, plus{}, order); }
   /// Subtracts `value` and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_sub(T value, Order order) const noexcept {
-    return fetch_combine(detail::negated(value), plus{}, order);
-  }
+  __device__ T fetch_sub(T value, auto order) const noexcept { return fetch_combine(detail::negated(value), plus{}, order); }
   /// Stores the smaller of the value and `value`, and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_min(T value, Order order) const noexcept {
-    return fetch_combine(value, minimum{}, order);
-  }
+  __device__ T fetch_min(T value, auto order) const noexcept { return fetch_combine(value, minimum{}, order); }
   /// Stores the larger of the value and `value`, and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_max(T value, Order order) const noexcept {
-    return fetch_combine(value, maximum{}, order);
-  }
+  __device__ T fetch_max(T value, auto order) const noexcept { return fetch_combine(value, maximum{}, order); }
   /// Stores the bitwise and with `value`, and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_and(T value, Order order) const noexcept {
-    return fetch_combine(value, membar::bit_and{}, order);
-  }
+  __device__ T fetch_and(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_and{}, order); }
   /// Stores the bitwise or with `value`, and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_or(T value, Order order) const noexcept {
-    return fetch_combine(value, membar::bit_or{}, order);
-  }
+  __device__ T fetch_or(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_or{}, order); }
   /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
-  template <class Order>
-  __device__ T fetch_xor(T value, Order order) const noexcept {
-    return fetch_combine(value, membar::bit_xor{}, order);
-  }
+  __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before. Lanes of one object pass one limit.
   template <class Order>
@@ -318,40 +290,19 @@ class aggregated_ref {
   }
 
   /// Adds `value`. Relaxed or release.
-  template <class Order>
-  __device__ void add(T value, Order order) const noexcept {
-    combine(value, plus{}, order);
-  }
+  __device__ void add(T value, auto order) const noexcept { combine(value, plus{}, order); }
   /// Subtracts `value`. Relaxed or release.
-  template <class Order>
-  __device__ void sub(T value, Order order) const noexcept {
-    combine(detail::negated(value), plus{}, order);
-  }
+  __device__ void sub(T value, auto order) const noexcept { combine(detail::negated(value), plus{}, order); }
   /// Stores the smaller of the value and `value`. Relaxed or release.
-  template <class Order>
-  __device__ void min(T value, Order order) const noexcept {
-    combine(value, minimum{}, order);
-  }
+  __device__ void min(T value, auto order) const noexcept { combine(value, minimum{}, order); }
   /// Stores the larger of the value and `value`. Relaxed or release.
-  template <class Order>
-  __device__ void max(T value, Order order) const noexcept {
-    combine(value, maximum{}, order);
-  }
+  __device__ void max(T value, auto order) const noexcept { combine(value, maximum{}, order); }
   /// Stores the bitwise and with `value`. Relaxed or release.
-  template <class Order>
-  __device__ void bit_and(T value, Order order) const noexcept {
-    combine(value, membar::bit_and{}, order);
-  }
+  __device__ void bit_and(T value, auto order) const noexcept { combine(value, membar::bit_and{}, order); }
   /// Stores the bitwise or with `value`. Relaxed or release.
-  template <class Order>
-  __device__ void bit_or(T value, Order order) const noexcept {
-    combine(value, membar::bit_or{}, order);
-  }
+  __device__ void bit_or(T value, auto order) const noexcept { combine(value, membar::bit_or{}, order); }
   /// Stores the bitwise exclusive or with `value`. Relaxed or release.
-  template <class Order>
-  __device__ void bit_xor(T value, Order order) const noexcept {
-    combine(value, membar::bit_xor{}, order);
-  }
+  __device__ void bit_xor(T value, auto order) const noexcept { combine(value, membar::bit_xor{}, order); }
 
  private:
   [[nodiscard]] __device__ atomic_ref<T, Scope> ref() const noexcept { return atomic_ref<T, Scope>(*object_); }
@@ -378,7 +329,7 @@ class aggregated_ref {
 ///
 /// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any call
 /// `bins.add(bin, value)`, and all call `bins.flush<Scope>(target, order)`. `Operation` is associative and commutative, and its
-/// identity changes no value. A bin that still is the identity is not combined.
+/// identity changes no value: a bin starts as the identity, and one that still is the identity is not combined.
 ///
 /// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
 /// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
@@ -391,13 +342,23 @@ class privatized_histogram {
  public:
   static constexpr int size = Bins;
 
-  /// Sets every bin to `identity`. All threads of the block call it, also between a flush and the next use.
-  __device__ void clear(T identity = T{}) noexcept {
+  /// Sets every bin to the operation's identity, which membar's operations have, and any other that has an `identity<T>()`. All
+  /// threads of the block call it, also between a flush and the next use.
+  __device__ void clear() noexcept {
+    constexpr bool known = requires { Operation::template identity<T>(); };
+    static_assert(known,
+                  "membar: the identity of this operation is not known: pass the value that changes no other one to clear");
+    if constexpr (known) {
+      clear(Operation::template identity<T>());
+    }
+  }
+  /// Sets every bin to `identity`, which changes no value that is combined with it.
+  __device__ void clear(T identity) noexcept {
     __syncthreads();
-    for (unsigned bin = rank(); bin < Bins; bin += threads()) {
+    for (unsigned bin = detail::thread_rank(); bin < Bins; bin += detail::block_threads()) {
       bins_[bin] = identity;
     }
-    if (rank() == 0) {
+    if (detail::is_first_thread()) {
       identity_ = identity;
     }
     __syncthreads();
@@ -413,7 +374,7 @@ class privatized_histogram {
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {
     detail::require_reduction_order<Order>();
     __syncthreads();
-    for (unsigned bin = rank(); bin < Bins; bin += threads()) {
+    for (unsigned bin = detail::thread_rank(); bin < Bins; bin += detail::block_threads()) {
       if (detail::to_bits(bins_[bin]) != detail::to_bits(identity_)) {
         combine(atomic_ref<T, Scope>(target[bin]), bins_[bin], operation, order);
       }
@@ -421,16 +382,11 @@ class privatized_histogram {
   }
 
  private:
-  [[nodiscard]] __device__ static unsigned rank() noexcept {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  }
-  [[nodiscard]] __device__ static unsigned threads() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
-
   // A read-modify-write of 8 or 16 bits acts on the aligned 32-bit word around its bin. No word has anything but bins, not even
   // the identity, which is read without atomics.
   static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
 
-  alignas(word) T bins_[Bins];
+  alignas(word) T bins_[static_cast<std::size_t>(Bins)];
   alignas(word) T identity_;
 };
 

@@ -6,17 +6,6 @@
 /// How the end is known is in the type that a call gives: copies that have begun are committed to a group or arrive at an mbarrier;
 /// a remote store gives the bytes that a phase of the other block's mbarrier expects.
 ///
-/// | call | PTX | ends |
-/// |---|---|---|
-/// | `async_copy` | `cp.async.{ca,cg}.shared::cta.global [to], [from], bytes` | in a group or on an mbarrier of the block |
-/// | `async_copy_first` | `cp.async.{ca,cg}.shared::cta.global [to], [from], bytes, there` | as `async_copy` |
-/// | `async_commit` | `cp.async.commit_group` | |
-/// | `async_wait<N>` | `cp.async.wait_group N` | |
-/// | `async_arrive` | `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [b]` | |
-/// | `async_arrive_beside` | `cp.async.mbarrier.arrive.shared::cta.b64 [b]` | |
-/// | `async_store` | two `mapa`; `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}` | on `b` of the other block |
-/// | `async_reduce` | two `mapa`; `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T` | on `b` of the other block |
-///
 /// These operations read and write through the generic proxy, as ordinary loads and stores do, so no proxy fence is needed. But they
 /// are not in program order:
 ///
@@ -82,8 +71,7 @@ template <> struct ptx_remote_type<async_operation::add, long long> { static con
 /// Returns whether one `cp.async` can copy the type, so that the compiler prints one sentence only.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
-  constexpr bool whole =
-      (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && std::is_trivially_copyable_v<T>;
+  constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
   static_assert(whole,
                 "membar: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   constexpr bool legal = Caching == async_caching::all_levels || sizeof(T) == 16;
@@ -191,7 +179,7 @@ template <class T>
 __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std::type_identity_t<T>& value,
                                                 mbarrier<thread_scope::cluster>& barrier) noexcept {
   constexpr bool legal =
-      (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && std::is_trivially_copyable_v<T>;
+      (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
   static_assert(
       legal, "membar: an asynchronous store takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   detail::require_remote_async<legal>();
@@ -223,7 +211,7 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
 /// Updates the object at the place of `to` in the shared memory of block `rank` of the cluster with `value`, by one relaxed atomic of
 /// cluster scope. It completes as `async_store` does.
 ///
-/// `T` is `unsigned` (all operations), `int` (add, min, max), `unsigned long long` and `long long` (add).
+/// `T` is an unsigned integer of 32 bits (all operations), a signed one (add, min, max), or an integer of 64 bits (add).
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other block
@@ -231,7 +219,8 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
 template <async_operation Operation, class T>
 __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type_identity_t<T> value,
                                                  mbarrier<thread_scope::cluster>& barrier) noexcept {
-  constexpr bool legal = sizeof(detail::ptx_remote_type<Operation, T>::text) > 1;
+  using element = typename detail::element_of<T>::type;
+  constexpr bool legal = sizeof(detail::ptx_remote_type<Operation, element>::text) > 1;
   static_assert(legal,
                 "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
   detail::require_remote_async<legal>();
@@ -242,12 +231,12 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
     if constexpr (sizeof(T) == 4) {
       asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%3.%4 [%0], %1, [%2];" ::"r"(there),
                    "r"(value), "r"(completes), "C"(detail::ptx_async_operation<Operation>::text),
-                   "C"(detail::ptx_remote_type<Operation, T>::text)
+                   "C"(detail::ptx_remote_type<Operation, element>::text)
                    : "memory");
     } else {
       asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%3.%4 [%0], %1, [%2];" ::"r"(there),
                    "l"(value), "r"(completes), "C"(detail::ptx_async_operation<Operation>::text),
-                   "C"(detail::ptx_remote_type<Operation, T>::text)
+                   "C"(detail::ptx_remote_type<Operation, element>::text)
                    : "memory");
     }
   }

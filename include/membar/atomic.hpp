@@ -101,13 +101,38 @@ class atomic_ref {
  public:
   using value_type = std::remove_const_t<T>;
   using difference_type = typename detail::pointer_difference<value_type>::type;
+  using operand = detail::operand<value_type>;
+  using difference = detail::operand<difference_type>;
+  using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
   /// Whether no operation needs a lock, on any machine. On the host 16 bytes may need one, which libatomic has.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.
-  MEMBAR_HOST_DEVICE explicit atomic_ref(T& object) noexcept : object_(&object) {}
+  MEMBAR_HOST_DEVICE explicit atomic_ref(T& object) noexcept : object_(__builtin_addressof(object)) {
+    detail::require_aligned<sizeof(T)>(object_);
+  }
+  atomic_ref(const atomic_ref&) = default;
+  /// Assignment does not compile: it would refer to another object, and `store` changes the value.
+  MEMBAR_HOST_DEVICE atomic_ref& operator=(const atomic_ref&) = delete;
+
+  /// Refers to the object of a `cuda::atomic_ref` or `cuda::atomic` of the same scope, in a file that includes interop/cuda_atomic.cuh.
+  template <detail::has_cuda_object Object>
+    requires std::is_same_v<typename detail::cuda_object<std::remove_cvref_t<Object>>::value_type, value_type>
+  MEMBAR_HOST_DEVICE atomic_ref(Object&& object) noexcept
+      : object_(detail::cuda_object<std::remove_cvref_t<Object>>::address(object)) {
+    static_assert(detail::cuda_object<std::remove_cvref_t<Object>>::scope == Scope,
+                  "membar: a reference keeps the scope of the object's other references: name that scope");
+  }
+
+  /// No reference: it is here so that the compiler says in a sentence what is wrong with the argument.
+  template <class Object>
+    requires(!detail::is_atomic_object<std::remove_cvref_t<Object>> && !detail::has_cuda_object<Object> &&
+             !std::is_convertible_v<Object, T&>)
+  MEMBAR_HOST_DEVICE explicit atomic_ref(Object&&) noexcept : object_(nullptr) {
+    detail::refuse_object<T, Object>();
+  }
 
   /// Refers to the object of `other`, for loads.
   template <class U>
@@ -145,7 +170,7 @@ class atomic_ref {
 
   /// Stores `value`. Relaxed, release or seq_cst.
   template <class Order = detail::missing_order>
-  MEMBAR_HOST_DEVICE void store(value_type value, Order = {}) const noexcept {
+  MEMBAR_HOST_DEVICE void store(operand value, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(store_order<Order> || !memory_order_tag<Order>,
                   "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
@@ -155,7 +180,7 @@ class atomic_ref {
     } else if constexpr (detail::compiling_for_device) {
       detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
-      detail::host_store<detail::order_of<Order>>(object_, value);
+      detail::host_store<detail::order_of<Order>>(object_, static_cast<value_type>(value));
     }
   }
 
@@ -166,7 +191,7 @@ class atomic_ref {
   /// acquire for acq_rel. It never fails spuriously. Padding is compared too: take `expected` from the object itself, or use a
   /// type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
-  MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, value_type desired, Success = {},
+  MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
                                            Failure = Failure{}) const noexcept {
     detail::require_order<Success>();
     static_assert(load_order<Failure>,
@@ -176,152 +201,107 @@ class atomic_ref {
     if constexpr (std::is_const_v<T>) {
       __builtin_unreachable();
     } else if constexpr (detail::compiling_for_device) {
-      return detail::device_compare_exchange<T, Scope, covering>(object_, expected, desired);
+      return detail::device_compare_exchange<T, Scope, covering>(object_, expected, static_cast<value_type>(desired));
     } else {
-      return detail::host_compare_exchange<covering>(object_, expected, desired);
+      return detail::host_compare_exchange<covering>(object_, expected, static_cast<value_type>(desired));
     }
   }
 
   /// `compare_exchange`, which does not fail spuriously. By the standard's name.
-  MEMBAR_HOST_DEVICE bool compare_exchange_weak(value_type& expected, value_type desired, auto... orders) const noexcept {
+  MEMBAR_HOST_DEVICE bool compare_exchange_weak(value_type& expected, operand desired, auto... orders) const noexcept {
     return compare_exchange(expected, desired, orders...);
   }
   /// `compare_exchange`, by the standard's name.
-  MEMBAR_HOST_DEVICE bool compare_exchange_strong(value_type& expected, value_type desired, auto... orders) const noexcept {
+  MEMBAR_HOST_DEVICE bool compare_exchange_strong(value_type& expected, operand desired, auto... orders) const noexcept {
     return compare_exchange(expected, desired, orders...);
   }
 
   /// Stores `value` and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type exchange(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::exchange>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type exchange(operand value, auto... said) const noexcept {
+    return fetch<op::exchange>(value, said...);
   }
 
   /// Adds `value`, with wrap-around, and returns the value before. To a pointer it adds that many objects.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_add(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::add>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_add(difference value, auto... said) const noexcept {
+    return fetch<op::add>(value, said...);
   }
 
   /// Subtracts `value`, with wrap-around, and returns the value before. PTX: `atom.add` of the negated value.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_sub(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::add>(detail::negated(value), order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_sub(difference value, auto... said) const noexcept {
+    return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
   /// Stores the bitwise and of the value and `value`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_and(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::bitwise_and>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_and(operand value, auto... said) const noexcept {
+    return fetch<op::bitwise_and>(value, said...);
   }
 
   /// Stores the bitwise or of the value and `value`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_or(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::bitwise_or>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_or(operand value, auto... said) const noexcept {
+    return fetch<op::bitwise_or>(value, said...);
   }
 
   /// Stores the bitwise exclusive or of the value and `value`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_xor(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::bitwise_xor>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_xor(operand value, auto... said) const noexcept {
+    return fetch<op::bitwise_xor>(value, said...);
   }
 
   /// Stores the smaller of the value and `value`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_min(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::min>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE value_type fetch_min(operand value, auto... said) const noexcept { return fetch<op::min>(value, said...); }
 
   /// Stores the larger of the value and `value`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_max(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::max>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE value_type fetch_max(operand value, auto... said) const noexcept { return fetch<op::max>(value, said...); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_inc(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::inc>(limit, order, policy);
-  }
+  MEMBAR_HOST_DEVICE value_type fetch_inc(operand limit, auto... said) const noexcept { return fetch<op::inc>(limit, said...); }
 
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_dec(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch<detail::atom_op::dec>(limit, order, policy);
-  }
+  MEMBAR_HOST_DEVICE value_type fetch_dec(operand limit, auto... said) const noexcept { return fetch<op::dec>(limit, said...); }
 
   /// Stores the smaller of two numbers and returns the value before. A NaN beside a number is ignored; -0 is smaller than +0.
   ///
   /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch_number<detail::atom_op::min>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(operand value, auto... said) const noexcept {
+    return fetch_number<op::min>(value, said...);
   }
 
   /// Stores the larger of two numbers and returns the value before. A NaN beside a number is ignored; +0 is larger than -0.
   ///
   /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    return fetch_number<detail::atom_op::max>(value, order, policy);
+  MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(operand value, auto... said) const noexcept {
+    return fetch_number<op::max>(value, said...);
   }
 
   // Reductions return nothing, which makes them cheaper in global memory. They are relaxed or release.
 
   /// Adds `value`, with wrap-around. To a pointer it adds that many objects. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void add(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::add>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void add(difference value, auto... said) const noexcept { reduce<op::add>(value, said...); }
 
   /// Subtracts `value`, with wrap-around. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void sub(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::add>(detail::negated(value), order, policy);
+  MEMBAR_HOST_DEVICE void sub(difference value, auto... said) const noexcept {
+    reduce<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
   /// Stores the bitwise and of the value and `value`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void bit_and(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::bitwise_and>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void bit_and(operand value, auto... said) const noexcept { reduce<op::bitwise_and>(value, said...); }
 
   /// Stores the bitwise or of the value and `value`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void bit_or(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::bitwise_or>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void bit_or(operand value, auto... said) const noexcept { reduce<op::bitwise_or>(value, said...); }
 
   /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void bit_xor(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::bitwise_xor>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void bit_xor(operand value, auto... said) const noexcept { reduce<op::bitwise_xor>(value, said...); }
 
   /// Stores the smaller of the value and `value`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void min(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::min>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void min(operand value, auto... said) const noexcept { reduce<op::min>(value, said...); }
 
   /// Stores the larger of the value and `value`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void max(value_type value, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::max>(value, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void max(operand value, auto... said) const noexcept { reduce<op::max>(value, said...); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void inc(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::inc>(limit, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void inc(operand limit, auto... said) const noexcept { reduce<op::inc>(limit, said...); }
 
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
-  template <class Order = detail::missing_order, class Policy = detail::no_policy>
-  MEMBAR_HOST_DEVICE void dec(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
-    reduce<detail::atom_op::dec>(limit, order, policy);
-  }
+  MEMBAR_HOST_DEVICE void dec(operand limit, auto... said) const noexcept { reduce<op::dec>(limit, said...); }
 
   /// Stores `function(value)` and returns the value before, by a loop of relaxed compare-and-swap on the bits.
   ///
@@ -345,14 +325,17 @@ class atomic_ref {
   ///
   /// It polls with back-off, without end. Relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
-  MEMBAR_HOST_DEVICE void wait(value_type old, Order = {}) const noexcept {
+  MEMBAR_HOST_DEVICE void wait(operand old, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(load_order<Order> || !memory_order_tag<Order>,
                   "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
     if constexpr (detail::compiling_for_device) {
       detail::device_wait<value_type, Scope, detail::order_of<Order>>(object_, old);
     } else {
-      while (detail::to_bits(detail::host_load<detail::order_of<Order>>(object_)) == detail::to_bits(old)) {
+      detail::host_back_off pause;
+      while (detail::to_bits(detail::host_load<detail::order_of<Order>>(object_)) ==
+             detail::to_bits(static_cast<value_type>(old))) {
+        pause();
       }
     }
   }
@@ -366,6 +349,10 @@ class atomic_ref {
   template <detail::atom_op Op>
   static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
 
+  /// What an operation takes: of a pointer an addition takes a number of objects.
+  template <detail::atom_op Op>
+  using operated = std::conditional_t<Op == detail::atom_op::add, difference_type, value_type>;
+
   /// The atomic operations on a pointer's bits, to which bytes are added.
   [[nodiscard]] MEMBAR_HOST_DEVICE auto address() const noexcept {
     return atomic_ref<detail::bits_of<T>, Scope>(*reinterpret_cast<detail::bits_of<T>*>(object_));
@@ -375,8 +362,9 @@ class atomic_ref {
   }
 
   /// On the host a policy says nothing.
-  template <detail::atom_op Op, class Value, class Order, class Policy>
-  MEMBAR_HOST_DEVICE value_type fetch(Value value, Order order, [[maybe_unused]] Policy policy) const noexcept {
+  template <detail::atom_op Op, class Value, class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch(Value given, Order order = {}, [[maybe_unused]] Policy policy = {}) const noexcept {
+    [[maybe_unused]] const auto value = static_cast<operated<Op>>(given);
     detail::require_order<Order>();
     detail::require_operation<value_type, Op>();
     detail::require_policy<Policy>();
@@ -401,8 +389,9 @@ class atomic_ref {
     }
   }
 
-  template <detail::atom_op Op, class Value, class Order, class Policy>
-  MEMBAR_HOST_DEVICE void reduce(Value value, Order order, [[maybe_unused]] Policy policy) const noexcept {
+  template <detail::atom_op Op, class Value, class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void reduce(Value given, Order order = {}, [[maybe_unused]] Policy policy = {}) const noexcept {
+    [[maybe_unused]] const auto value = static_cast<operated<Op>>(given);
     detail::require_reduction_order<Order>();
     detail::require_operation<value_type, Op>();
     detail::require_policy<Policy>();
@@ -420,8 +409,8 @@ class atomic_ref {
     }
   }
 
-  template <detail::atom_op Op, class Order, class Policy>
-  MEMBAR_HOST_DEVICE value_type fetch_number(value_type value, Order order, Policy policy) const noexcept {
+  template <detail::atom_op Op, class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_number(value_type value, Order order = {}, Policy policy = {}) const noexcept {
     constexpr bool is_floating = detail::kind_of<value_type> == detail::value_kind::floating;
     static_assert(is_floating,
                   "membar: fetch_fminimum_num and fetch_fmaximum_num take float and double: use fetch_min or fetch_max");
@@ -438,9 +427,36 @@ class atomic_ref {
 
   template <class, thread_scope>
   friend class atomic_ref;
+  friend struct detail::atomic_access;
 
   T* object_;
 };
+
+namespace detail {
+
+/// The operations of an `atomic_ref` by their codes.
+struct atomic_access {
+  template <atom_op Op>
+  MEMBAR_HOST_DEVICE static auto fetch(auto ref, auto value, auto order) noexcept {
+    return ref.template fetch<Op>(value, order);
+  }
+  template <atom_op Op>
+  MEMBAR_HOST_DEVICE static void reduce(auto ref, auto value, auto order) noexcept {
+    ref.template reduce<Op>(value, order);
+  }
+};
+
+}  // namespace detail
+
+/// `object`, of which the caller promises that it is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
+/// code for other memory, which is most of their code where the compiler does not know the memory. It is no instruction.
+template <class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(__builtin_addressof(object)) != 0);
+#endif
+  return object;
+}
 
 /// An object that is accessed only by atomic operations, for the threads in `Scope`.
 ///
@@ -454,6 +470,8 @@ class atomic {
  public:
   using value_type = T;
   using difference_type = typename detail::pointer_difference<T>::type;
+  using operand = detail::operand<T>;
+  using difference = detail::operand<difference_type>;
   static constexpr thread_scope scope = Scope;
   static constexpr bool is_always_lock_free = atomic_ref<T, Scope>::is_always_lock_free;
 
@@ -482,60 +500,92 @@ class atomic {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept { return ref().is_lock_free(); }
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto... order) const noexcept { return ref().load(order...); }
-  MEMBAR_HOST_DEVICE void wait(T old, auto... order) const noexcept { ref().wait(old, order...); }
+  MEMBAR_HOST_DEVICE void wait(operand old, auto... order) const noexcept { ref().wait(old, order...); }
   MEMBAR_HOST_DEVICE void notify_one() noexcept { ref().notify_one(); }
   MEMBAR_HOST_DEVICE void notify_all() noexcept { ref().notify_all(); }
-  MEMBAR_HOST_DEVICE void store(T value, auto... order) noexcept { ref().store(value, order...); }
-  MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, auto... orders) noexcept {
+  MEMBAR_HOST_DEVICE void store(operand value, auto... order) noexcept { ref().store(value, order...); }
+  MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, operand desired, auto... orders) noexcept {
     return ref().compare_exchange(expected, desired, orders...);
   }
-  MEMBAR_HOST_DEVICE bool compare_exchange_weak(T& expected, T desired, auto... orders) noexcept {
+  MEMBAR_HOST_DEVICE bool compare_exchange_weak(T& expected, operand desired, auto... orders) noexcept {
     return ref().compare_exchange(expected, desired, orders...);
   }
-  MEMBAR_HOST_DEVICE bool compare_exchange_strong(T& expected, T desired, auto... orders) noexcept {
+  MEMBAR_HOST_DEVICE bool compare_exchange_strong(T& expected, operand desired, auto... orders) noexcept {
     return ref().compare_exchange(expected, desired, orders...);
   }
   MEMBAR_HOST_DEVICE T fetch_update(auto function, auto... order) { return ref().fetch_update(function, order...); }
-  MEMBAR_HOST_DEVICE T exchange(T value, auto... order) noexcept { return ref().exchange(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, auto... order) noexcept { return ref().fetch_add(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, auto... order) noexcept { return ref().fetch_sub(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_and(T value, auto... order) noexcept { return ref().fetch_and(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_or(T value, auto... order) noexcept { return ref().fetch_or(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_xor(T value, auto... order) noexcept { return ref().fetch_xor(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_min(T value, auto... order) noexcept { return ref().fetch_min(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_max(T value, auto... order) noexcept { return ref().fetch_max(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_inc(T value, auto... order) noexcept { return ref().fetch_inc(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_dec(T value, auto... order) noexcept { return ref().fetch_dec(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_fminimum_num(T value, auto... order) noexcept { return ref().fetch_fminimum_num(value, order...); }
-  MEMBAR_HOST_DEVICE T fetch_fmaximum_num(T value, auto... order) noexcept { return ref().fetch_fmaximum_num(value, order...); }
-  MEMBAR_HOST_DEVICE void add(difference_type value, auto... order) noexcept { ref().add(value, order...); }
-  MEMBAR_HOST_DEVICE void sub(difference_type value, auto... order) noexcept { ref().sub(value, order...); }
-  MEMBAR_HOST_DEVICE void bit_and(T value, auto... order) noexcept { ref().bit_and(value, order...); }
-  MEMBAR_HOST_DEVICE void bit_or(T value, auto... order) noexcept { ref().bit_or(value, order...); }
-  MEMBAR_HOST_DEVICE void bit_xor(T value, auto... order) noexcept { ref().bit_xor(value, order...); }
-  MEMBAR_HOST_DEVICE void min(T value, auto... order) noexcept { ref().min(value, order...); }
-  MEMBAR_HOST_DEVICE void max(T value, auto... order) noexcept { ref().max(value, order...); }
-  MEMBAR_HOST_DEVICE void inc(T value, auto... order) noexcept { ref().inc(value, order...); }
-  MEMBAR_HOST_DEVICE void dec(T value, auto... order) noexcept { ref().dec(value, order...); }
+  MEMBAR_HOST_DEVICE T exchange(operand value, auto... order) noexcept { return ref().exchange(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_add(difference value, auto... order) noexcept { return ref().fetch_add(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_sub(difference value, auto... order) noexcept { return ref().fetch_sub(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_and(operand value, auto... order) noexcept { return ref().fetch_and(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_or(operand value, auto... order) noexcept { return ref().fetch_or(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_xor(operand value, auto... order) noexcept { return ref().fetch_xor(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_min(operand value, auto... order) noexcept { return ref().fetch_min(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_max(operand value, auto... order) noexcept { return ref().fetch_max(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_inc(operand value, auto... order) noexcept { return ref().fetch_inc(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_dec(operand value, auto... order) noexcept { return ref().fetch_dec(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_fminimum_num(operand value, auto... order) noexcept {
+    return ref().fetch_fminimum_num(value, order...);
+  }
+  MEMBAR_HOST_DEVICE T fetch_fmaximum_num(operand value, auto... order) noexcept {
+    return ref().fetch_fmaximum_num(value, order...);
+  }
+  MEMBAR_HOST_DEVICE void add(difference value, auto... order) noexcept { ref().add(value, order...); }
+  MEMBAR_HOST_DEVICE void sub(difference value, auto... order) noexcept { ref().sub(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_and(operand value, auto... order) noexcept { ref().bit_and(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_or(operand value, auto... order) noexcept { ref().bit_or(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_xor(operand value, auto... order) noexcept { ref().bit_xor(value, order...); }
+  MEMBAR_HOST_DEVICE void min(operand value, auto... order) noexcept { ref().min(value, order...); }
+  MEMBAR_HOST_DEVICE void max(operand value, auto... order) noexcept { ref().max(value, order...); }
+  MEMBAR_HOST_DEVICE void inc(operand value, auto... order) noexcept { ref().inc(value, order...); }
+  MEMBAR_HOST_DEVICE void dec(operand value, auto... order) noexcept { ref().dec(value, order...); }
 
  private:
   alignas(sizeof(T)) T value_;
 };
 
 template <class T, thread_scope Scope>
-  requires(!atomic_value<std::remove_const_t<T>>)
+  requires(Scope == detail::missing_scope || !atomic_value<std::remove_const_t<T>>)
 class atomic_ref<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
-  static_assert(atomic_value<std::remove_const_t<T>>,
+  static_assert(detail::require_value<T, Scope>());
+  static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<std::remove_const_t<T>>,
                 "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T, thread_scope Scope>
-  requires(!atomic_value<T>)
+  requires(Scope == detail::missing_scope || !atomic_value<T>)
 class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
-  static_assert(atomic_value<T>,
+  static_assert(detail::require_value<T, Scope>());
+  static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<T>,
                 "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
+template <class T>
+atomic_ref(T&) -> atomic_ref<T>;
+template <class T>
+atomic(T) -> atomic<T>;
+
+// No operators: they are here so that the compiler says in a sentence why. They name no order.
+
+MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
+MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }
+MEMBAR_HOST_DEVICE void operator--(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
+MEMBAR_HOST_DEVICE void operator--(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }
+MEMBAR_HOST_DEVICE void operator+=(detail::atomic_object auto&& object, const auto&) noexcept {
+  detail::refuse_operator(object);
+}
+MEMBAR_HOST_DEVICE void operator-=(detail::atomic_object auto&& object, const auto&) noexcept {
+  detail::refuse_operator(object);
+}
+MEMBAR_HOST_DEVICE void operator&=(detail::atomic_object auto&& object, const auto&) noexcept {
+  detail::refuse_operator(object);
+}
+MEMBAR_HOST_DEVICE void operator|=(detail::atomic_object auto&& object, const auto&) noexcept {
+  detail::refuse_operator(object);
+}
+MEMBAR_HOST_DEVICE void operator^=(detail::atomic_object auto&& object, const auto&) noexcept {
+  detail::refuse_operator(object);
+}
 
 }  // namespace v0_2
 }  // namespace membar

@@ -5,16 +5,6 @@
 /// How the end of a copy is known is in its type. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
 /// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.
 ///
-/// | call | PTX | ends |
-/// |---|---|---|
-/// | `bulk_load` | `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [b]` | on `b` |
-/// | `bulk_load_multicast` | `cp.async.bulk.shared::cluster.global...multicast::cluster [to], [from], bytes, [b], blocks` | on `b` of each |
-/// | `bulk_send` | two `mapa`; `cp.async.bulk.shared::cluster.shared::cta...[to], [from], bytes, [b]` | on `b` of the other block |
-/// | `bulk_store` | `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes` | in a group |
-/// | `bulk_reduce` | `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes` | in a group |
-/// | `bulk_commit` | `cp.async.bulk.commit_group` | |
-/// | `bulk_wait<N>`, `bulk_wait_read<N>` | `cp.async.bulk.wait_group N`, `cp.async.bulk.wait_group.read N` | |
-///
 /// A bulk copy reads and writes through the async proxy, and is not in program order:
 ///
 /// * Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>` (fence.cuh) between, in the block that
@@ -33,10 +23,6 @@
 #include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
-
-// Declared here, not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
-struct __half;
-struct __nv_bfloat16;
 
 namespace membar {
 inline namespace v0_2 {
@@ -156,22 +142,23 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// calling thread. Each element is updated by a relaxed atomic of device scope, among bulk copies: an ordinary atomic on the same
 /// memory goes through another proxy.
 ///
-/// `T` is `unsigned` (all operations), `unsigned long long` (all but inc and dec), `int` and `long long` (add, min, max), `float` and
-/// `double` (add), `__half` and `__nv_bfloat16` (add, which keeps subnormal numbers, min, max).
+/// `T` is an unsigned integer of 32 bits (all operations) or 64 (all but inc and dec), a signed one of 32 or 64 bits (add, min, max), `float`
+/// or `double` (add), `__half`, `__nv_bfloat16` or a pair of them (add, which keeps subnormal numbers, min, max).
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
 /// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
 template <auto Operation, class T>
 __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
-  constexpr bool legal = sizeof(detail::ptx_bulk_type<Operation, T>::text) > 1;
+  using element = typename detail::element_of<T>::type;
+  constexpr bool legal = sizeof(detail::ptx_bulk_type<Operation, element>::text) > 1;
   static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
   detail::require_bulk_copies<legal>();
   if constexpr (legal) {
     // cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size;  PTX ISA 8.0, sm_90
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.%3.%4 [%0], [%1], %2;" ::"l"(detail::global_address(to)),
                  "r"(detail::shared_address(from)), "r"(bytes), "C"(detail::ptx_async_operation<Operation>::text),
-                 "C"(detail::ptx_bulk_type<Operation, T>::text)
+                 "C"(detail::ptx_bulk_type<Operation, element>::text)
                  : "memory");
   }
   return detail::copy_results::copies();

@@ -82,14 +82,14 @@ void launch_co_resident(const launch_config<Attributes...>& config, void (*kerne
   }
   validate_co_residency(static_cast<unsigned long long>(grid.x) * grid.y * grid.z,
                         co_resident_blocks(kernel, config.block(), config.dynamic_shared_bytes(), cluster));
-  launch(config.with(cooperative{}), kernel, arguments...);
+  launch(config.with(cooperative{}), kernel, arguments.value...);
 }
 
-/// No launch: it is here so that the compiler says in a sentence what is missing.
+/// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
-  requires(sizeof...(Arguments) != sizeof...(Parameters))
+  requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
-  static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
+  detail::refuse_arguments<sizeof...(Parameters), sizeof...(Arguments)>();
 }
 
 }  // namespace v0_2

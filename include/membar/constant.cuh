@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Constant memory: typed tables that fit into its 64 KiB, their upload, and a count of the addresses that a warp reads at
-/// once.
+/// Constant memory: typed tables that fit into its 64 KiB, their upload, and how many addresses a warp reads at once.
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
 /// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at once,
@@ -16,10 +15,10 @@
 #if defined(__CUDACC_RTC__)
 #include <cuda/std/cassert>
 #else
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 
 #include <cassert>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -85,42 +84,7 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
   return values[index];
 }
 
-/// The accesses of a kernel to a constant table, as `count_constant_access` counts them.
-struct constant_access_counts {
-  unsigned long long warps = 0;      ///< accesses, one per warp that made one
-  unsigned long long addresses = 0;  ///< different addresses, added up: the cost of the accesses
-  unsigned worst = 0;                ///< the most different addresses of one access, 1 to 32
-
-  /// Different addresses per access: 1 is a broadcast.
-  [[nodiscard]] MEMBAR_HOST_DEVICE double per_warp() const noexcept {
-    return warps == 0 ? 0.0 : static_cast<double>(addresses) / static_cast<double>(warps);
-  }
-};
-
-/// Adds one access of the warp's active threads to `counts`. Each thread passes its `index`; the whole grid may share `counts`.
-__device__ inline void count_constant_access(constant_access_counts& counts, std::size_t index) noexcept {
-  const unsigned active = __activemask();
-  const unsigned distinct = distinct_in_warp(index);
-  if (detail::lane_id() == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
-    atomicAdd(&counts.warps, 1ULL);
-    atomicAdd(&counts.addresses, static_cast<unsigned long long>(distinct));
-    atomicMax(&counts.worst, distinct);
-  }
-}
-
 #if !defined(__CUDACC_RTC__)  // which compiles no host code
-
-/// If the counted accesses are not all broadcasts, prints one sentence to stderr and returns true.
-inline bool warn_if_divergent(const constant_access_counts& counts, const char* table) noexcept {
-  if (counts.worst <= 1) {
-    return false;
-  }
-  std::fprintf(stderr,
-               "membar: the constant table %s is read at %.1f different addresses per warp (%u at worst), and each costs an "
-               "access of its own: keep what threads index differently in read-only or shared memory\n",
-               table, counts.per_warp(), counts.worst);
-  return true;
-}
 
 namespace detail {
 
@@ -187,7 +151,7 @@ template <class Range>
 /// Errors: more values than the table holds from `first` on, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
-                 std::size_t count, cudaStream_t stream) {
+                 std::size_t count, stream_handle stream) {
   detail::validate_upload(first, count, Size);
   const void* const source = detail::values_for(stream, values, count * sizeof(T));
   check(cudaMemcpyToSymbolAsync(static_cast<const void*>(&table), source, count * sizeof(T), first * sizeof(T),
@@ -200,7 +164,7 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
 /// Errors: another `count`, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
-            cudaStream_t stream) {
+            stream_handle stream) {
   if (count != Size) {
     throw error(cudaErrorInvalidValue,
                 "membar: an upload of %zu elements is not the whole of a constant table of %zu: pass %zu, or use upload_part",
@@ -211,7 +175,7 @@ void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>*
 
 /// Copies an array into `table`, ordered in `stream`. The compiler checks type and size.
 template <class T, std::size_t Size, class U, std::size_t Count>
-void upload(const constant_table<T, Size>& table, const U (&values)[Count], cudaStream_t stream) {
+void upload(const constant_table<T, Size>& table, const U (&values)[Count], stream_handle stream) {
   static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
   static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
   if constexpr (std::is_same_v<T, U> && Count == Size) {
@@ -228,7 +192,7 @@ template <class T, std::size_t Size, class Range>
     sizeof(*values.data());
     static_cast<std::size_t>(values.size());
   }
-void upload(const constant_table<T, Size>& table, const Range& values, cudaStream_t stream) {
+void upload(const constant_table<T, Size>& table, const Range& values, stream_handle stream) {
   using element = std::remove_cvref_t<decltype(*values.data())>;
   constexpr std::size_t count = detail::fixed_size<Range>();
   static_assert(std::is_same_v<T, element>, "membar: an upload has the type of the constant table: convert the values first");

@@ -3,34 +3,67 @@
 /// The current device of a thread, for a scope.
 #pragma once
 
+#include <membar/detail/driver_function.hpp>
 #include <membar/error.hpp>
+
+struct CUctx_st;  // what the driver's CUcontext points to
 
 namespace membar {
 inline namespace v0_2 {
+namespace detail {
 
-/// Makes `device` current for the calling thread, and the previous device again when it is destroyed. Where `device` is current
-/// already, it sets nothing, so that a context made with the driver API stays. Errors: a device that does not exist.
-class device_guard {
+/// `device_guard` without exceptions, for destructors: what failed is in `status`.
+class device_switch {
  public:
-  [[nodiscard("the previous device is current again when this object is destroyed: give it a name")]] explicit device_guard(
-      int device) {
-    check(cudaGetDevice(&previous_), "a working CUDA driver and device are needed");
-    changed_ = previous_ != device;
+  explicit device_switch(int device) noexcept : status_(cudaGetDevice(&previous_)) {
+    if (status_ != cudaSuccess || previous_ == device) {
+      return;
+    }
+    // The runtime knows devices only. It would make the primary context current where the thread had another one.
+    auto* const get = reinterpret_cast<int (*)(CUctx_st**)>(driver_address_if_any("cuCtxGetCurrent"));
+    set_ = reinterpret_cast<int (*)(CUctx_st*)>(driver_address_if_any("cuCtxSetCurrent"));
+    if (get == nullptr || set_ == nullptr || get(&context_) != 0) {
+      context_ = nullptr;
+    }
+    remedy_ = "pass the index of a device that exists";
+    status_ = cudaSetDevice(device);
+    changed_ = status_ == cudaSuccess;
+  }
+  device_switch(const device_switch&) = delete;
+  device_switch& operator=(const device_switch&) = delete;
+  ~device_switch() {
     if (changed_) {
-      check(cudaSetDevice(device), "pass the index of a device that exists");
+      report_failed_restore(context_ != nullptr ? static_cast<cudaError_t>(set_(context_)) : cudaSetDevice(previous_));
     }
   }
-  device_guard(const device_guard&) = delete;
-  device_guard& operator=(const device_guard&) = delete;
-  ~device_guard() {
-    if (changed_) {
-      detail::report_failed_restore(cudaSetDevice(previous_));
-    }
-  }
+
+  [[nodiscard]] cudaError_t status() const noexcept { return status_; }
+  [[nodiscard]] const char* remedy() const noexcept { return remedy_; }
 
  private:
   int previous_ = 0;
+  cudaError_t status_;
+  const char* remedy_ = "a working CUDA driver and device are needed";
+  int (*set_)(CUctx_st*) = nullptr;
+  CUctx_st* context_ = nullptr;  // null where the thread had none
   bool changed_ = false;
+};
+
+}  // namespace detail
+
+/// Makes `device` current for the calling thread. When it is destroyed, the thread's context is again the one that it found, be that the
+/// previous device's primary context or one that the program made with the driver API. Where `device` is current already, it changes
+/// nothing. Errors: a device that does not exist.
+class device_guard {
+ public:
+  [[nodiscard("the previous device is current again when this object is destroyed: give it a name")]] explicit device_guard(
+      int device)
+      : switch_(device) {
+    check(switch_.status(), switch_.remedy());
+  }
+
+ private:
+  detail::device_switch switch_;
 };
 
 }  // namespace v0_2

@@ -38,7 +38,7 @@ inline namespace v0_2 {
 class error : public std::exception {
  public:
   /// Formats the sentence as `std::printf` does.
-  error(cudaError_t code, const char* format, ...) noexcept : code_(code) {
+  [[gnu::format(printf, 3, 4)]] error(cudaError_t code, const char* format, ...) noexcept : code_(code) {
     std::va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(sentence_, sizeof sentence_, format, arguments);

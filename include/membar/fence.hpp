@@ -51,11 +51,14 @@ void device_fence() noexcept;
 /// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider the fence waits until the domain's
 /// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
 /// Consistency Model".
-template <thread_scope Scope, class Order>
+template <thread_scope Scope = detail::missing_scope, class Order>
 MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
+  detail::require_scope<Scope>();
   static_assert(fence_order<Order>,
                 "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
-  if constexpr (detail::compiling_for_device) {
+  if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
+    // It is refused above.
+  } else if constexpr (detail::compiling_for_device) {
     detail::device_fence<Scope, Order::value>();
   } else {
     detail::host_fence<Order::value>();

@@ -114,24 +114,14 @@ class l2_set_aside {
   l2_set_aside& operator=(const l2_set_aside&) = delete;
 
   ~l2_set_aside() {
-    int previous = account_->device;
-    cudaError_t status = puts_back_ ? cudaGetDevice(&previous) : cudaSuccess;
-    const bool elsewhere = previous != account_->device;
-    if (status == cudaSuccess && elsewhere) {
-      status = cudaSetDevice(account_->device);
+    if (!puts_back_) {
+      static_cast<void>(end(false));
+      return;
     }
-    {
-      const detail::l2_accounts_guard lock;
-      account_->sum -= counted_;
-      const bool last = --account_->holders == 0;
-      if (puts_back_ && status == cudaSuccess) {
-        status = detail::set_set_aside(last ? account_->found : detail::limit_of(*account_));
-      }
-    }
-    detail::report_failed_restore(status, "the set-aside of L2 was not put back and is still changed");
-    if (elsewhere) {
-      detail::report_failed_restore(cudaSetDevice(previous));
-    }
+    const detail::device_switch current(account_->device);  // outlives the lock, because it may report a failed restore
+    const cudaError_t status = end(current.status() == cudaSuccess);
+    detail::report_failed_restore(current.status() == cudaSuccess ? status : current.status(),
+                                  "the set-aside of L2 was not put back and is still changed");
   }
 
   [[nodiscard]] int device() const noexcept { return account_->device; }
@@ -146,6 +136,14 @@ class l2_set_aside {
   }
 
  private:
+  /// Takes this holder out of the account, and sets the limit that the others have.
+  [[nodiscard]] cudaError_t end(bool set) noexcept {
+    const detail::l2_accounts_guard lock;
+    account_->sum -= counted_;
+    const bool last = --account_->holders == 0;
+    return set ? detail::set_set_aside(last ? account_->found : detail::limit_of(*account_)) : cudaSuccess;
+  }
+
   std::size_t bytes_;
   std::size_t counted_ = 0;
   bool puts_back_ = false;  ///< where the limit can be set

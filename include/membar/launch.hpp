@@ -4,6 +4,8 @@
 /// another one.
 #pragma once
 
+#include <membar/detail/standard.hpp>
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/launch_attribute.hpp>
 #include <membar/sync_domain.hpp>
@@ -57,7 +59,7 @@ concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() &
 template <class... Attributes>
 class launch_config : private detail::attribute_holder<Attributes>... {
  public:
-  constexpr launch_config(dim3 grid, dim3 block, cudaStream_t stream = nullptr, std::size_t dynamic_shared_bytes = 0) noexcept
+  constexpr launch_config(dim3 grid, dim3 block, stream_handle stream = nullptr, std::size_t dynamic_shared_bytes = 0) noexcept
     requires(sizeof...(Attributes) == 0)
       : grid_(grid), block_(block), stream_(stream), dynamic_shared_bytes_(dynamic_shared_bytes) {}
 
@@ -107,7 +109,7 @@ class launch_config : private detail::attribute_holder<Attributes>... {
   std::size_t dynamic_shared_bytes_;
 };
 
-launch_config(dim3, dim3, cudaStream_t = nullptr, std::size_t = 0) -> launch_config<>;
+launch_config(dim3, dim3, stream_handle = nullptr, std::size_t = 0) -> launch_config<>;
 
 namespace detail {
 
@@ -152,17 +154,28 @@ template <class To, class From>
 template <class Parameter>
 struct lossless_argument {
   template <class Argument>
-    requires(!std::same_as<std::remove_cvref_t<Argument>, lossless_argument> &&
+    requires(!std::same_as<std::remove_cvref_t<Argument>, lossless_argument> && std::convertible_to<Argument, Parameter> &&
              !may_change_the_value<std::decay_t<Argument>, Parameter> && !always_refused<std::decay_t<Argument>, Parameter>)
-  constexpr lossless_argument(Argument&& argument) : value(converted(static_cast<Argument&&>(argument))) {}
+  constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(static_cast<Argument&&>(argument))) {}
 
-  /// The compiler says that an argument is not a constant expression: cast it to the type of the kernel parameter.
+  /// For constants. Of another value, such as what a function returned, the compiler says that it is not a constant expression: cast it.
   template <class Argument>
-    requires(may_change_the_value<Argument, Parameter> && !always_refused<Argument, Parameter>)
-  consteval lossless_argument(Argument constant) : value(static_cast<Parameter>(constant)) {
+    requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
+             !always_refused<std::remove_cvref_t<Argument>, Parameter> && !is_variable<Argument>)
+  consteval lossless_argument(Argument&& constant) : value(static_cast<Parameter>(constant)) {
     if (!holds<Parameter>(+constant)) {
       the_kernel_parameter_does_not_hold_this_constant();
     }
+  }
+
+  template <class Argument>
+    requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
+             !always_refused<std::remove_cvref_t<Argument>, Parameter> && is_variable<Argument>)
+  constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(argument)) {
+    static_assert(
+        !is_variable<Argument>,
+        "membar: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of "
+        "its type: give the variable the parameter's type, or cast it");
   }
 
   template <class Argument>
@@ -175,18 +188,22 @@ struct lossless_argument {
   }
 
   Parameter value;
-
- private:
-  template <class Argument>
-  [[nodiscard]] static constexpr Parameter converted(Argument&& argument) {
-    static_assert(std::convertible_to<Argument, Parameter>,
-                  "membar: each argument of a launch must convert to the type of its kernel parameter");
-    if constexpr (std::convertible_to<Argument, Parameter>) {
-      return static_cast<Parameter>(static_cast<Argument&&>(argument));
-    }
-    __builtin_unreachable();  // where it does not compile
-  }
 };
+
+/// The rule that there is an argument for each parameter of a kernel of type `Kernel`, and that each converts.
+template <class Kernel, class... Arguments>
+inline constexpr bool arguments_fit = false;
+template <class... Parameters, class... Arguments>
+  requires(sizeof...(Parameters) == sizeof...(Arguments))
+inline constexpr bool arguments_fit<void(Parameters...), Arguments...> = (std::convertible_to<Arguments, Parameters> && ...);
+
+/// Says in a sentence why arguments do not fit.
+template <std::size_t Parameters, std::size_t Arguments>
+constexpr void refuse_arguments() noexcept {
+  static_assert(Parameters == Arguments, "membar: a launch passes one argument per kernel parameter");
+  static_assert(Parameters != Arguments,
+                "membar: each argument of a launch must convert to the type of its kernel parameter: compare their order");
+}
 
 /// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
 template <class... Attributes>
@@ -240,10 +257,6 @@ void check_domain(const Parameter& argument, int launch_domain) {
     }
   }
 }
-
-}  // namespace detail
-
-namespace detail {
 
 /// CUDA's form of a configuration. Its attributes are in `attributes`, which has room for them.
 template <class... Attributes>
@@ -320,7 +333,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
     }
     const void* const function = reinterpret_cast<const void*>(kernel);
     detail::allow<Attributes...>(function, native);
-    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments.value))..., nullptr};
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(__builtin_addressof(arguments.value)))..., nullptr};
     check(cudaLaunchKernelExC(&native, function, pointers),
           "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes against the "
           "limits "
@@ -328,11 +341,18 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
   }
 }
 
-/// No launch: it is here so that the compiler says in a sentence what is missing.
+/// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
-  requires(sizeof...(Arguments) != sizeof...(Parameters))
+  requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
-  static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
+  detail::refuse_arguments<sizeof...(Parameters), sizeof...(Arguments)>();
+}
+/// No launch: for what is no kernel. Of a template without its arguments the compiler says that it is an overloaded function.
+template <class... Attributes>
+void launch(const launch_config<Attributes...>&, ...) {
+  static_assert(sizeof...(Attributes) == static_cast<std::size_t>(-1),
+                "membar: a launch is given a kernel, a __global__ function that returns nothing; a template is given its "
+                "arguments: kernel<int>");
 }
 
 }  // namespace v0_2

@@ -8,6 +8,7 @@
 /// Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
 #pragma once
 
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/sync_domain.hpp>
 
@@ -411,21 +412,15 @@ template <class Attribute>
 
 /// What to do where the driver refuses an attribute on a stream or node.
 template <class Attribute>
-[[nodiscard]] constexpr const char* remedy_for(cudaStream_t) noexcept {
+[[nodiscard]] constexpr const char* remedy_for(const char* otherwise) noexcept {
   if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {
     return attribute_traits<Attribute>::if_refused;
   } else {
-    return "pass a stream of the current device";
+    return otherwise;
   }
 }
-template <class Attribute>
-[[nodiscard]] constexpr const char* remedy_for(cudaGraphNode_t) noexcept {
-  if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {
-    return attribute_traits<Attribute>::if_refused;
-  } else {
-    return "pass a kernel node of a graph that still exists";
-  }
-}
+inline constexpr char pass_a_stream[] = "pass a stream of the current device";
+inline constexpr char pass_a_node[] = "pass a kernel node of a graph that still exists";
 
 /// `value` as CUDA's attribute. For attributes with a single id, as all attributes of streams and nodes have.
 template <class Attribute>
@@ -438,16 +433,16 @@ template <class Attribute>
 
 }  // namespace detail
 
-/// Sets an attribute of a stream. Later launches into the stream have it unless they name their own.
+/// Sets an attribute of a stream; of the default stream if it is null. Later launches into the stream have it unless they name their own.
 ///
 /// Errors: a value that the current device cannot honour, an invalid stream, or a driver that does not accept the attribute
 /// there. The stream is then as it was.
 template <class Attribute>
-void set_attribute(cudaStream_t stream, const Attribute& value) {
+void set_attribute(stream_handle stream, const Attribute& value) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
     const cudaLaunchAttribute attribute = detail::encoded(value);
     check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
-          detail::remedy_for<Attribute>(stream));
+          detail::remedy_for<Attribute>(detail::pass_a_stream));
   }
 }
 
@@ -455,22 +450,23 @@ void set_attribute(cudaStream_t stream, const Attribute& value) {
 ///
 /// Errors: a value that the current device cannot honour, a node that is not a kernel node, or a driver that does not accept the
 /// attribute there. The node is then as it was.
-template <class Attribute>
-void set_attribute(cudaGraphNode_t node, const Attribute& value) {
+template <std::same_as<cudaGraphNode_t> Node, class Attribute>
+void set_attribute(Node node, const Attribute& value) {
   if constexpr (detail::require_on_a_graph_node<Attribute>()) {
     const cudaLaunchAttribute attribute = detail::encoded(value);
     check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
-          detail::remedy_for<Attribute>(node));
+          detail::remedy_for<Attribute>(detail::pass_a_node));
   }
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
 template <class Attribute>
-[[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
+[[nodiscard]] Attribute get_attribute(stream_handle stream) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
     if constexpr (detail::require_readable_back<Attribute>()) {
       cudaLaunchAttributeValue value{};
-      check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), detail::remedy_for<Attribute>(stream));
+      check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value),
+            detail::remedy_for<Attribute>(detail::pass_a_stream));
       return attribute_traits<Attribute>::decode(value);
     }
   }
@@ -478,13 +474,13 @@ template <class Attribute>
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
-template <class Attribute>
-[[nodiscard]] Attribute get_attribute(cudaGraphNode_t node) {
+template <class Attribute, std::same_as<cudaGraphNode_t> Node>
+[[nodiscard]] Attribute get_attribute(Node node) {
   if constexpr (detail::require_on_a_graph_node<Attribute>()) {
     if constexpr (detail::require_readable_back<Attribute>()) {
       cudaLaunchAttributeValue value{};
       check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value),
-            detail::remedy_for<Attribute>(node));
+            detail::remedy_for<Attribute>(detail::pass_a_node));
       return attribute_traits<Attribute>::decode(value);
     }
   }
@@ -498,11 +494,11 @@ template <class Attribute>
 class scoped_stream_attribute {
  public:
   [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
-      cudaStream_t stream, const Attribute& value)
+      stream_handle stream, const Attribute& value)
       : stream_(stream) {
     if constexpr (detail::require_on_a_stream<Attribute>()) {
       constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
-      check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(stream));
+      check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(detail::pass_a_stream));
       set_attribute(stream, value);
     }
   }

@@ -25,8 +25,9 @@ inline namespace v0_2 {
 /// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
 /// Requires: a trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size; with a hint, global memory; an L2 policy
 /// compute capability 8.0. Source: PTX ISA, "ld".
-template <thread_scope Scope, class T, class... Said>
+template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 [[nodiscard]] __device__ inline T load(const T* address, Said... said) noexcept {
+  detail::require_scope<Scope>();
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
@@ -35,7 +36,7 @@ template <thread_scope Scope, class T, class... Said>
                 "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
   static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
   detail::require_architecture_of<Scope>();
-  if constexpr (is_mmio || load_order<order>) {
+  if constexpr (Scope != detail::missing_scope && (is_mmio || load_order<order>)) {
     return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);
   } else {
     __builtin_unreachable();
@@ -66,18 +67,19 @@ template <class T, class... Said>
 ///
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
 /// `st.mmio.relaxed.sys.T`. Requires: as `load`. Source: PTX ISA, "st".
-template <thread_scope Scope, class T, class... Said>
+template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
                 "membar: a store with a scope takes an order: relaxed, release or seq_cst; store_weak takes none");
+  detail::require_scope<Scope>();
   static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || store_order<order>,
                 "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
   static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
   static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
   detail::require_architecture_of<Scope>();
-  if constexpr ((is_mmio || store_order<order>) && !std::is_const_v<T>) {
+  if constexpr (Scope != detail::missing_scope && (is_mmio || store_order<order>) && !std::is_const_v<T>) {
     detail::store_with<Scope, order>(address, value, said...);
   }
 }

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
+#include <membar/detail/standard.hpp>
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -151,7 +153,7 @@ inline void advise_accessed_by(const void* start, std::size_t bytes, memory_loca
 /// Moves pages to `location`, ordered in `stream`: kernels enqueued later find them there.
 ///
 /// Errors: a device without concurrent managed access, memory that is not managed.
-inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
+inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, stream_handle stream) {
   detail::validate_location(location);
   check(detail::prefetch(start, bytes, location, stream), "pass a range of managed memory and a location that exists");
 }
@@ -161,7 +163,7 @@ inline void prefetch_pages(const void* start, std::size_t bytes, memory_location
 /// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it any more.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
                 "membar: managed memory holds a trivially copyable and destructible type: no constructor runs for a device");
 
  public:

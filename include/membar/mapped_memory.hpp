@@ -5,11 +5,14 @@
 ///
 /// Every access of a device goes over the link to the host. So use it for data that is touched once, for a small part of large
 /// data, or for words that host and device exchange while both run. Copies reach the bandwidth of the link from pinned memory.
-/// Only operations of system scope and synchronization order the writes of host and device. Whether a read-modify-write is
+/// Only operations of system scope and synchronization order the writes of host and device. They order ordinary memory of the host:
+/// `mapped_memory` is always of that kind, and memory that the host does not cache has a type of its own, whose `publish` orders its
+/// writes. Whether a read-modify-write is
 /// atomic against the host depends on the link: see atomicity.hpp.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -24,8 +27,6 @@ inline namespace v0_2 {
 struct mapping {
   /// Pinned for every device of the process, not only for the one that is current.
   bool portable = true;
-  /// Not cached by the host: quicker for the host to write and for the device to read, very slow for the host to read.
-  bool write_combined = false;
 
   friend constexpr bool operator==(mapping, mapping) noexcept = default;
 };
@@ -71,8 +72,26 @@ inline void validate_mapping(const mapping_facts& facts) {
 }
 
 [[nodiscard]] constexpr unsigned allocation_flags(mapping how) noexcept {
-  return cudaHostAllocMapped | (how.portable ? cudaHostAllocPortable : 0U) |
-         (how.write_combined ? cudaHostAllocWriteCombined : 0U);
+  return cudaHostAllocMapped | (how.portable ? cudaHostAllocPortable : 0U);
+}
+
+[[nodiscard]] inline void* mapped_allocation(std::size_t bytes, unsigned flags) {
+  validate_mapping(mapping_facts_of_current_device());
+  void* memory = nullptr;
+  check(cudaHostAlloc(&memory, bytes, flags), "the host has too little memory to pin, or the process may not pin that much");
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
+/// Orders the thread's earlier stores past the caches before its later stores: release stores and fences order stores to ordinary memory.
+inline void order_write_combined_stores() noexcept {
+#if defined(__x86_64__)
+  __asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+  __asm__ volatile("dmb oshst" ::: "memory");
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 }  // namespace detail
@@ -83,23 +102,55 @@ inline void validate_mapping(const mapping_facts& facts) {
 /// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it any more.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
                 "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
 
  public:
   explicit mapped_memory(std::size_t size, mapping how = {})
-      : detail::owned_array<T, &cudaFreeHost>(allocated(size, how), size) {}
+      : detail::owned_array<T, &cudaFreeHost>(
+            detail::mapped_allocation(detail::bytes_of_array<T>(size), detail::allocation_flags(how)), size) {}
+};
 
- private:
-  [[nodiscard]] static void* allocated(std::size_t size, mapping how) {
-    detail::validate_mapping(detail::mapping_facts_of_current_device());
-    const std::size_t bytes = detail::bytes_of_array<T>(size);
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)),
-          "the host has too little memory to pin, or the process may not pin that much");
-    std::memset(memory, 0, bytes);
-    return memory;
+/// `size` zeroed objects in mapped host memory that the host writes past its caches (write-combined) and never reads: what it writes once
+/// and kernels read.
+///
+/// The host has no pointer to it, so no atomic operation and no channel of the host is in it: on x86 a release store or fence orders
+/// nothing with these writes. `publish` does: it comes between the writes and the release store to ordinary memory that announces
+/// them to a running kernel. A launch or another call of CUDA that follows the writes in their thread needs no `publish`.
+/// Requires and errors: as `mapped_memory`; pinned for every device. Source: CUDA Runtime API, `cudaHostAlloc`.
+template <class T>
+class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
+  using objects = detail::owned_array<T, &cudaFreeHost>;
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+                "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
+
+ public:
+  explicit write_combined_memory(std::size_t count)
+      : objects(detail::mapped_allocation(detail::bytes_of_array<T>(count),
+                                          detail::allocation_flags({}) | cudaHostAllocWriteCombined),
+                count) {}
+
+  using objects::size;
+  /// The address for kernels, which read by it. The host's reads are slow, and unordered.
+  [[nodiscard]] const T* device_data() const noexcept { return objects::data(); }
+
+  /// Writes `value` at `index`, which is below `size()`.
+  void write(std::size_t index, const T& value) noexcept { (*this)[index] = value; }
+  /// Writes `count` values from `index` on. Errors: some do not fit.
+  void write(std::size_t index, const T* values, std::size_t count) {
+    if (index > this->size() || count > this->size() - index) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: %zu values from index %zu on do not fit into write-combined memory of %zu: write at most %zu", count,
+                  index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
+    }
+    if (count != 0) {
+      std::memcpy(static_cast<void*>(objects::data() + index), values, count * sizeof(T));
+    }
   }
+
+  /// Orders the calling thread's writes, to any write-combined memory, before its later stores: a release store of system scope to
+  /// ordinary memory then publishes them. Machine code: `sfence` on x86, `dmb oshst` on Arm.
+  static void publish() noexcept { detail::order_write_combined_stores(); }
 };
 
 /// Pins host memory that the program allocated, and maps it for every device, until it is destroyed.

@@ -154,19 +154,6 @@ class remote_mbarrier {
 /// A barrier in shared memory, for threads of a block or of a cluster: arrivals do not wait, and asynchronous copies complete
 /// on it.
 ///
-/// | call | `thread_scope::block` (S = cta), `thread_scope::cluster` (S = cluster) |
-/// |---|---|
-/// | `init(expected)`, `invalidate()` | `mbarrier.init.shared::cta.b64 [b], expected`; `mbarrier.inval.shared::cta.b64 [b]` |
-/// | `arrive(order)` | `mbarrier.arrive.{relaxed,release}.S.shared::cta.b64 state, [b]` |
-/// | `arrive(order, count)` | the same, with `count` |
-/// | `arrive_expect(bytes, order)` | `mbarrier.arrive.expect_tx.{relaxed,release}.S.shared::cta.b64 state, [b], bytes` |
-/// | `arrive_drop(order)` | `mbarrier.arrive_drop.{relaxed,release}.S.shared::cta.b64 state, [b]` |
-/// | `arrive_no_complete(count)` | `mbarrier.arrive.noComplete.release.cta.shared::cta.b64 state, [b], count`; block scope only |
-/// | `expect(bytes)`, `complete(bytes)` | `mbarrier.{expect_tx,complete_tx}.relaxed.S.shared::cta.b64 [b], bytes` |
-/// | `test_wait(token, order)`, `test_wait_parity(parity, order)` | `mbarrier.test_wait{.parity}.{relaxed,acquire}.S.shared::cta.b64` |
-/// | `try_wait(...)`, `try_wait_parity(...)` | `mbarrier.try_wait{.parity}.{relaxed,acquire}.S.shared::cta.b64`, with a hint of time if one is given |
-/// | `wait(token, order, budget)`, `wait_parity(...)` | `try_wait` in a loop; before compute capability 9.0 `test_wait` |
-///
 /// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes the other's
 /// thread. A fence before a relaxed arrival and one after a relaxed wait do the same. The completion of an asynchronous copy
 /// synchronizes with each wait that acquires its phase, whatever the scope: what the copy wrote is visible then, without a

@@ -9,7 +9,10 @@ namespace membar {
 inline namespace v0_2 {
 
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
-enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
+///
+/// The values are those of libcu++ and of the compilers' atomic functions, so that `memory_order(cuda::memory_order_acquire)` is `acquire`;
+/// 1 is `consume`, which membar does not have.
+enum class memory_order { relaxed = 0, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
 
 /// The type of an order's tag. Each order has its own type, so an order that an operation cannot have does not compile.
 template <memory_order Order>

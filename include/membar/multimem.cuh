@@ -67,7 +67,7 @@ struct multimem_xor { static constexpr char text[] = "xor"; };
 // clang-format on
 
 /// A value as the registers of an instruction.
-template <int Bytes>
+template <std::size_t Bytes>
 struct multimem_registers {
   unsigned words[Bytes / 4];
 };
@@ -178,100 +178,98 @@ class multimem_ref {
   __device__ explicit multimem_ref(T* address) noexcept : address_(__cvta_generic_to_global(address)) { require_hopper(); }
 
   /// Stores to every device's object: relaxed or release.
-  template <class Order>
-  __device__ void store(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>()) {
-      detail::multimem_store<order_text<Order>, scope_text>(address_, value);
+  __device__ void store(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>()) {
+      detail::multimem_store<order_text<decltype(order)>, scope_text>(address_, value);
     }
   }
 
   /// @name Changes every device's object: relaxed or release
   /// @{
-  template <class Order>
-  __device__ void add(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_add, typename type::sum>(address_, value);
+  __device__ void add(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_add, typename type::sum>(address_,
+                                                                                                                 value);
     }
   }
-  template <class Order>
-  __device__ void min(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>() && has_order<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_min, typename type::order>(address_, value);
+  __device__ void min(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>() && has_order<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_min, typename type::order>(address_,
+                                                                                                                   value);
     }
   }
-  template <class Order>
-  __device__ void max(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>() && has_order<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_max, typename type::order>(address_, value);
+  __device__ void max(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>() && has_order<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_max, typename type::order>(address_,
+                                                                                                                   value);
     }
   }
-  template <class Order>
-  __device__ void bit_and(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>() && has_bits<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_and, typename type::bits>(address_, value);
+  __device__ void bit_and(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_and, typename type::bits>(address_,
+                                                                                                                  value);
     }
   }
-  template <class Order>
-  __device__ void bit_or(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>() && has_bits<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_or, typename type::bits>(address_, value);
+  __device__ void bit_or(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_or, typename type::bits>(address_,
+                                                                                                                 value);
     }
   }
-  template <class Order>
-  __device__ void bit_xor(const T& value, Order) const noexcept {
-    if constexpr (writes_with<Order>() && has_bits<Order>()) {
-      detail::multimem_reduce<order_text<Order>, scope_text, detail::multimem_xor, typename type::bits>(address_, value);
+  __device__ void bit_xor(const T& value, auto order) const noexcept {
+    if constexpr (writes_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      detail::multimem_reduce<order_text<decltype(order)>, scope_text, detail::multimem_xor, typename type::bits>(address_,
+                                                                                                                  value);
     }
   }
   /// @}
 
   /// @name Reduces what every device's object holds: relaxed or acquire
   /// @{
-  template <class Order>
-  [[nodiscard]] __device__ T load_sum(Order) const noexcept {
-    if constexpr (loads_with<Order>()) {
+  [[nodiscard]] __device__ T load_sum(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>()) {
       using operation = std::conditional_t<type::widens, detail::multimem_add_wide, detail::multimem_add>;
-      return detail::multimem_load<order_text<Order>, scope_text, operation, typename type::sum, T>(address_);
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, operation, typename type::sum, T>(address_);
     } else {
       return T{};
     }
   }
-  template <class Order>
-  [[nodiscard]] __device__ T load_min(Order) const noexcept {
-    if constexpr (loads_with<Order>() && has_order<Order>()) {
-      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_min, typename type::order, T>(address_);
+  [[nodiscard]] __device__ T load_min(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>() && has_order<decltype(order)>()) {
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, detail::multimem_min, typename type::order, T>(
+          address_);
     } else {
       return T{};
     }
   }
-  template <class Order>
-  [[nodiscard]] __device__ T load_max(Order) const noexcept {
-    if constexpr (loads_with<Order>() && has_order<Order>()) {
-      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_max, typename type::order, T>(address_);
+  [[nodiscard]] __device__ T load_max(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>() && has_order<decltype(order)>()) {
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, detail::multimem_max, typename type::order, T>(
+          address_);
     } else {
       return T{};
     }
   }
-  template <class Order>
-  [[nodiscard]] __device__ T load_and(Order) const noexcept {
-    if constexpr (loads_with<Order>() && has_bits<Order>()) {
-      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_and, typename type::bits, T>(address_);
+  [[nodiscard]] __device__ T load_and(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, detail::multimem_and, typename type::bits, T>(
+          address_);
     } else {
       return T{};
     }
   }
-  template <class Order>
-  [[nodiscard]] __device__ T load_or(Order) const noexcept {
-    if constexpr (loads_with<Order>() && has_bits<Order>()) {
-      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_or, typename type::bits, T>(address_);
+  [[nodiscard]] __device__ T load_or(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, detail::multimem_or, typename type::bits, T>(
+          address_);
     } else {
       return T{};
     }
   }
-  template <class Order>
-  [[nodiscard]] __device__ T load_xor(Order) const noexcept {
-    if constexpr (loads_with<Order>() && has_bits<Order>()) {
-      return detail::multimem_load<order_text<Order>, scope_text, detail::multimem_xor, typename type::bits, T>(address_);
+  [[nodiscard]] __device__ T load_xor(auto order) const noexcept {
+    if constexpr (loads_with<decltype(order)>() && has_bits<decltype(order)>()) {
+      return detail::multimem_load<order_text<decltype(order)>, scope_text, detail::multimem_xor, typename type::bits, T>(
+          address_);
     } else {
       return T{};
     }

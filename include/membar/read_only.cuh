@@ -66,9 +66,9 @@ template <class T, class... Said>
   static_assert(
       detail::times_said<detail::says::order, Said...> == 0,
       "membar: a read-only load has no order: nothing writes what it reads; use load with a scope for data that changes");
-  static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
   using detail::access_kind;
-  if constexpr (detail::times_said<detail::says::order, Said...> == 0 && std::is_trivially_copyable_v<T>) {
+  if constexpr (detail::times_said<detail::says::order, Said...> == 0 && detail::is_bytes<T>) {
     if constexpr (detail::one_read_only_load<T>() || detail::times_said<detail::says::l2, Said...> != 0) {
       return detail::load_with<access_kind::read_only_load, thread_scope::system, detail::no_order>(address, said...);
     } else {
@@ -95,7 +95,7 @@ template <class T>
 class read_only_span {
  public:
   static_assert(!std::is_volatile_v<T>, "membar: what is volatile changes, and is not read-only");
-  static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
   using value_type = std::remove_cv_t<T>;
 
   /// An empty span.

@@ -15,13 +15,41 @@ inline namespace v0_2 {
 /// device only `system` synchronizes.
 ///
 /// PTX: `.cta`, `.cluster`, `.gpu`, `.sys`. `cluster` requires compute capability 9.0.
-/// Source: PTX ISA, "Scope"; CUDA C++ Programming Guide, "Memory Synchronization Domains".
+/// The values are those of libcu++, so that `thread_scope(cuda::thread_scope_system)` is `system`. The operators `<` and `>`
+/// compare width. Source: PTX ISA, "Scope"; CUDA C++ Programming Guide, "Memory Synchronization Domains".
 enum class thread_scope {
-  block,    ///< threads of the same thread block
-  cluster,  ///< threads of the same thread block cluster
-  device,   ///< threads of the same device and the same physical memory synchronization domain
-  system    ///< every thread: all devices, all domains, the host
+  block = 2,    ///< threads of the same thread block
+  cluster = 4,  ///< threads of the same thread block cluster
+  device = 1,   ///< threads of the same device and the same physical memory synchronization domain
+  system = 0    ///< every thread: all devices, all domains, the host
 };
+
+namespace detail {
+
+/// In place of a scope that a call or a type does not name.
+inline constexpr thread_scope missing_scope = static_cast<thread_scope>(-1);
+
+template <thread_scope Scope>
+MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
+  static_assert(Scope != missing_scope,
+                "membar: the scope is missing, which says whose threads take part: name thread_scope::block, cluster, "
+                "device or system as a template argument");
+}
+
+/// A number that grows with the scope, 0 to 3.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr int width_of(thread_scope scope) noexcept {
+  return scope == thread_scope::cluster ? 1 : scope == thread_scope::block ? 0 : 3 - static_cast<int>(scope);
+}
+
+}  // namespace detail
+
+/// Whether the first scope includes fewer threads than the second, and so on.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator<(thread_scope a, thread_scope b) noexcept {
+  return detail::width_of(a) < detail::width_of(b);
+}
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator>(thread_scope a, thread_scope b) noexcept { return b < a; }
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator<=(thread_scope a, thread_scope b) noexcept { return !(b < a); }
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator>=(thread_scope a, thread_scope b) noexcept { return !(a < b); }
 
 /// The scope's name in membar's words: "block", "cluster", "device" or "system".
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(thread_scope scope) noexcept {

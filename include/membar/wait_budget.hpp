@@ -50,10 +50,37 @@ class wait_budget {
     return wait_budget(product(count, 1'000'000));
   }
 
+  /// A budget as long as a duration of `std::chrono` or `cuda::std::chrono`, rounded down to nanoseconds; 0 for a negative one.
+  MEMBAR_CALLS_EITHER
+  template <class Duration>
+    requires requires(const Duration& duration) {
+      Duration::period::num;
+      Duration::period::den;
+      duration.count();
+    }
+  MEMBAR_HOST_DEVICE constexpr wait_budget(const Duration& duration) noexcept
+      : nanoseconds_(in_nanoseconds(duration.count(), Duration::period::num, Duration::period::den)) {}
+
   /// The budget in nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
 
  private:
+  /// `count` times `num / den` seconds.
+  template <class Count>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long in_nanoseconds(Count count, long long num,
+                                                                                      long long den) noexcept {
+    if (!(count > Count{0})) {
+      return 0;
+    }
+    constexpr long long per_second = 1'000'000'000;
+    const bool is_whole = static_cast<Count>(0.5) == Count{0};
+    if (is_whole && per_second % den == 0) {
+      return product(static_cast<unsigned long long>(count), static_cast<unsigned long long>(num * (per_second / den)));
+    }
+    const double unit = static_cast<double>(num) * 1e9 / static_cast<double>(den);
+    const double units = static_cast<double>(count);
+    return units >= 18446744073709551615.0 / unit ? ~0ULL : static_cast<unsigned long long>(units * unit);
+  }
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long product(unsigned long long count,
                                                                                unsigned long long unit) noexcept {
     constexpr unsigned long long longest = ~0ULL;

@@ -16,7 +16,6 @@ PREAMBLE = """\
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/mbarrier.cuh>
-#include <membar/tensor_copy.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -230,52 +229,6 @@ def add_remote_operations(part):
                 "[%0], %2, [%1]", f'"{"l" if ptx == "u64" else "r"}"(value)')
 
 
-def add_tensor_copies(part):
-    stage = "static_cast<unsigned>(__cvta_generic_to_shared(memory + 16))"
-    commit = "cp.async.bulk.commit_group"
-    for n in range(1, 6):
-        axes = [f"i{k}" for k in range(n)]
-        parameters, place = ", ".join(f"int {a}" for a in axes), f"membar::tensor_place{{{', '.join(axes)}}}"
-        registers = ", ".join(f'"r"({a})' for a in axes)
-        at = ", ".join(f"%{k}" for k in range(3, n + 3))
-        form = f"cp.async.bulk.tensor.{n}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
-        for scope in CLUSTER_SCOPES:
-            part.kernel(f"tensor_load_{n}_{scope}", f"const void* map, {parameters}",
-                        f"static_cast<void>(membar::tensor_load(memory + 16, map, {place}, 512, membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));",
-                        [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2]", "", f'"r"({stage}), "l"(map), "r"(here()), {registers}'))
-        form = f"cp.async.bulk.tensor.{n}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
-        at = ", ".join(f"%{k}" for k in range(4, n + 4))
-        part.kernel(f"tensor_load_multicast_{n}", f"const void* map, unsigned short blocks, {parameters}",
-                    f"static_cast<void>(membar::tensor_load_multicast(memory + 16, map, {place}, 512, "
-                    "membar::mbarrier<membar::thread_scope::cluster>::of(memory), blocks));",
-                    [form], asm(f"{form} [%0], [%1, {{{at}}}], [%2], %3", "", f'"r"({stage}), "l"(map), "r"(here()), "h"(blocks), {registers}'))
-        form = f"cp.async.bulk.prefetch.tensor.{n}d.L2.global.tile"
-        at = ", ".join(f"%{k}" for k in range(1, n + 1))
-        part.kernel(f"tensor_prefetch_l2_{n}", f"const void* map, {parameters}", f"membar::tensor_prefetch_l2(map, {place});", [form],
-                    asm(f"{form} [%0, {{{at}}}]", "", f'"l"(map), {registers}'))
-        if n >= 3:
-            offsets = [f"o{k}" for k in range(n - 2)]
-            given, all_offsets = ", ".join(f"unsigned short {o}" for o in offsets), ", ".join(offsets)
-            form = f"cp.async.bulk.tensor.{n}d.shared::cta.global.im2col.mbarrier::complete_tx::bytes"
-            at, by = ", ".join(f"%{k}" for k in range(3, n + 3)), ", ".join(f"%{k}" for k in range(n + 3, 2 * n + 1))
-            halves = ", ".join(f'"h"({o})' for o in offsets)
-            for scope in CLUSTER_SCOPES:
-                part.kernel(f"tensor_load_im2col_{n}_{scope}", f"const void* map, {parameters}, {given}",
-                            f"static_cast<void>(membar::tensor_load_im2col(memory + 16, map, {place}, {{{{{all_offsets}}}}}, 512, "
-                            f"membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));", [form],
-                            asm(f"{form} [%0], [%1, {{{at}}}], [%2], {{{by}}}", "",
-                                f'"r"({stage}), "l"(map), "r"(here()), {registers}, {halves}'))
-        at = ", ".join(f"%{k}" for k in range(2, n + 2))
-        forms = {"tensor_store": f"cp.async.bulk.tensor.{n}d.global.shared::cta.tile.bulk_group"}
-        for operation in BULK_REDUCTIONS:
-            forms[f"tensor_reduce<membar::async_operation::{operation}>"] = (
-                f"cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{operation.removeprefix('bitwise_')}.tile.bulk_group")
-        for call, form in forms.items():
-            name = call.removesuffix(">").replace("<membar::async_operation::", "_")
-            part.kernel(f"{name}_{n}", f"const void* map, {parameters}", f"membar::bulk_commit(membar::{call}(map, {place}, memory + 16));",
-                        [form, commit], asm(f"{form} [%0, {{{at}}}], [%1]", "", f'"l"(map), "r"({stage}), {registers}') + asm(commit))
-
-
 def add_cluster_barrier(part):
     for execution, aligned in (("diverged", ""), ("together", ".aligned")):
         how = f"membar::warp_execution::{execution}"
@@ -321,7 +274,6 @@ def parts(part_of):
     for architecture in (90, 100):
         part = part_of(f"bulk_copy_sm_{architecture}", architecture, PREAMBLE)
         add_bulk_copies(part)
-        add_tensor_copies(part)
         add_cluster_barrier(part)
         add_dependent_launch(part)
         yield part

@@ -117,9 +117,9 @@ def kernels(architecture, library, scopes, places, orders, types):
 
 # One instruction of the listing: its guard, its opcode with modifiers, and its operands.
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);")
-LABEL = re.compile(r"^(\.L_x?_?\w+|\.L_\w+):")
+LABEL = re.compile(r"^(\.L_x?_?\w+|\.L_\w+|\$[\w$]+):")
 FUNCTION = re.compile(r"^\.text\.(\w+):")
-TARGET = re.compile(r"`\((\.L_\w+)\)")
+TARGET = re.compile(r"`\((\.L_\w+|\$[\w$]+)\)")
 READS = re.compile(r"^(ATOM|ATOMG|ATOMS|LDS|LD|LDG)\b(?!.*\.EF)")
 WRITES = re.compile(r"^(ATOM|ATOMG|ATOMS|RED|REDG|REDS|REDAS|STS|ST)\b(?!.*\.EF)")
 
@@ -146,6 +146,9 @@ def successors(code, labels):
     for guard, opcode, operands in code:
         if opcode.startswith("BSSY"):
             reconverge[operands.split(",")[0].strip()].append(labels[TARGET.search(operands).group(1)])
+    # A function that the kernel calls, such as the loop for other blocks' shared memory, is in its listing under a label with a dollar sign.
+    called = [at + 1 for at, (_, opcode, operands) in enumerate(code) if opcode.startswith("CALL") and "`($" in operands and "__cuda_" not in operands]
+    begins = sorted((place, label) for label, place in labels.items() if label.startswith("$"))
     following = []
     for at, (guard, opcode, operands) in enumerate(code):
         head = opcode.split(".")[0]
@@ -165,8 +168,9 @@ def successors(code, labels):
             next_ones = next_ones + [labels[target.group(1)]]
         elif head == "CALL" and "__cuda_" in operands:  # a function of the compiler's, which touches no memory
             pass
-        elif head == "RET":  # of such a function
-            next_ones = []
+        elif head == "RET":
+            inside = [label for place, label in begins if place <= at]
+            next_ones = called if inside and "__cuda_" not in inside[-1] else []
         elif head == "CALL" and (target := TARGET.search(operands)):  # within the function, from where nothing returns
             next_ones = [labels[target.group(1)]] + (next_ones if guard else [])
         elif head in ("CALL", "BRX", "JMP"):

@@ -223,11 +223,13 @@ def with_fence(order, scope, otherwise):
     return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
 
 
-def fetch(order, scope, operation, what, bits):
+def fetch(order, scope, operation, what, bits, architecture):
     """The fences before an instruction that returns the value before, its order and state space if it is known to be global, and the
     fences after it. ptxas may make loops for shared memory of some, which stand after the instruction's own acquire."""
     fences, own = with_fence(order, scope, "acquire")
     rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
+    if rereads and AFTER[order] and scope != "cta" and architecture < 90:
+        return fences, own, ".global", []  # the kernels' objects are known to be there
     if rereads and AFTER[order] and scope != "cta":
         return fences, "release" if order == "acq_rel" else "relaxed", "", [f"fence.acquire.{scope}"]
     return fences, own, ".global" if order == "relaxed" and operation != "exch" else "", []
@@ -305,7 +307,7 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
     if what is None:
         return
     parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
-    fences, own, space, after = fetch(order, scope, operation, what, kind.bits) if result else ([], order, ".global", [])
+    fences, own, space, after = fetch(order, scope, operation, what, kind.bits, part.architecture) if result else ([], order, ".global", [])
     if kind.elements > 1 and operation != "exch":
         fences, own = with_fence(order, scope, "acquire")
         space, after = ".global", []
@@ -464,7 +466,7 @@ def add_pointers(part, scope):
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
         for order in ORDERS:
-            fences, own, space, after = fetch(order, s, "add", "u64", 64)
+            fences, own, space, after = fetch(order, s, "add", "u64", 64, part.architecture)
             instruction = f"atom.{own}.{s}{space}.add.u64"
             part.kernel(f"pointer_{operation}_{order}_{scope}", "int** object, long value, int** result",
                         f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction] + after,
@@ -506,14 +508,19 @@ def add_places(part, scope, every_order=False):
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
                     loop = update_loop(order, s, kind.bits)
                     if result:
-                        fences, own, space, after = fetch(order, s, *form)
+                        fences, own, space, after = fetch(order, s, *form, part.architecture)
                         in_global = fences + instructions(head, own, space, *form) + after
                         elsewhere = fences + instructions(head, own, "", *form) + after
                         # ptxas makes no loop of these, and at wider scopes the object may be in another block's
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
-                        if space:
+                        if space and order != "relaxed":  # before Hopper, where an acquire beside the instruction is a second MEMBAR
+                            weaker = "release" if order == "acq_rel" else "relaxed"
+                            elsewhere = instructions(head, weaker, "", *form) + [f"fence.acquire.{s}"]
+                            either = [*fences, "isspacep.global", *instructions(head, own, space, *form), *elsewhere]
+                            in_shared = fences + elsewhere
+                        elif space:
                             either = ["isspacep.global", *in_global, *([IN_OWN_BLOCK, *in_shared] if of_shared else []), *either]
                     else:
                         in_global = instructions(head, order, ".global", *form)
@@ -550,7 +557,7 @@ def add_aggregated(part, scope):
         groups = [RIVALS] if form == "any_address" else []
         for operation in ("fetch_add", "fetch_max", "fetch_xor"):
             for order in ORDERS:
-                fences, own, space, _ = fetch(order, s, FETCH[operation], "u32", 32)
+                fences, own, space, _ = fetch(order, s, FETCH[operation], "u32", 32, part.architecture)
                 instruction = f"atom.{own}.{s}{space}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",

@@ -3,11 +3,15 @@
 """Breaks the headers in one place at a time, and counts what the codegen matrix catches.
 
 usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
+       mutate.py --host [--sample <n>] [--list] <folder of unit tests> -- <compiler of the host> <option>... -- <libraries>
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
 what they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
 that --part names) no longer compiles or no longer is as expected; a mutation that this part lets through is tried on the PTX of all parts,
-and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
+and then on their code.
+
+With --host it breaks code of the host instead, as HOST lists it, and counts what the unit test named there, host_code.py or the check of assembly
+statements notices: every "memory" clobber and every `volatile` among them. Exit status: 0 if every mutation is caught, 1 if not,
 2 if the headers fail unmutated.
 """
 
@@ -33,7 +37,7 @@ sys.path.append(str(HERE.parents[1] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
 from results import text_of  # noqa: E402
 
-HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "tensor_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
+HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 
@@ -79,6 +83,30 @@ TEXT = {
     "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
 }
+# Code of the host: header, what notices, the text, and what takes its place.
+HOST = [
+    ("device_guard.hpp", "l2_set_aside_test.cpp", "    if (changed_) {", "    if (false) {"),
+    ("device_guard.hpp", "l2_set_aside_test.cpp", "context_ != nullptr ? static_cast<cudaError_t>(set_(context_)) : cudaSetDevice(previous_)", "cudaSetDevice(previous_)"),
+    ("l2_set_aside.hpp", "l2_set_aside_test.cpp", "const detail::device_switch current(account_->device);", "const auto& current = *new detail::device_switch(account_->device);"),
+    ("l2_set_aside.hpp", "l2_set_aside_test.cpp", "last ? account_->found : detail::limit_of(*account_)", "detail::limit_of(*account_)"),
+    ("access_policy_window.hpp", "access_policy_window_test.cpp", "(1.0 - 1.0 / (1 << 22))", "1.0"),
+    ("access_policy_window.hpp", "access_policy_window_test.cpp", "(1.0 - 1.0 / (1 << 22))", "(1.0 - 1.0 / (1 << 12))"),
+    ("stream_partition.hpp", "stream_partition_test.cpp", "const previous& last = previous_[i - 1];", "const previous& last = previous_[size_ - i];"),
+    ("mapped_memory.hpp", "memory_kinds_test.cpp", "(how.portable ? cudaHostAllocPortable : 0U)", "cudaHostAllocPortable"),
+    ("mapped_memory.hpp", "memory_kinds_test.cpp", " | cudaHostAllocWriteCombined", ""),
+    ("detail/owned_array.hpp", "memory_kinds_test.cpp", "      free();\n      data_ = other.data_;", "      data_ = other.data_;"),
+    ("detail/owned_array.hpp", "memory_kinds_test.cpp", "    other.data_ = nullptr;\n    other.size_ = 0;\n  }\n  owned_array& operator=", "  }\n  owned_array& operator="),
+    ("managed_memory.hpp", "memory_kinds_test.cpp", "cudaMemAdviseSetPreferredLocation, location", "cudaMemAdviseSetPreferredLocation, memory_location::host()"),
+    ("managed_memory.hpp", "memory_kinds_test.cpp", "accessed ? cudaMemAdviseSetAccessedBy : cudaMemAdviseUnsetAccessedBy", "cudaMemAdviseSetAccessedBy"),
+    ("launch_attribute.hpp", "launch_attribute_test.cpp", "detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_));", ""),
+    ("detail/atomic_host.hpp", "host_code.py", "__atomic_load_n(host_bits(object), host_order<Order>)", "__atomic_load_n(host_bits(object), 0)"),
+    ("detail/atomic_host.hpp", "host_code.py", "to_bits(value), host_order<Order>);", "to_bits(value), 0);"),
+    ("detail/atomic_host.hpp", "host_code.py", "false, host_order<Order>, failure)", "false, host_order<Order>, 0)"),
+    ("detail/host_order.hpp", "host_code.py", "  __atomic_thread_fence(host_order<Order>);\n", ""),
+    ("atomic.hpp", "host_code.py", "return detail::host_load<detail::order_of<Order>>(object_);", "return detail::host_load<memory_order::relaxed>(object_);"),
+    ("atomic.hpp", "host_code.py", "detail::host_store<detail::order_of<Order>>(", "detail::host_store<memory_order::relaxed>("),
+    ("mapped_memory.hpp", "host_code.py", '__asm__ volatile("sfence" ::: "memory");', '__asm__ volatile("" ::: "memory");'),
+]
 STRING = re.compile(r'"([^"]*)"')
 PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATIONS, "ptx_type": TYPES, "state_space": SPACES}
 
@@ -131,8 +159,74 @@ def mutations(path, text):
             in_asm = False
 
 
+def statement_mutations(include):
+    """What HOST lists, and each assembly statement without `volatile` and without its clobber: (header, what notices, old text, new text)."""
+    yield from HOST
+    for path in sorted([*(include / "membar").rglob("*.hpp"), *(include / "membar").rglob("*.cuh")]):
+        text = path.read_text()
+        for match in re.finditer(r"\b(?:asm|__asm__) volatile\(", text):
+            statement = text[match.start():text.index(";\n", match.start())]
+            yield str(path.relative_to(include / "membar")), "asm_statements.py", statement, statement.replace(" volatile(", "(", 1)
+            before, _, after = statement.rpartition('"memory"')
+            yield str(path.relative_to(include / "membar")), "asm_statements.py", statement, before + after
+
+
+def break_host_code():
+    parser = argparse.ArgumentParser(description="breaks code of the host")
+    parser.add_argument("--host", action="store_true")
+    parser.add_argument("--sample", type=int, help="try only so many of those that HOST lists, and so many statements, others with every change of the headers")
+    parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
+    parser.add_argument("tests", type=pathlib.Path)
+    options, compiler, libraries = split_arguments()
+    arguments = parser.parse_args(options)
+    own = next(o for o in compiler if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir())
+    include = pathlib.Path(own[2:])
+    chosen = list(statement_mutations(include))
+    if arguments.list:
+        print("\n".join(f"{header}: {old} -> {new}: {test}" for header, test, old, new in chosen))
+        return 0
+    if arguments.sample:
+        seed = hashlib.sha256("".join((include / "membar" / header).read_text() for header, *_ in HOST).encode()).hexdigest()
+        draw = random.Random(seed)
+        chosen = draw.sample(HOST, arguments.sample) + draw.sample(chosen[len(HOST):], arguments.sample)
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder:
+        mutated = shutil.copytree(include, pathlib.Path(folder, "include"))
+        command = [option if option != own else f"-I{mutated}" for option in compiler]
+
+        def notices(test):
+            """Whether the test fails, and with nothing broken passes."""
+            if test.endswith(".py"):
+                script = HERE / test if test == "host_code.py" else HERE.parent / "style" / test
+                return subprocess.run([sys.executable, script, *([folder, *command] if test == "host_code.py" else [mutated])], capture_output=True).returncode != 0
+            program = pathlib.Path(folder, "program")
+            if subprocess.run([*command, arguments.tests / test, "-o", program, *libraries], capture_output=True).returncode != 0:
+                return True
+            return subprocess.run([program], capture_output=True).returncode != 0
+
+        for test in sorted({test for _, test, _, _ in chosen}):
+            if notices(test):
+                print(f"{test} fails without a mutation")
+                return 2
+        for header, test, old, new in chosen:
+            path = mutated / "membar" / header
+            text = path.read_text()
+            if text.count(old) < 1:
+                print(f"{header} has no longer the text {old}")
+                return 2
+            path.write_text(text.replace(old, new, 1))
+            if not notices(test):
+                survivors.append(old)
+                print(f"SURVIVED {header}: {old} -> {new}: {test}", flush=True)
+            path.write_text(text)
+    print(f"{len(chosen)} mutations of the host's code and of assembly statements: {len(survivors)} survived")
+    return 1 if survivors else 0
+
+
 def main():
     options, nvcc, _ = split_arguments()
+    if "--host" in options:
+        return break_host_code()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")

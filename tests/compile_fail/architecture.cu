@@ -10,7 +10,6 @@
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 #include <membar/multimem.cuh>
-#include <membar/tensor_copy.cuh>
 
 #include <cuda_bf16.h>
 
@@ -178,25 +177,6 @@ __global__ void remote_operations_before_hopper(const unsigned* global, unsigned
   REFUSED(an_asynchronous_reduction_requires_sm_90, static_cast<void>(async_reduce<async_operation::add>(stage, 1, 2U, wide)));
   async_wait();
   out[0] = stage[0];
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_load_requires_sm_90, static_cast<void>(tensor_load(stage, global, tensor_place{0}, 16, own)));
-  out[1] = stage[1];
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_store_requires_sm_90, static_cast<void>(tensor_store(global, tensor_place{0, 0}, stage)));
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_reduction_requires_sm_90,
-          static_cast<void>(tensor_reduce<async_operation::add>(global, tensor_place{0, 0}, stage)));
-  out[2] = stage[2];
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_load_to_several_blocks_requires_sm_90,
-          static_cast<void>(tensor_load_multicast(stage, global, tensor_place{0}, 16, wide, 3)));
-  out[3] = stage[3];
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_load_of_columns_requires_sm_90,
-          static_cast<void>(tensor_load_im2col(stage, global, tensor_place{0, 0, 0}, {{1}}, 16, own)));
-  out[4] = stage[4];
-  // expect: a bulk copy requires compute capability 9.0
-  REFUSED(a_tensor_prefetch_requires_sm_90, tensor_prefetch_l2(global, tensor_place{0, 0}));
 }
 
 // Where the instruction is missing there is a loop: no rule is broken.

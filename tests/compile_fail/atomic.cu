@@ -223,6 +223,65 @@ __global__ void numbers_and_policies(void* object) {
   f.fetch_min(1, relaxed, hot);
 }
 
+__global__ void objects(int* object, const int* constant, volatile int* moving, atomic<int, thread_scope::device>* owned) {
+  const atomic_ref<int, thread_scope::device> n(*object);
+  // expect: an atomic_ref is given the object and not its address: write *pointer
+  REFUSED(a_pointer_is_not_the_object, const atomic_ref<int, thread_scope::device> refused_pointer(object));
+  n.store(1, relaxed);
+  // expect: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits
+  REFUSED(a_const_object_is_referred_to_as_const, const atomic_ref<int, thread_scope::device> refused_const(*constant));
+  static_cast<void>(atomic_ref<const int, thread_scope::device>(*constant).load(relaxed));
+  // expect: an atomic_ref is given a variable that is not volatile
+  REFUSED(a_volatile_object_is_not_referred_to, const atomic_ref<int, thread_scope::device> refused_volatile(*moving));
+  n.store(1, release);
+  // expect: an atomic_ref<T, Scope> refers to an object of type T
+  REFUSED(an_object_has_the_type_of_its_reference, float other = 1;
+          const atomic_ref<int, thread_scope::device> refused_type(other));
+  // expect: the scope is missing, which says whose threads take part
+  REFUSED(a_reference_has_a_scope, const atomic_ref<int> refused_scope_of_reference(*object));
+  n.store(1, relaxed);
+  // expect: the scope is missing, which says whose threads
+  REFUSED(a_reference_whose_type_is_deduced_has_a_scope, atomic_ref refused_deduction(*object);
+          refused_deduction.add(1, relaxed));
+  n.add(1, relaxed);
+  // expect: the scope is missing, which says whose
+  REFUSED(an_owning_atomic_has_a_scope, atomic<int> refused_scope; refused_scope.store(1, relaxed));
+  owned->store(1, relaxed);
+  // expect: an operator names no order: call add(1, order), which returns nothing
+  REFUSED(an_increment_names_no_order, ++n);
+  n.add(1, relaxed);
+  // expect: an operator names no order: call add(1, order)
+  REFUSED(a_postfix_increment_names_no_order, (*owned)++);
+  owned->fetch_add(1, relaxed);
+  // expect: an operator names no order: call
+  REFUSED(a_compound_assignment_names_no_order, n |= 4);
+  n.bit_or(4, relaxed);
+  // expect: cannot be referenced -- it is a deleted function
+  REFUSED(a_reference_is_not_assigned, atomic_ref<int, thread_scope::device> other_reference(*object); other_reference = n);
+  const atomic_ref<int, thread_scope::device> copy = n;
+  copy.store(1, relaxed);
+}
+
+// A value that the object may not hold.
+__global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
+  const atomic_ref<unsigned, thread_scope::device> n(*object);
+  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the object's type
+  REFUSED(a_variable_that_is_wider_is_not_added, n.add(wide, relaxed));
+  n.add(static_cast<unsigned>(wide), relaxed);
+  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the object's
+  REFUSED(a_variable_that_is_wider_is_not_stored, owned->store(wide, relaxed));
+  owned->store(7ULL, relaxed);
+  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the
+  REFUSED(a_fraction_is_not_cut_off, n.fetch_max(real, relaxed));
+  n.fetch_max(4.0, relaxed);
+  // expect: the_atomic_object_does_not_hold_this_constant
+  REFUSED(a_constant_fits_the_object, n.exchange(1LL << 32, relaxed));
+  n.exchange(1LL << 31, relaxed);
+  // expect: constant
+  REFUSED(a_wider_result_is_not_cut, n.fetch_add(wide + 1, relaxed));
+  n.fetch_add(static_cast<unsigned>(wide + 1), relaxed);
+}
+
 __global__ void conversions(int* object) {
   // expect: no suitable user-defined conversion
   REFUSED(cluster_scope_has_no_cuda_atomic_ref, const atomic_ref<int, thread_scope::cluster> cluster(*object);

@@ -7,7 +7,6 @@
 #include <membar/sync/bulk_pipeline.cuh>
 #include <membar/sync/cluster_broadcast.cuh>
 #include <membar/sync/dependent_chain.cuh>
-#include <membar/tensor_copy.cuh>
 
 #include <cuda_fp16.h>
 
@@ -16,17 +15,6 @@ using namespace membar;
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
-// expect: a tensor map has 1 to 5 dimensions
-REFUSED(a_tensor_has_at_most_5_dimensions, static_assert(complete<tensor_place<6>>));
-static_assert(complete<tensor_place<5>>);
-// expect: a tensor map has 1 to 5 dimensions
-REFUSED(a_tensor_has_a_dimension, static_assert(complete<tensor_place<0>>));
-static_assert(complete<tensor_place<1>>);
-// expect: an im2col map has 1 to 3 spatial dimensions
-REFUSED(columns_have_an_offset, static_assert(complete<tensor_offsets<0>>));
-// expect: an im2col map has 1 to 3 spatial dimensions
-REFUSED(columns_have_at_most_3_offsets, static_assert(complete<tensor_offsets<4>>));
-static_assert(complete<tensor_offsets<3>>);
 // expect: a pipeline has at least one stage
 REFUSED(a_pipeline_has_a_stage, static_assert(complete<bulk_pipeline<0, 64>>));
 static_assert(complete<bulk_pipeline<1, 64>>);
@@ -70,15 +58,6 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
           static_cast<void>(bulk_reduce<async_operation::bitwise_or>(reinterpret_cast<__half*>(global),
                                                                      reinterpret_cast<const __half*>(stage), 16)));
   bulk_commit(bulk_reduce<async_operation::min>(reinterpret_cast<__half*>(global), reinterpret_cast<const __half*>(stage), 16));
-  bulk_commit(tensor_store(global, tensor_place{0, 8}, stage));
-  // expect: no instance of function template "membar::v0_2::tensor_load_multicast" matches
-  REFUSED(a_tensor_load_to_several_blocks_completes_at_cluster_scope,
-          static_cast<void>(tensor_load_multicast(stage, global, tensor_place{0, 8}, 16, own, 3)));
-  static_cast<void>(tensor_load_multicast(stage, global, tensor_place{0, 8}, 16, wide, 3));
-  // expect: an im2col map has 3 to 5 dimensions
-  REFUSED(columns_are_of_tensors_with_a_spatial_dimension,
-          static_cast<void>(tensor_load_im2col(stage, global, tensor_place{0, 8}, {{1}}, 16, own)));
-  static_cast<void>(tensor_load_im2col(stage, global, tensor_place{0, 8, 1}, {{1}}, 16, own));
   // expect: no instance of function template "membar::v0_2::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refused.hpp"
 
+#include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 
 using membar::thread_scope;
@@ -9,7 +10,7 @@ __global__ void fences() {
   // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order
   REFUSED(a_fence_is_never_relaxed, membar::thread_fence<thread_scope::device>(membar::relaxed));
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
-  // expect: no instance of function template "membar::v0_2::thread_fence"
+  // expect: the scope is missing, which says whose threads take part
   REFUSED(a_fence_has_no_default_scope, membar::thread_fence(membar::acq_rel));
   membar::thread_fence<thread_scope::cluster>(membar::release);
   // expect: no instance of function template "membar::v0_2::thread_fence"
@@ -39,4 +40,12 @@ __global__ void fences() {
   // expect: a restricted fence takes acquire or release
   REFUSED(a_shared_proxy_fence_is_one_half, membar::shared_proxy_fence(membar::seq_cst));
   membar::shared_proxy_fence(membar::release);
+}
+
+// <cuda_fp16.h> is not included here.
+__global__ void halves(void* object) {
+  // expect: the type of this object is declared and not defined here: include its header, which is <cuda_fp16.h> for __half
+  REFUSED(a_half_has_its_header,
+          static_cast<void>(membar::atomic_ref<__half, thread_scope::device>(*static_cast<__half*>(object))));
+  static_cast<void>(membar::atomic_ref<short, thread_scope::device>(*static_cast<short*>(object)));
 }

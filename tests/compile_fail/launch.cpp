@@ -14,6 +14,8 @@ void byte_kernel(unsigned char) {}
 void float_kernel(float) {}
 void size_kernel(std::size_t) {}
 void bool_kernel(bool) {}
+template <class T>
+void template_kernel(T) {}
 
 void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t node) {
   // expect: CUDA does not accept this attribute on a launch
@@ -108,8 +110,15 @@ void arguments(const launch_config<>& config, float* data) {
   // expect: each argument of a launch must convert to the type of its kernel parameter
   REFUSED(constness_is_kept, launch(config, kernel, 1, static_cast<const float*>(data)));
   launch(config, kernel, 1, data);
-  // expect: no matching function for call to
+  // expect: each argument of a launch must convert to the type of its kernel parameter: compare their order
+  REFUSED(arguments_are_in_the_order_of_the_parameters, launch(config, kernel, data, 1));
+  launch(config, kernel, 1, data);
+  // expect: a launch is given a kernel, a __global__ function that returns nothing
   REFUSED(a_kernel_returns_nothing, launch(config, function, 1));
+  function(1);
+  // expect: overloaded function
+  REFUSED(a_kernel_template_is_given_its_arguments, launch(config, template_kernel, 1));
+  launch(config, template_kernel<int>, 1);
   function(1);
   // expect: each argument of a launch must convert to the type of its
   REFUSED(an_argument_is_convertible_to_its_parameter, launch(config, kernel, "one", data));
@@ -136,12 +145,15 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: the_kernel_parameter_does_not_hold_this_constant
   REFUSED(a_float_has_no_25_bits, launch(config, float_kernel, (1 << 24) + 1));
   launch(config, float_kernel, 1 << 24);
-  // expect: constant expression
+  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its type
   REFUSED(a_variable_is_not_narrowed, launch(config, byte_kernel, count));
   launch(config, byte_kernel, static_cast<unsigned char>(count));
-  // expect: constant expression
+  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its
   REFUSED(a_variable_does_not_change_its_sign, launch(config, size_kernel, count));
   launch(config, size_kernel, static_cast<std::size_t>(count));
+  // expect: constant expression
+  REFUSED(a_result_is_not_narrowed, launch(config, byte_kernel, count + 1));
+  launch(config, byte_kernel, static_cast<unsigned char>(count + 1));
   // expect: a floating-point argument of a launch is not passed to an integer parameter
   REFUSED(a_fraction_is_not_cut_off, launch(config, kernel, 1.0F, data));
   launch(config, kernel, 1, data);

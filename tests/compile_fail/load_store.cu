@@ -33,6 +33,12 @@ __global__ void orders(int* p, int* out, volatile int* shared_flag, const int* c
   // expect: membar: a store with a scope takes an order
   REFUSED(a_store_with_a_scope_has_an_order, store<thread_scope::device>(p, 1));
   store<thread_scope::device>(p, 1, relaxed);
+  // expect: the scope is missing, which says whose threads take part
+  REFUSED(an_ordered_load_has_a_scope, *out = load(p, acquire));
+  *out = load<thread_scope::system>(p, acquire);
+  // expect: the scope is missing, which says whose threads take
+  REFUSED(an_ordered_store_has_a_scope, store(p, 1, release));
+  store<thread_scope::system>(p, 1, release);
   // expect: membar: a weak access has no order: use load or store with a scope
   REFUSED(a_weak_load_has_no_order, *out = load_weak(p, relaxed));
   *out = load_weak(p);

@@ -158,8 +158,10 @@ def calls_of(header):
     text = re.sub(r"\n private:.*?\n};", "\n};", text, flags=re.DOTALL)
     if header == "atomic.hpp":
         text = text[text.index("class atomic_ref {"):text.index("class atomic {")]
-    for match in re.finditer(r"template <[^\n]*class(?:\.\.\.)? (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)", text, re.DOTALL):
-        body = match.group(1)
+    by_template = r"template <[^\n]*class(?:\.\.\.)? (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)"
+    by_auto = r"^([^\n/]*\bauto(?:\.\.\. said| order)\)[^\n]*\{(?:[^\n]*\}\n|\n.*?\n\s*\}\n))"
+    for match in re.finditer(f"{by_template}|{by_auto}", text, re.DOTALL | re.MULTILINE):
+        body = match.group(1) or match.group(2)
         name = re.search(r"(\w+)\(", re.sub(r"requires\(.*", "", body)).group(1)
         reduces = re.search(r"\breduce<|require_reduction_order|combine\(value|combine\(detail", body) and "fetch_combine(" not in body
         named = [word for word in ("load_order", "store_order", "fence_order") if f"{word}<" in body]

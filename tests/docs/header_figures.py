@@ -337,6 +337,9 @@ TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": conte
           "docs/bugs.md": {"cost of a fix": fences_of_fixes},
           "docs/membar_domains.md": {"stores to the host": stores_to_the_host, "prediction": prediction}}
 SAYS = {
+    "README.md": {
+        "takes [{} of its time](docs/headers/atomic.md#cost)": lambda r: [
+            fixed(r.cases(CONTENTION)["fetch_max_beside_loops/f32/relaxed/global/used/one/cuda_atomic_ref"]["membar_ratio"], 2)]},
     "docs/headers/atomic.md": {
         "| 32-bit acq_rel addition at block, device, system scope | {}, {}, {} |": at(
             COST, *(f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar" for scope in ("block", "device", "system"))),

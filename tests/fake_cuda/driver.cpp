@@ -195,6 +195,12 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   }
   return CUDA_SUCCESS;
 }
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  return answer([&] { *context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(current_context())); });
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  return answer([&] { make_context_current(static_cast<int>(reinterpret_cast<std::uintptr_t>(context))); });
+}
 CUresult cuCtxGetFlags(unsigned* flags) {
   *flags = now().context_flag ? 0x80U : 0U;
   return CUDA_SUCCESS;
@@ -204,6 +210,8 @@ CUresult cuCtxGetFlags(unsigned* flags) {
 
 void* driver_function(std::string_view name) {
   static const std::map<std::string_view, void*> functions = {
+      {"cuCtxGetCurrent", reinterpret_cast<void*>(&driver::cuCtxGetCurrent)},
+      {"cuCtxSetCurrent", reinterpret_cast<void*>(&driver::cuCtxSetCurrent)},
       {"cuCtxGetFlags", reinterpret_cast<void*>(&driver::cuCtxGetFlags)},
       {"cuDeviceGetAttribute", reinterpret_cast<void*>(&driver::cuDeviceGetAttribute)},
       {"cuMemAddressFree", reinterpret_cast<void*>(&driver::cuMemAddressFree)},

@@ -82,6 +82,15 @@ struct symbol_copy {
   std::size_t offset;
 };
 
+/// Advice about pages, or a prefetch of them in a stream.
+struct page_advice {
+  const void* start;
+  std::size_t bytes;
+  cudaMemoryAdvise what;
+  cudaMemLocation where;
+  cudaStream_t stream;
+};
+
 struct launch {
   int device;
   dim3 grid;
@@ -167,6 +176,9 @@ struct machine {
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< device and bytes of each cudaMemsetAsync
   std::vector<symbol_copy> symbol_copies;
+  unsigned host_flags = 0;  ///< of the last cudaHostAlloc
+  std::vector<page_advice> advised;
+  std::vector<page_advice> prefetched;
   std::vector<const void*> owned_by_graph;             ///< what the graph of any captured stream keeps alive
   std::vector<int> waited_for;                         ///< the device of each cudaDeviceSynchronize
   std::pair<const void*, std::size_t> written_late{};  ///< copies to this memory run when something waits for a stream
@@ -189,6 +201,12 @@ machine& now();
 
 /// The calling thread's current device.
 int current_device();
+
+/// The calling thread's context: 0 where it has none, `device + 1` for a primary one, `own_context(device)` for one that the program made.
+int current_context();
+void make_context_current(int context);
+inline constexpr int contexts_apart = 1000;
+constexpr int own_context(int device) { return contexts_apart + device + 1; }
 
 int device_count();
 

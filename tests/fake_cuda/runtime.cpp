@@ -21,6 +21,7 @@ namespace {
 
 std::optional<machine> the_machine;
 thread_local int this_threads_device = 0;
+thread_local int this_threads_context = 0;  // 0: none; device + 1: the primary one; more: the program's own
 
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
@@ -175,6 +176,11 @@ device::device() {
 
 machine& now() { return *the_machine; }
 int current_device() { return this_threads_device; }
+int current_context() { return this_threads_context; }
+void make_context_current(int context) {
+  this_threads_context = context;
+  this_threads_device = context == 0 ? 0 : (context - 1) % contexts_apart;
+}
 int device_count() { return static_cast<int>(now().devices.size()); }
 
 cudaError_t planned(std::string_view call) {
@@ -191,7 +197,7 @@ cudaError_t planned(std::string_view call) {
 
 test::test() {
   the_machine.emplace();
-  this_threads_device = 0;
+  make_context_current(0);
   membar::set_restore_failure_handler([](const char* sentence) noexcept { now().failures.emplace_back(sentence); });
 }
 test::~test() { membar::set_restore_failure_handler(nullptr); }
@@ -217,7 +223,7 @@ cudaError_t __wrap_cudaSetDevice(int device) {
     if (!exists(device)) {
       return cudaErrorInvalidDevice;
     }
-    this_threads_device = device;
+    make_context_current(device + 1);
     return cudaSuccess;
   });
 }
@@ -420,7 +426,20 @@ cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEv
 // Memory, which is the host's.
 
 cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
-cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
+cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+  now().host_flags = flags;
+  return allocate(memory, bytes);
+}
+cudaError_t __wrap_cudaMallocManaged(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
+#if CUDART_VERSION >= 13000  // before it they have other parameters
+cudaError_t __wrap_cudaMemAdvise(const void* start, std::size_t bytes, cudaMemoryAdvise what, cudaMemLocation where) {
+  return answer([&] { now().advised.push_back({start, bytes, what, where, nullptr}); });
+}
+cudaError_t __wrap_cudaMemPrefetchAsync(const void* start, std::size_t bytes, cudaMemLocation where, unsigned,
+                                        cudaStream_t in) {
+  return answer([&] { now().prefetched.push_back({start, bytes, {}, where, in}); });
+}
+#endif
 cudaError_t __wrap_cudaFree(void* memory) { return deallocate(memory); }
 cudaError_t __wrap_cudaFreeHost(void* memory) { return deallocate(memory); }
 cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }

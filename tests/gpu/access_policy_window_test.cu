@@ -2,6 +2,7 @@
 #include <membar/access_policy_window.hpp>
 #include <membar/window_planning.hpp>
 
+#include <bench/caches/window_tuner.hpp>
 #include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
 
@@ -184,10 +185,10 @@ TEST_F(l2_on_a_gpu, a_plan_fits_into_what_is_held) {
 
 TEST_F(l2_on_a_gpu, the_tuner_runs_the_kernel_and_leaves_no_window) {
   const membar::l2_set_aside hold(0, 2 * MiB);
-  membar::tuning_options options;
+  bench::tuning_options options;
   options.repetitions = 1;
   int runs = 0;
-  const membar::tuned_window tuned = membar::tune_window(
+  const bench::tuned_window tuned = bench::tune_window(
       region, bytes, membar::l2_facts_of(0),
       [&](const access_policy_window& each) {
         ++runs;

@@ -9,13 +9,13 @@
 #include <membar/fence.cuh>
 #include <membar/load_store.cuh>
 #include <membar/mbarrier.cuh>
-#include <membar/tensor_copy.cuh>
 
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
 #include <cuda.h>
+#include <cuda/ptx>
 
 #include <iostream>
 
@@ -214,18 +214,29 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
+// Tensor copies are of libcu++. They complete on membar's mbarriers, and membar's fences, groups and waits order them.
+namespace ptx = cuda::ptx;
+
+template <class Barrier>
+__device__ std::uint64_t* native(Barrier& barrier) {
+  return reinterpret_cast<std::uint64_t*>(barrier.native_handle());
+}
+
 /// Copies boxes of one tensor to the same places of another, and adds them there once more. The last boxes are partly outside.
 __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
   __shared__ alignas(128) unsigned box[box_height][box_width];
   __shared__ block_mbarrier full;
-  const membar::tensor_place place{static_cast<int>(blockIdx.x) * box_width, static_cast<int>(blockIdx.y) * box_height};
+  const int place[] = {static_cast<int>(blockIdx.x) * box_width, static_cast<int>(blockIdx.y) * box_height};
   full.init(1);
   membar::mbarrier_init_fence();
-  full.arrive_expect(membar::tensor_load(box, &from, place, sizeof(box), full), release);
+  full.arrive_expect(sizeof(box), release);
+  ptx::cp_async_bulk_tensor(ptx::space_shared, ptx::space_global, box, &from, place, native(full));
   const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
-  membar::bulk_commit(membar::tensor_store(&to, place, box));
+  ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &to, place, box);
+  ptx::cp_async_bulk_commit_group();
   membar::bulk_wait();  // the sum comes after the copy
-  membar::bulk_commit(membar::tensor_reduce<membar::async_operation::add>(&to, place, box));
+  ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_add, &to, place, box);
+  ptx::cp_async_bulk_commit_group();
   membar::bulk_wait();
   count(seen, 1, 0, late);
 }
@@ -234,16 +245,15 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;
-  const membar::tensor_place place{box_width, box_height};
+  const int place[] = {box_width, box_height};
   full.init(1);
   membar::mbarrier_init_fence();
   full.arrive_expect(sizeof(box), release);
-  membar::tensor_prefetch_l2(&from, place);
   membar::cluster_sync();
   const unsigned blocks = membar::cluster_block_count();
   if (membar::cluster_block_rank() == 0) {
-    static_cast<void>(
-        membar::tensor_load_multicast(box, &from, place, sizeof(box), full, static_cast<unsigned short>((1U << blocks) - 1)));
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, box, &from, place, native(full),
+                              static_cast<std::uint16_t>((1U << blocks) - 1));
   }
   const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
   for (unsigned i = 0; i < box_height * box_width; ++i) {
@@ -264,11 +274,14 @@ __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap 
   membar::mbarrier_init_fence();
   bool late = false;
   for (unsigned offset = 0; offset < 9; ++offset) {
-    full.arrive_expect(
-        membar::tensor_load_im2col(column, &from, membar::tensor_place{0, -1, -1, 1},
-                                   {{static_cast<unsigned short>(offset % 3), static_cast<unsigned short>(offset / 3)}},
-                                   sizeof(column), full),
-        release);
+    full.arrive_expect(sizeof(column), release);
+    // libcu++ 3.0 has no copy in im2col mode
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %3, %4}], [%5], "
+        "{%6, %7};" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(column))),
+        "l"(&from), "r"(0), "r"(-1), "r"(1), "r"(static_cast<unsigned>(__cvta_generic_to_shared(full.native_handle()))),
+        "h"(static_cast<std::uint16_t>(offset % 3)), "h"(static_cast<std::uint16_t>(offset / 3))
+        : "memory");
     late = late || full.wait_parity(offset % 2, acquire, generous) != wait_result::done;
     for (unsigned i = 0; i < column_pixels * column_channels; ++i) {
       to[offset * column_pixels * column_channels + i] = column[i];

@@ -24,7 +24,7 @@ enum class group { block, cluster, grid };
 inline constexpr int most_objects = 15;
 
 template <class Order>
-inline constexpr int index_of = static_cast<int>(Order::value);
+inline constexpr int index_of = Order::value == membar::memory_order::relaxed ? 0 : static_cast<int>(Order::value) - 1;
 
 /// A reproducible scatter over all bits.
 __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {

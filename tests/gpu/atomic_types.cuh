@@ -22,6 +22,12 @@ using membar::thread_scope;
 inline constexpr unsigned contestants = 512;
 inline constexpr int orders = 5;
 
+/// The number of an order, 0 to 4.
+template <membar::memory_order Order>
+__host__ __device__ constexpr int index_of(membar::memory_order_constant<Order>) {
+  return Order == membar::memory_order::relaxed ? 0 : static_cast<int>(Order) - 1;
+}
+
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 template <class T>
@@ -104,9 +110,8 @@ __device__ void saw(contest<T>& all, int order, T old) {
 /// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
 template <class T, class Step>
 __device__ void on_cells(contest<T>& all, placement where, Step step) {
-  on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared, [&](board<T>* on) {
-    for_each_order([&](auto order) { step(on->cells[static_cast<int>(order.value)].object, order); });
-  });
+  on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared,
+                [&](board<T>* on) { for_each_order([&](auto order) { step(on->cells[index_of(order)].object, order); }); });
 }
 
 /// The ways to add 1. From `add` on they return nothing.
@@ -164,7 +169,7 @@ __global__ void count(contest<T>* all, placement where) {
     on_cells(*all, where, [&](T& object, auto order) {
       const T old = add_one<How, Scope>(object, order);
       if constexpr (returns<How>) {
-        saw(*all, static_cast<int>(order.value), old);
+        saw(*all, index_of(order), old);
       }
     });
   }
@@ -209,7 +214,7 @@ __global__ void pass_around(contest<T>* all, placement where) {
       const T old = membar::atomic_ref<T, Scope>(object).exchange(mine, order);
       // The last rank's value is one count too far for `seen`; it is `contestants` on the host's side.
       if (count_of(old) != contestants) {
-        saw(*all, static_cast<int>(order.value), old);
+        saw(*all, index_of(order), old);
       }
     });
   }
@@ -221,7 +226,7 @@ __global__ void wrap(contest<T>* all, placement where, bool up, T limit) {
     on_cells(*all, where, [&](T& object, auto order) {
       const std::conditional_t<Aggregated, membar::aggregated_ref<T, Scope>, membar::atomic_ref<T, Scope>> n(object);
       const T old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
-      atomicAdd(old <= limit ? &all->seen[static_cast<int>(order.value)][static_cast<unsigned>(old)] : &all->strange, 1U);
+      atomicAdd(old <= limit ? &all->seen[index_of(order)][static_cast<unsigned>(old)] : &all->strange, 1U);
     });
   }
 }

@@ -683,6 +683,42 @@ __global__ void count_letters(const unsigned char* text, unsigned n, unsigned* b
   }
 }
 
+/// Each operation starts from its own identity, whatever the shape of the block.
+template <class T, class Operation>
+__global__ void combine_in_a_block(const T* values, int n, T* result) {
+  __shared__ membar::privatized_counter<T, Operation> mine;
+  for (int twice = 0; twice != 2; ++twice) {
+    mine.clear();
+    for (int i = static_cast<int>(threadIdx.x + blockDim.x * threadIdx.y); i < n;
+         i += static_cast<int>(blockDim.x * blockDim.y)) {
+      mine.add(0, values[i]);
+    }
+    mine.template flush<thread_scope::device>(result, membar::relaxed);
+  }
+}
+
+template <class T, class Operation>
+T combined_in_a_block(const std::vector<T>& values, T before) {
+  const device_copy<T> device_values(values);
+  const device_copy<T> result({before});
+  membar::launch(launch_config{1, dim3(8, 8)}, combine_in_a_block<T, Operation>, device_values.get(),
+                 static_cast<int>(values.size()), result.get());
+  return copied(result)[0];
+}
+
+TEST_F(atomic_objects, a_privatized_counter_starts_from_the_identity_of_its_operation) {
+  EXPECT_EQ((combined_in_a_block<unsigned, membar::minimum>({70, 9, 800}, 1000U)), 9U);
+  EXPECT_EQ((combined_in_a_block<int, membar::minimum>({70, 9, 800}, 1000)), 9);
+  EXPECT_EQ((combined_in_a_block<int, membar::maximum>({-70, -9, -800}, -1000)), -9);
+  EXPECT_EQ((combined_in_a_block<unsigned, membar::maximum>({70, 9, 800}, 5U)), 800U);
+  EXPECT_EQ((combined_in_a_block<unsigned, membar::bit_and>({0xff0U, 0xff3U}, 0xfffU)), 0xff0U);
+  EXPECT_EQ((combined_in_a_block<unsigned, membar::bit_or>({0x10U, 0x3U}, 0x100U)), 0x113U);
+  EXPECT_EQ((combined_in_a_block<unsigned, membar::plus>({1, 2, 3}, 10U)), 22U);
+  EXPECT_EQ((combined_in_a_block<unsigned long long, membar::minimum>({1ULL << 40, 1ULL << 41}, ~0ULL)), 1ULL << 40);
+  EXPECT_EQ((combined_in_a_block<float, membar::minimum>({7.0F, 9.0F}, 1000.0F)), 7.0F);
+  EXPECT_EQ((combined_in_a_block<double, membar::maximum>({-7.0, -9.0}, -1000.0)), -7.0);
+}
+
 TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
   constexpr unsigned n = 10'000;
   std::vector<unsigned char> text(n);

@@ -166,6 +166,40 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   EXPECT_EQ(copied(lasts), std::vector(2, launches));
 }
 
+/// Blocks and grid have any shape. Each thread passes another value, and that of the thread at 0, 0, 0 counts.
+__global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
+                                     unsigned* lasts) {
+  unsigned long long total = 0;
+  const auto plus = [](unsigned long long a, unsigned long long b) { return 3 * a + b; };  // in the order of the blocks
+  const unsigned long long block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + 1;
+  const bool first = threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
+  if (membar::last_block_reduce(first ? block : ~0ULL, partial, plus, total) && first) {
+    *result = total;
+    ++*lasts;
+  }
+}
+
+TEST_F(grid_barrier, is_not_needed_where_the_last_block_of_any_shape_finishes) {
+  const dim3 shapes[][2] = {{{12, 1, 1}, {8, 8, 1}}, {{3, 4, 1}, {1, 32, 1}}, {{2, 2, 3}, {4, 4, 4}}, {{1, 1, 12}, {1, 1, 32}}};
+  using partial = membar::block_partial<unsigned long long, thread_scope::device>;
+  const support::device_memory<partial> partials(12);
+  const support::device_memory<unsigned long long> result(1);
+  const support::device_memory<unsigned> lasts(1);
+  unsigned long long expected = 0;
+  for (unsigned long long block = 1; block <= 12; ++block) {
+    expected = block == 1 ? block : 3 * expected + block;
+  }
+  unsigned launches = 0;
+  for (const auto& [grid, block] : shapes) {
+    for (int again = 0; again != 100; ++again) {
+      membar::launch(launch_config{grid, block}, sum_of_shaped_blocks, partials.get(), result.get(), lasts.get());
+      ASSERT_EQ(copied(result)[0], expected);
+      ++launches;
+    }
+  }
+  EXPECT_EQ(copied(lasts)[0], launches);
+}
+
 /// One of two blocks uses the partial values twice. The other never comes, so the first use does not end.
 __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsigned long long* result) {
   const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };

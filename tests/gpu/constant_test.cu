@@ -95,42 +95,31 @@ TEST_F(constants, written_by_a_kernel_are_seen_by_the_next) {
   }
 }
 
-__global__ void count(unsigned different, membar::constant_access_counts* counts, unsigned* distinct) {
-  const unsigned index = threadIdx.x % different;
-  membar::count_constant_access(*counts, index);
-  distinct[threadIdx.x] = membar::distinct_in_warp(index);
+__global__ void count(unsigned different, unsigned* distinct) {
+  distinct[threadIdx.x] = membar::distinct_in_warp(threadIdx.x % different);
 }
 
 TEST_F(constants, addresses_of_a_warp_are_counted) {
-  const membar::managed_memory<membar::constant_access_counts> memory_of_counts(1);
-  auto* const counts = memory_of_counts.data();
   auto* const distinct = reinterpret_cast<unsigned*>(out);
   for (unsigned different = 1; different <= 32; ++different) {
-    *counts = {};
-    count<<<1, 32>>>(different, counts, distinct);
+    count<<<1, 32>>>(different, distinct);
     finish();
-    EXPECT_EQ(counts->warps, 1U);
-    EXPECT_EQ(counts->addresses, different);
-    EXPECT_EQ(counts->worst, different);
     EXPECT_EQ(distinct[0], different);
     EXPECT_EQ(distinct[31], different);
   }
 }
 
-__global__ void count_in_a_branch(membar::constant_access_counts* counts) {
+__global__ void count_in_a_branch(unsigned* distinct) {
   if (threadIdx.x >= 20) {
-    membar::count_constant_access(*counts, threadIdx.x / 4);
+    *distinct = membar::distinct_in_warp(threadIdx.x / 4);
   }
 }
 
 TEST_F(constants, only_active_threads_are_counted) {
-  const membar::managed_memory<membar::constant_access_counts> memory_of_counts(1);
-  auto* const counts = memory_of_counts.data();
-  *counts = {};
-  count_in_a_branch<<<1, 32>>>(counts);
+  auto* const distinct = reinterpret_cast<unsigned*>(out);
+  count_in_a_branch<<<1, 32>>>(distinct);
   finish();
-  EXPECT_EQ(counts->warps, 1U);
-  EXPECT_EQ(counts->addresses, 3U);
+  EXPECT_EQ(*distinct, 3U);
 }
 
 TEST_F(constants, an_upload_of_the_wrong_size_changes_nothing) {

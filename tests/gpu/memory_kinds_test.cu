@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/atomic.cuh>
 #include <membar/atomicity.hpp>
 #include <membar/kernel_resources.hpp>
 #include <membar/load_store.cuh>
@@ -23,8 +24,8 @@ __global__ void increment(int* values, std::size_t size) {
 }
 
 TEST_F(kinds_of_memory, mapped_memory_has_one_address) {
-  for (const bool write_combined : {false, true}) {
-    membar::mapped_memory<int> memory(1000, {.write_combined = write_combined});
+  for (const bool portable : {false, true}) {
+    membar::mapped_memory<int> memory(1000, {.portable = portable});
     for (const int value : memory) {
       ASSERT_EQ(value, 0);
     }
@@ -39,6 +40,28 @@ TEST_F(kinds_of_memory, mapped_memory_has_one_address) {
     const membar::mapped_memory<int> moved = std::move(memory);
     EXPECT_EQ(moved[7], 42);
   }
+}
+
+__global__ void add_what_is_announced(const int* values, std::size_t size, unsigned* announced, int* sum) {
+  const membar::atomic_ref<unsigned, membar::thread_scope::system> flag(*announced);
+  flag.wait(0, membar::acquire);
+  for (std::size_t i = 0; i != size; ++i) {
+    *sum += values[i];
+  }
+}
+
+TEST_F(kinds_of_memory, write_combined_memory_is_published_to_a_running_kernel) {
+  membar::write_combined_memory<int> memory(1000);
+  const membar::mapped_memory<unsigned> announced(1);
+  const membar::mapped_memory<int> sum(1);
+  add_what_is_announced<<<1, 1>>>(memory.device_data(), memory.size(), announced.data(), sum.data());
+  for (std::size_t i = 0; i != memory.size(); ++i) {
+    memory.write(i, 3);
+  }
+  memory.publish();
+  membar::atomic_ref<unsigned, membar::thread_scope::system>(announced[0]).store(1, membar::release);
+  finish();
+  EXPECT_EQ(sum[0], 3000);
 }
 
 TEST_F(kinds_of_memory, registered_memory_is_reached_and_let_go) {

@@ -6,6 +6,7 @@
 #include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -64,7 +65,7 @@ TEST(access_policy_window, larger_than_the_largest_is_refused) {
   EXPECT_EQ(
       refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
       "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: choose the hottest "
-      "part, or slide a window over the region (window_planning.hpp)");
+      "part, or launch the kernel once for each part, each with its window");
 }
 
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_refused) {
@@ -177,6 +178,27 @@ TEST_F(l2_plan, keeps_the_persisting_bytes_within_the_share) {
       EXPECT_GE(window.persisting_bytes(), share - share / 1000 - 1) << bytes;
     }
   }
+}
+
+// The ratio is rounded to a float, in half of the cases up.
+TEST_F(l2_plan, keeps_the_persisting_bytes_within_any_share_of_any_region) {
+  std::uint64_t state = 1;
+  const auto random_below = [&](std::uint64_t end) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 24) % end;
+  };
+  int over = 0;
+  int far_below = 0;
+  for (int i = 0; i != 200'000; ++i) {
+    const std::size_t share = 1 + random_below(big.set_aside);
+    const std::size_t bytes = share + random_below(big.max_window - share + 1);
+    const access_policy_window window = membar::l2_plan(big).with_share(share).window(somewhere, bytes);
+    const double persisting = static_cast<double>(window.bytes) * static_cast<double>(window.hit_ratio);
+    over += persisting > static_cast<double>(share) ? 1 : 0;
+    far_below += persisting < static_cast<double>(share) * (1.0 - 1.0 / (1 << 20)) ? 1 : 0;
+  }
+  EXPECT_EQ(over, 0);
+  EXPECT_EQ(far_below, 0);
 }
 
 TEST_F(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(big).with_share(99 * MiB).share(), 24 * MiB); }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tests/common/atomic_interop.cuh>
 #include <tests/unit/atomic_values.hpp>
 
 #include <cuda_bf16.h>
@@ -19,6 +20,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// Two halves that differ.
 template <>
@@ -134,6 +136,48 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
 
 static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
 
+// And back, with the values of scopes and orders.
+static_assert(
+    std::is_convertible_v<cuda::atomic_ref<int, cuda::thread_scope_device>, membar::atomic_ref<int, thread_scope::device>>);
+static_assert(std::is_convertible_v<cuda::atomic<int>&, membar::atomic_ref<int, thread_scope::system>>);
+static_assert(!std::is_convertible_v<cuda::atomic_ref<int>, membar::atomic_ref<long, thread_scope::system>>);
+static_assert(membar::thread_scope(cuda::thread_scope_system) == thread_scope::system &&
+              membar::thread_scope(cuda::thread_scope_device) == thread_scope::device &&
+              membar::thread_scope(cuda::thread_scope_block) == thread_scope::block);
+static_assert(membar::memory_order(cuda::memory_order_relaxed) == membar::memory_order::relaxed &&
+              membar::memory_order(cuda::memory_order_acquire) == membar::memory_order::acquire &&
+              membar::memory_order(cuda::memory_order_release) == membar::memory_order::release &&
+              membar::memory_order(cuda::memory_order_acq_rel) == membar::memory_order::acq_rel &&
+              membar::memory_order(cuda::memory_order_seq_cst) == membar::memory_order::seq_cst);
+static_assert(membar::scope_of(cuda::thread_scope_thread) == thread_scope::block &&
+              membar::cuda_scope_of(thread_scope::cluster) == cuda::thread_scope_device &&
+              membar::order_of(cuda::memory_order_consume) == membar::memory_order::acquire);
+static_assert(std::is_same_v<decltype(membar::tag_of<cuda::memory_order_release>()), membar::release_t>);
+
+template <class T>
+class atomic_of_two_libraries : public ::testing::Test {};
+using types_of_both = ::testing::Types<int, unsigned, long, unsigned long long, float, double>;
+TYPED_TEST_SUITE(atomic_of_two_libraries, types_of_both);
+
+TYPED_TEST(atomic_of_two_libraries, is_one_object) {
+  TypeParam object{};
+  cuda::atomic<TypeParam, cuda::thread_scope_system> wide{};
+  EXPECT_EQ(membar_test::every_way(object, wide), 0);
+  cuda::atomic<TypeParam, cuda::thread_scope_block> narrow{};
+  EXPECT_EQ(membar_test::every_way(object, narrow), 0);
+}
+
+TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself) {
+  cuda::atomic<int, cuda::thread_scope_block> owned(3);
+  const auto& constant = owned;
+  membar::atomic_ref n(owned);
+  membar::atomic_ref c(constant);
+  static_assert(std::is_same_v<decltype(n), membar::atomic_ref<int, thread_scope::block>>);
+  static_assert(std::is_same_v<decltype(c), membar::atomic_ref<const int, thread_scope::block>>);
+  n.store(4, membar::relaxed);
+  EXPECT_EQ(c.load(membar::relaxed), 4);
+}
+
 // The same calls as in a kernel, which a function for both may make.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
   int object = 1;
@@ -145,6 +189,66 @@ TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any
   int expected = 7;
   EXPECT_TRUE(n.compare_exchange_weak(expected, 8, membar::acq_rel));
   EXPECT_EQ((membar::atomic_ref<const int, thread_scope::system>(n).load(membar::acquire)), 8);
+}
+
+// The identity of each operation changes no value.
+template <class Operation, class T>
+void expect_identity(const std::vector<T>& values) {
+  for (const T& value : values) {
+    EXPECT_EQ(Operation{}(Operation::template identity<T>(), value), value);
+    EXPECT_EQ(Operation{}(value, Operation::template identity<T>()), value);
+  }
+}
+template <class T>
+void expect_identities() {
+  const std::vector<T> values{
+      T{0}, T{1}, T{100}, static_cast<T>(-100), std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()};
+  expect_identity<membar::plus, T>(values);
+  expect_identity<membar::minimum, T>(values);
+  expect_identity<membar::maximum, T>(values);
+  if constexpr (std::is_integral_v<T>) {
+    expect_identity<membar::bit_and, T>(values);
+    expect_identity<membar::bit_or, T>(values);
+    expect_identity<membar::bit_xor, T>(values);
+  } else {
+    const std::vector<T> infinite{std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity()};
+    expect_identity<membar::minimum, T>(infinite);
+    expect_identity<membar::maximum, T>(infinite);
+  }
+}
+
+TEST(combining_operations, have_an_identity_that_changes_no_value) {
+  expect_identities<int>();
+  expect_identities<unsigned>();
+  expect_identities<long long>();
+  expect_identities<unsigned long long>();
+  expect_identities<signed char>();
+  expect_identities<unsigned short>();
+  expect_identities<float>();
+  expect_identities<double>();
+  const __half2 pair = value_of<__half2>(3);
+  EXPECT_TRUE(equal(membar::minimum{}(membar::minimum::identity<__half2>(), pair), pair));
+  EXPECT_TRUE(equal(membar::maximum{}(pair, membar::maximum::identity<__half2>()), pair));
+}
+
+// A reference may be copied, not assigned; the object may have an operator & of its own.
+struct with_address_of_its_own {
+  int value;
+  with_address_of_its_own* operator&() = delete;  // NOLINT: that is the point
+};
+static_assert(std::is_copy_constructible_v<membar::atomic_ref<int, thread_scope::device>>);
+static_assert(!std::is_copy_assignable_v<membar::atomic_ref<int, thread_scope::device>>);
+static_assert(!std::is_move_assignable_v<membar::atomic_ref<int, thread_scope::device>>);
+TEST(atomic_ref_on_the_host, refers_to_an_object_that_hides_its_address) {
+  with_address_of_its_own object{1};
+  membar::atomic_ref<with_address_of_its_own, thread_scope::system>(object).store({2}, membar::release);
+  EXPECT_EQ(object.value, 2);
+}
+
+TEST(atomic_ref_on_the_host, that_is_not_aligned_ends_a_debug_build) {
+  alignas(8) unsigned char bytes[16] = {};
+  EXPECT_DEBUG_DEATH(static_cast<void>(membar::atomic_ref<int, thread_scope::device>(*reinterpret_cast<int*>(bytes + 2))),
+                     "membar: an atomic object is aligned to its size");
 }
 
 static_assert(!std::is_copy_constructible_v<membar::atomic<int, thread_scope::device>>);

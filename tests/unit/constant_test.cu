@@ -92,15 +92,4 @@ TEST_F(constant_upload, that_the_graph_cannot_keep_is_refused) {
   EXPECT_TRUE(now().symbol_copies.empty());
 }
 
-TEST(constant_access_counts, warn_of_a_divergent_index_only) {
-  testing::internal::CaptureStderr();
-  EXPECT_FALSE(membar::warn_if_divergent({}, "weights"));
-  EXPECT_FALSE(membar::warn_if_divergent({.warps = 4, .addresses = 4, .worst = 1}, "weights"));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  testing::internal::CaptureStderr();
-  EXPECT_TRUE(membar::warn_if_divergent({.warps = 4, .addresses = 50, .worst = 32}, "weights"));
-  EXPECT_TRUE(says(testing::internal::GetCapturedStderr(),
-                   "the constant table weights is read at 12.5 different addresses per warp (32 at worst)"));
-}
-
 }  // namespace

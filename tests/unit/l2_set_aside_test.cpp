@@ -139,6 +139,55 @@ TEST_F(l2_set_aside, keeps_devices_apart) {
   EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
+TEST_F(l2_set_aside, of_another_device_leaves_the_current_one_current) {
+  limit(1) = 2 * MiB;
+  {
+    const membar::l2_set_aside hold(1, 16 * MiB);
+    EXPECT_EQ(fake_cuda::current_device(), 0);
+    EXPECT_EQ(limit(1), 16 * MiB);
+  }
+  EXPECT_EQ(limit(1), 2 * MiB);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
+}
+
+TEST_F(l2_set_aside, keeps_the_context_that_the_program_made) {
+  fake_cuda::make_context_current(fake_cuda::own_context(2));
+  {
+    const membar::l2_set_aside hold(1, 16 * MiB);
+    EXPECT_EQ(fake_cuda::current_context(), fake_cuda::own_context(2));
+  }
+  EXPECT_EQ(fake_cuda::current_context(), fake_cuda::own_context(2));
+  EXPECT_EQ(fake_cuda::current_device(), 2);
+}
+
+class device_guard : public fake_cuda::test {};
+
+TEST_F(device_guard, makes_a_device_current_for_its_scope) {
+  {
+    const membar::device_guard guard(3);
+    EXPECT_EQ(fake_cuda::current_device(), 3);
+  }
+  EXPECT_EQ(fake_cuda::current_device(), 0);
+}
+
+TEST_F(device_guard, gives_back_the_context_that_the_program_made) {
+  fake_cuda::make_context_current(fake_cuda::own_context(2));
+  {
+    const membar::device_guard same(2);
+    EXPECT_EQ(fake_cuda::current_context(), fake_cuda::own_context(2));
+    const membar::device_guard other(1);
+    EXPECT_EQ(fake_cuda::current_device(), 1);
+  }
+  EXPECT_EQ(fake_cuda::current_context(), fake_cuda::own_context(2));
+}
+
+TEST_F(device_guard, of_a_device_that_does_not_exist_changes_nothing) {
+  fake_cuda::make_context_current(fake_cuda::own_context(2));
+  EXPECT_NE(refusal([] { const membar::device_guard guard(7); }), "");
+  EXPECT_EQ(fake_cuda::current_context(), fake_cuda::own_context(2));
+  EXPECT_TRUE(now().failures.empty());
+}
+
 TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
   limit() = MiB;
   now().fails["cudaDeviceSetLimit"] = {0, cudaErrorInvalidValue};

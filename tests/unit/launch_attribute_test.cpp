@@ -109,6 +109,31 @@ void expect_round_trips(const Attributes&... values) {
   (check(values), ...);
 }
 
+// The null pointer is the default stream, and what has a stream names it: a cuda::stream_ref has a get().
+struct has_a_stream {
+  cudaStream_t stream;
+  [[nodiscard]] cudaStream_t get() const { return stream; }
+};
+
+class stream_argument : public fake_cuda::test {};
+
+TEST_F(stream_argument, that_is_null_is_the_default_stream) {
+  membar::set_attribute(nullptr, membar::priority{3});
+  EXPECT_EQ(membar::get_attribute<membar::priority>(nullptr).value, 3);
+  EXPECT_EQ(fake_cuda::now().null_stream.attributes[cudaLaunchAttributePriority].priority, 3);
+}
+
+TEST_F(stream_argument, may_be_what_has_a_stream) {
+  fake_cuda::stream stream;
+  const has_a_stream ref{stream.handle()};
+  membar::set_attribute(ref, membar::priority{2});
+  EXPECT_EQ(membar::get_attribute<membar::priority>(ref).value, 2);
+  { const membar::scoped_stream_attribute scope(ref, membar::priority{1}); }
+  EXPECT_EQ(stream.attributes[cudaLaunchAttributePriority].priority, 2);
+  const membar::launch_config config{1, 2, ref};
+  EXPECT_EQ(config.stream(), stream.handle());
+}
+
 TEST_F(launch_attribute, survives_the_way_to_cuda_and_back) {
   using membar::cluster_scheduling, membar::synchronization_policy;
   expect_round_trips(sync_domain(sync_domain::default_), sync_domain(sync_domain::remote));

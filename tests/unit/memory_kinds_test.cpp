@@ -21,8 +21,35 @@ class atomicity : public fake_cuda::test {};
 TEST_F(mapped_memory, is_pinned_for_all_devices_unless_told) {
   EXPECT_EQ(membar::detail::allocation_flags({}), cudaHostAllocMapped | cudaHostAllocPortable);
   EXPECT_EQ(membar::detail::allocation_flags({.portable = false}), cudaHostAllocMapped);
-  EXPECT_EQ(membar::detail::allocation_flags({.write_combined = true}),
-            cudaHostAllocMapped | cudaHostAllocPortable | cudaHostAllocWriteCombined);
+}
+
+template <class Memory>
+concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
+                                     requires(Memory memory) { *memory.begin() = 1; };
+
+// So no atomic operation and no channel of the host is in memory where a release orders nothing.
+TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
+  static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
+  static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);
+  static_assert(std::is_same_v<decltype(std::declval<membar::write_combined_memory<int>>().device_data()), const int*>);
+  membar::write_combined_memory<int> memory(4);
+  EXPECT_EQ(now().host_flags, cudaHostAllocMapped | cudaHostAllocPortable | cudaHostAllocWriteCombined);
+  const int values[] = {5, 6, 7};
+  memory.write(0, 4);
+  memory.write(1, values, 3);
+  memory.publish();
+  EXPECT_EQ(memory.device_data()[0], 4);
+  EXPECT_EQ(memory.device_data()[3], 7);
+  EXPECT_EQ(refusal([&] { memory.write(2, values, 3); }),
+            "membar: 3 values from index 2 on do not fit into write-combined memory of 4: write at most 2");
+  EXPECT_NE(refusal([&] { memory.write(5, values, 0); }), "");
+}
+
+TEST_F(mapped_memory, is_allocated_with_the_flags_that_it_was_given) {
+  const membar::mapped_memory<int> everywhere(4);
+  EXPECT_EQ(now().host_flags, cudaHostAllocMapped | cudaHostAllocPortable);
+  const membar::mapped_memory<int> here(4, {.portable = false});
+  EXPECT_EQ(now().host_flags, cudaHostAllocMapped);
 }
 
 TEST_F(mapped_memory, needs_a_device_that_maps_at_the_same_address) {
@@ -74,6 +101,57 @@ TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access)
                    "device 0 has no concurrent managed access"));
   now().attribute(cudaDevAttrManagedMemory) = 0;
   EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }), "no managed memory"));
+}
+
+TEST_F(mapped_memory, that_moves_is_freed_once) {
+  {
+    membar::mapped_memory<int> first(4);
+    membar::mapped_memory<int> second(5);
+    EXPECT_EQ(now().allocations.size(), 2U);
+    first = std::move(second);  // frees what `first` had
+    EXPECT_EQ(now().allocations.size(), 1U);
+    EXPECT_EQ(first.size(), 5U);
+    EXPECT_EQ(second.size(), 0U);  // NOLINT: what is left of it
+    const membar::mapped_memory<int> third(std::move(first));
+    EXPECT_EQ(third.size(), 5U);
+    EXPECT_EQ(now().allocations.size(), 1U);
+  }
+  EXPECT_TRUE(now().clean());
+  EXPECT_TRUE(now().failures.empty());
+}
+
+TEST_F(managed_memory, advice_says_what_and_where) {
+  const membar::managed_memory<int> memory(8);
+  const auto expect_last = [&](cudaMemoryAdvise what, cudaMemLocationType type, int id) {
+    ASSERT_FALSE(now().advised.empty());
+    const fake_cuda::page_advice& last = now().advised.back();
+    EXPECT_TRUE(last.start == memory.data() && last.bytes == 32);
+    EXPECT_EQ(last.what, what);
+    EXPECT_EQ(last.where.type, type);
+    EXPECT_EQ(last.where.id, id);
+  };
+  membar::advise_read_mostly(memory.data(), 32);
+  expect_last(cudaMemAdviseSetReadMostly, cudaMemLocationTypeHost, 0);
+  membar::advise_read_mostly(memory.data(), 32, false);
+  expect_last(cudaMemAdviseUnsetReadMostly, cudaMemLocationTypeHost, 0);
+  membar::advise_preferred_location(memory.data(), 32, memory_location::device(2));
+  expect_last(cudaMemAdviseSetPreferredLocation, cudaMemLocationTypeDevice, 2);
+  membar::advise_no_preferred_location(memory.data(), 32);
+  expect_last(cudaMemAdviseUnsetPreferredLocation, cudaMemLocationTypeHost, 0);
+  membar::advise_accessed_by(memory.data(), 32, memory_location::device(1));
+  expect_last(cudaMemAdviseSetAccessedBy, cudaMemLocationTypeDevice, 1);
+  membar::advise_accessed_by(memory.data(), 32, memory_location::host(), false);
+  expect_last(cudaMemAdviseUnsetAccessedBy, cudaMemLocationTypeHost, 0);
+}
+
+TEST_F(managed_memory, pages_are_sent_where_they_are_told_in_the_stream) {
+  const membar::managed_memory<int> memory(8);
+  fake_cuda::stream in;
+  membar::prefetch_pages(memory.data(), 32, memory_location::device(3), in.handle());
+  ASSERT_EQ(now().prefetched.size(), 1U);
+  EXPECT_EQ(now().prefetched[0].where.type, cudaMemLocationTypeDevice);
+  EXPECT_EQ(now().prefetched[0].where.id, 3);
+  EXPECT_EQ(now().prefetched[0].stream, in.handle());
 }
 
 TEST(memory_location, is_cudas_location) {

@@ -26,6 +26,10 @@ const char* cudaGetErrorString(cudaError_t) { return "unknown error"; }
 cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** entry, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  return *entry = nullptr, *found = cudaDriverEntryPointSymbolNotFound, cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) { return *properties = {}, cudaSuccess; }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
   return *value = which == cudaDevAttrMpsEnabled ? 0 : 1 << 20, cudaSuccess;

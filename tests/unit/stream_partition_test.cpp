@@ -84,6 +84,11 @@ TEST_F(stream_partition, puts_every_map_back) {
   expect_all_as_before();
 }
 
+TEST_F(stream_partition, puts_back_the_first_map_of_a_stream_that_was_passed_twice) {
+  { const membar::stream_partition partition({handles[1], handles[2], handles[1]}); }
+  expect_all_as_before();
+}
+
 TEST_F(stream_partition, puts_every_map_back_after_an_exception) {
   EXPECT_THROW(
       {

@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <ratio>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -55,6 +57,16 @@ static_assert(wait_budget::milliseconds(3).in_nanoseconds() == 3'000'000 &&
 static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL, "the longest budget, and not the rest of 2^64");
 static_assert(wait_budget::microseconds(~0ULL).in_nanoseconds() == ~0ULL);
 static_assert(wait_budget::milliseconds(~0ULL / 1'000'000).in_nanoseconds() == ~0ULL / 1'000'000 * 1'000'000);
+
+// Durations of the standard library, wherever a budget is taken.
+static_assert(wait_budget(std::chrono::milliseconds(3)).in_nanoseconds() == 3'000'000 &&
+              wait_budget(std::chrono::duration<double>(0.5)).in_nanoseconds() == 500'000'000 &&
+              wait_budget(std::chrono::duration<long, std::pico>(2500)).in_nanoseconds() == 2);
+static_assert(wait_budget(std::chrono::seconds(-1)).in_nanoseconds() == 0 &&
+              wait_budget(std::chrono::duration<double>(-1)).in_nanoseconds() == 0);
+static_assert(wait_budget(std::chrono::hours::max()).in_nanoseconds() == ~0ULL &&
+              wait_budget(std::chrono::duration<double>(1e300)).in_nanoseconds() == ~0ULL);
+static_assert(std::is_convertible_v<std::chrono::microseconds, wait_budget> && !std::is_convertible_v<int, wait_budget>);
 
 TEST(wait_budget_on_the_host, ends_a_wait_no_earlier_and_hardly_later) {
   const auto begin = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/window_planning.hpp>
 
+#include <bench/caches/window_tuner.hpp>
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
 
@@ -157,8 +158,8 @@ class fake_kernel {
   double capacity_;
 };
 
-membar::tuning_options quiet() {
-  membar::tuning_options options;
+bench::tuning_options quiet() {
+  bench::tuning_options options;
   options.reset = [] {};
   return options;
 }
@@ -166,8 +167,8 @@ membar::tuning_options quiet() {
 class tune_window : public fake_cuda::test {
  protected:
   template <class Kernel>
-  static membar::tuned_window tuned_by(std::size_t bytes, Kernel&& kernel, const membar::tuning_options& options = quiet()) {
-    return membar::tune_window(at(0), bytes, big, kernel, options);
+  static bench::tuned_window tuned_by(std::size_t bytes, Kernel&& kernel, const bench::tuning_options& options = quiet()) {
+    return bench::tune_window(at(0), bytes, big, kernel, options);
   }
 };
 
@@ -232,7 +233,7 @@ TEST_F(tune_window, measures_candidates_in_turns) {
 
 TEST_F(tune_window, resets_the_lines_before_each_run_and_at_the_end) {
   int runs = 0;
-  static_cast<void>(membar::tune_window(at(0), 8 * MiB, big, [&](const access_policy_window&) {
+  static_cast<void>(bench::tune_window(at(0), 8 * MiB, big, [&](const access_policy_window&) {
     ++runs;
     EXPECT_EQ(now().resets, runs);
     return 1.0;
@@ -244,18 +245,18 @@ TEST_F(tune_window, refuses_what_cannot_be_tuned) {
   const auto timed = [](const access_policy_window&) { return 1.0; };
   membar::l2_facts none = big;
   none.set_aside = 0;
-  EXPECT_NE(refusal([&] { return membar::tune_window(at(0), MiB, none, timed, quiet()); }), "");
-  EXPECT_NE(refusal([&] { return membar::tune_window(nullptr, MiB, big, timed, quiet()); }), "");
+  EXPECT_NE(refusal([&] { return bench::tune_window(at(0), MiB, none, timed, quiet()); }), "");
+  EXPECT_NE(refusal([&] { return bench::tune_window(nullptr, MiB, big, timed, quiet()); }), "");
   auto options = quiet();
   options.repetitions = 0;
-  EXPECT_TRUE(says(refusal([&] { return membar::tune_window(at(0), MiB, big, timed, options); }), "0 repetitions"));
+  EXPECT_TRUE(says(refusal([&] { return bench::tune_window(at(0), MiB, big, timed, options); }), "0 repetitions"));
   const auto broken = [](const access_policy_window&) { return 0.0; };
-  EXPECT_TRUE(says(refusal([&] { return membar::tune_window(at(0), MiB, big, broken, quiet()); }), "answered 0 seconds"));
+  EXPECT_TRUE(says(refusal([&] { return bench::tune_window(at(0), MiB, big, broken, quiet()); }), "answered 0 seconds"));
 }
 
 TEST(sliding_window, covers_a_region_larger_than_the_largest_window) {
   const std::size_t bytes = 300 * MiB + 5;
-  const membar::sliding_window windows(membar::l2_plan(big), at(0), bytes, 64 * MiB);
+  const bench::sliding_window windows(membar::l2_plan(big), at(0), bytes, 64 * MiB);
   ASSERT_EQ(windows.size(), 5U);
   std::size_t covered = 0;
   for (std::size_t i = 0; i != windows.size(); ++i) {
@@ -267,7 +268,7 @@ TEST(sliding_window, covers_a_region_larger_than_the_largest_window) {
 }
 
 TEST(sliding_window, steps_by_what_persists_at_once_unless_told) {
-  const membar::sliding_window windows(membar::l2_plan(big).with_share(10 * MiB), at(0), 25 * MiB);
+  const bench::sliding_window windows(membar::l2_plan(big).with_share(10 * MiB), at(0), 25 * MiB);
   ASSERT_EQ(windows.size(), 3U);
   EXPECT_EQ(windows[0].bytes, 10 * MiB);
   EXPECT_EQ(windows[0].hit_ratio, 1.0F);
@@ -275,13 +276,13 @@ TEST(sliding_window, steps_by_what_persists_at_once_unless_told) {
 }
 
 TEST(sliding_window, of_nothing_has_no_part) {
-  EXPECT_EQ(membar::sliding_window(membar::l2_plan(big), nullptr, 0, MiB).size(), 0U);
+  EXPECT_EQ(bench::sliding_window(membar::l2_plan(big), nullptr, 0, MiB).size(), 0U);
 }
 
 TEST(sliding_window, with_an_impossible_step_is_refused) {
   for (const std::size_t step : {std::size_t{0}, 129 * MiB}) {
     EXPECT_TRUE(
-        says(refusal([&] { membar::sliding_window(membar::l2_plan(big), at(0), MiB, step); }), "the step of a sliding window"));
+        says(refusal([&] { bench::sliding_window(membar::l2_plan(big), at(0), MiB, step); }), "the step of a sliding window"));
   }
 }
 

@@ -335,7 +335,7 @@ class event_rules {
       if (!f.releases || (f.kind != model::event_kind::fence && !proxy)) {
         return false;
       }
-      bool& one = known_[proxy ? 2 : f.restricted ? 1 : 0][static_cast<std::size_t>(f.scope)];
+      bool& one = known_[proxy ? 2 : f.restricted ? 1 : 0][static_cast<std::size_t>(membar::detail::width_of(f.scope))];
       return !std::exchange(one, true);
     }
 
@@ -397,7 +397,7 @@ class event_rules {
     const auto& events = model::at(g.threads, w.thread).events;
     for (int i = w.number - 1; i >= 0; --i) {
       const graph_event& e = *model::at(events, i);
-      const auto scope = static_cast<std::size_t>(e.scope);
+      const auto scope = static_cast<std::size_t>(membar::detail::width_of(e.scope));
       if (!e.releases) {
         continue;
       }

@@ -312,7 +312,7 @@ class watch : public graph {
     const auto suspect = [&](const suspicion& found) {
       if (suspected_.insert({found.kind, found.first}).second) {
         suspicions_.push_back(found);
-        of_others_ += is_of_signals(found.kind) ? 0 : 1;
+        of_others_ += is_of_signals(found.kind) ? 0U : 1U;
       }
     };
     const signal_event now{n, stamps_[n]};

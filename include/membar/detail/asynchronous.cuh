@@ -77,6 +77,26 @@ struct copy_results {
   [[nodiscard]] __device__ static constexpr started_copies started() noexcept { return started_copies(); }
 };
 
+/// The type whose operations are those of `T`: of an integer the one of its size and sign in the tables of types, of a pair its element.
+template <class T>
+struct element_of {
+  using type = T;
+};
+template <class T>
+  requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8))
+struct element_of<T> {
+  using type = std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>,
+                                  std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>>;
+};
+template <>
+struct element_of<__half2> {
+  using type = __half;
+};
+template <>
+struct element_of<__nv_bfloat162> {
+  using type = __nv_bfloat16;
+};
+
 // clang-format off
 template <async_operation Operation> struct ptx_async_operation;
 template <> struct ptx_async_operation<async_operation::add> { static constexpr char text[] = "add"; };

@@ -11,10 +11,16 @@ inline namespace v0_2 {
 namespace detail {
 
 /// The value to add in order to subtract `value`.
+///
+/// Half and bfloat16 are negated and added by CUDA's functions: programs may be compiled without their operators.
 template <class T>
 MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
   if constexpr (kind_of<T> == value_kind::integer) {
     return static_cast<T>(bits_of<T>{0} - static_cast<bits_of<T>>(value));
+  } else if constexpr (kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16) {
+    return __hneg(value);
+  } else if constexpr (kind_of<T> == value_kind::half_pair || kind_of<T> == value_kind::bfloat16_pair) {
+    return __hneg2(value);
   } else if constexpr (kind_of<T> == value_kind::vector) {
     for (auto& element : value.elements) {
       element = negated(element);
@@ -59,6 +65,26 @@ template <atom_op Op, class T>
   return extreme_of_bits<Op>(old, value);
 }
 
+/// The value that changes no other one when the operation is applied to both.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T identity_of() noexcept {
+  using bits = bits_of<T>;
+  constexpr bool paired = kind_of<T> == value_kind::half_pair || kind_of<T> == value_kind::bfloat16_pair;
+  constexpr auto ones = static_cast<bits>(~bits{0});
+  constexpr auto all_but_sign = static_cast<bits>(paired ? 0x7fff7fffU : ones >> 1);
+  constexpr bool total = kind_of<T> != value_kind::integer;  // total order: the greatest is the NaN with all bits but the sign
+  if constexpr (Op == atom_op::bitwise_and || (Op == atom_op::max && total) ||
+                (Op == atom_op::min && !total && !is_signed<T>)) {
+    return from_bits<T>(ones);
+  } else if constexpr (Op == atom_op::min) {
+    return from_bits<T>(all_but_sign);
+  } else if constexpr (Op == atom_op::max && is_signed<T>) {
+    return from_bits<T>(static_cast<bits>(~all_but_sign));
+  } else {
+    return from_bits<T>(bits{0});
+  }
+}
+
 /// The result of an operation on `old` and `value`, for the host and for loops: what the instruction stores.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
@@ -69,6 +95,10 @@ template <atom_op Op, class T>
   } else if constexpr (Op == atom_op::add) {
     if constexpr (kind == value_kind::integer) {
       return static_cast<T>(static_cast<bits>(static_cast<bits>(old) + static_cast<bits>(value)));
+    } else if constexpr (kind == value_kind::half || kind == value_kind::bfloat16) {
+      return __hadd(old, value);
+    } else if constexpr (kind == value_kind::half_pair || kind == value_kind::bfloat16_pair) {
+      return __hadd2(old, value);
     } else {
       return old + value;
     }

@@ -264,6 +264,13 @@ __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
+/// The same on the bits, out of line: for objects in the shared memory of another block, which are rare, and whose loop would be most of
+/// a kernel's code.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+__device__ __noinline__ bits_of<T> fetch_in_distant_loop(T* object, bits_of<T> value) noexcept {
+  return to_bits(fetch_in_loop<Op, T, Scope, Order>(object, from_bits<T>(value)));
+}
+
 /// The integer instructions for a floating-point minimum or maximum.
 ///
 /// In the total order, that of an operand without a sign is the minimum or maximum of the bits as signed integers. With a sign
@@ -279,7 +286,7 @@ struct integer_form {
 /// The bits of a vector's elements.
 template <class T, int Size>
 struct element_bits {
-  bits_of<T> values[Size];
+  bits_of<T> values[static_cast<std::size_t>(Size)];
 
   [[nodiscard]] __device__ static element_bits of(const vec<T, Size>& from) noexcept {
     element_bits result;
@@ -368,12 +375,19 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
     }
     if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
       if (in_other_blocks_shared_memory(object)) {
-        return fetch_in_loop<Op, T, Scope, Order>(object, value);
+        return from_bits<T>(fetch_in_distant_loop<Op, T, Scope, Order>(object, operand));
       }
     }
     fence_if_sequentially_consistent<Scope, Order>();
     if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
                   reads_again_in_shared_memory<Op, T>()) {
+      if constexpr (!has_hopper_instructions) {
+        // There the fence is a second MEMBAR, and in global memory, where ptxas makes no loop, the instruction's own acquire is enough.
+        if (__isGlobal(object) != 0) {
+          constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
+          return fetch_by_instruction<Op, T, Scope, own, state_space::global>(object, operand);
+        }
+      }
       const T old = fetch_by_instruction<Op, T, Scope, order_before_acquire<Order>, state_space::generic>(object, operand);
       half_fence<Scope, memory_order::acquire>();
       return old;
@@ -425,7 +439,7 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
       return;
     }
     if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-      fetch_in_loop<Op, T, Scope, Order>(object, value);
+      fetch_in_distant_loop<Op, T, Scope, Order>(object, operand);
     } else {
       reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, operand);
     }

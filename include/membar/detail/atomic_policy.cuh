@@ -63,7 +63,7 @@ __device__ inline void ptx_red_with_policy(void* object, Bits value, unsigned lo
 }
 
 /// atom.sem.scope.global.op.level::cache_hint.vec.type d, [a], b, cache-policy;  as the vector form of `ptx_atom`
-template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, std::size_t Size>
 __device__ inline void ptx_atom_with_policy(void* object, const Bits (&v)[Size], Bits (&old)[Size],
                                             unsigned long long policy) noexcept {
   using order = ptx_order<Order>;
@@ -107,7 +107,7 @@ __device__ inline void ptx_atom_with_policy(void* object, const Bits (&v)[Size],
 }
 
 /// red.sem.scope.global.op.level::cache_hint.vec.type [a], b, cache-policy;  as the vector form of `ptx_red`
-template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, std::size_t Size>
 __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], unsigned long long policy) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;

@@ -5,10 +5,25 @@
 
 #include <membar/base/config.hpp>
 #include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
 
 namespace membar {
 inline namespace v0_2 {
+
+template <class T, thread_scope Scope = detail::missing_scope>
+class atomic_ref;
+template <class T, thread_scope Scope = detail::missing_scope>
+class atomic;
+
 namespace detail {
+
+struct atomic_access;
+template <class T>
+inline constexpr bool is_atomic_object = false;
+template <class T, thread_scope Scope>
+inline constexpr bool is_atomic_object<atomic_ref<T, Scope>> = true;
+template <class T, thread_scope Scope>
+inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 
 /// In place of an order that a call does not give.
 struct missing_order {};
@@ -24,7 +39,9 @@ inline constexpr memory_order order_of<memory_order_constant<Order>> = Order;
 template <class T>
 class refused_atomic {
  public:
-  MEMBAR_HOST_DEVICE explicit refused_atomic(const volatile T&) noexcept {}
+  refused_atomic() = default;
+  template <class... Objects>
+  MEMBAR_HOST_DEVICE constexpr explicit refused_atomic(Objects&&...) noexcept {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept { __builtin_unreachable(); }
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto...) const noexcept { __builtin_unreachable(); }

@@ -8,18 +8,26 @@
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#if !defined(__CUDACC_RTC__)
+#include <cassert>
+#endif
 
 namespace membar {
 inline namespace v0_2 {
 
 class l2_policy;
 
+namespace detail {
+template <class T>
+concept is_complete = requires { sizeof(T); };
+}  // namespace detail
+
 /// The rule for the type that an atomic holds: trivially copyable (or a packed pair of half or bfloat16), of 1, 2, 4, 8 or 16
 /// bytes, without const or volatile.
 template <class T>
-concept atomic_value = (std::is_trivially_copyable_v<T> || detail::kind_of<T> == detail::value_kind::half_pair ||
-                        detail::kind_of<T> == detail::value_kind::bfloat16_pair) &&
-                       std::is_same_v<T, std::remove_cv_t<T>> &&
+concept atomic_value = detail::is_complete<T> && detail::is_bytes<T> && std::is_same_v<T, std::remove_cv_t<T>> &&
                        (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 
 /// The rule for bitwise operations: integers other than `bool`.
@@ -45,6 +53,49 @@ concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::valu
                           detail::native_type<T>(detail::atom_op::min) != detail::ptx_type::none);
 
 namespace detail {
+
+/// Says in a sentence what is missing in the type of an atomic. It returns true, so that a rule about the value may follow.
+template <class T, thread_scope Scope>
+[[nodiscard]] MEMBAR_HOST_DEVICE consteval bool require_value() noexcept {
+  require_scope<Scope>();
+  static_assert(
+      Scope == missing_scope || is_complete<T>,
+      "membar: the type of this object is declared and not defined here: include its header, which is <cuda_fp16.h> for __half "
+      "and <cuda_bf16.h> for __nv_bfloat16");
+  return true;
+}
+
+/// Says in a sentence why an `atomic_ref<T>` cannot refer to the argument.
+template <class T, class Argument>
+MEMBAR_HOST_DEVICE constexpr void refuse_object() noexcept {
+  using object = std::remove_reference_t<Argument>;
+  constexpr bool same = std::is_same_v<std::remove_cv_t<object>, std::remove_cv_t<T>>;
+  static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref is given the object and not its address: write *pointer");
+  static_assert(!same || !std::is_const_v<object>,
+                "membar: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits");
+  static_assert(!same || std::is_const_v<object>,
+                "membar: an atomic_ref is given a variable that is not volatile, and no temporary value");
+  static_assert(same || std::is_pointer_v<object>,
+                "membar: an atomic_ref<T, Scope> refers to an object of type T: name the object's type");
+}
+
+template <class Object>
+concept atomic_object = is_atomic_object<std::remove_cvref_t<Object>>;
+
+template <class Object>
+MEMBAR_HOST_DEVICE constexpr void refuse_operator(const Object&) noexcept {
+  static_assert(
+      !is_atomic_object<Object>,
+      "membar: an operator names no order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
+}
+
+/// Stops a debug build at an object that is not aligned to its size: on the host unless NDEBUG is defined, in a kernel with `nvcc -G`.
+template <std::size_t Size>
+MEMBAR_HOST_DEVICE inline void require_aligned([[maybe_unused]] const volatile void* object) noexcept {
+#if !defined(__CUDACC_RTC__) && !defined(NDEBUG) && (!defined(__CUDA_ARCH__) || defined(__CUDACC_DEBUG__))
+  assert(reinterpret_cast<std::size_t>(object) % Size == 0 && "membar: an atomic object is aligned to its size: use alignas");
+#endif
+}
 
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
@@ -96,6 +147,57 @@ template <class T>
 struct pointer_difference<T*> {
   using type = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 };
+
+/// Not usable in a constant expression, so that the compiler names it.
+MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept;
+
+/// The rule that a conversion to an integer type may cut the value: that of a wider integer, or of a floating-point number.
+template <class From, class To>
+concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
+
+/// An integer that an operation is given. A value that the conversion may cut is refused, unless it is a constant that the object holds:
+/// of any other, such as what a function returned, the compiler says that it is not a constant expression. Cast it.
+template <class T>
+class integer_operand {
+ public:
+  constexpr integer_operand() noexcept = default;
+  MEMBAR_HOST_DEVICE constexpr integer_operand(T value) noexcept : value_(value) {}
+  template <class From>
+    requires(may_cut<std::remove_cvref_t<From>, T> && !is_variable<From>)
+  MEMBAR_HOST_DEVICE consteval integer_operand(From&& constant) noexcept : value_(static_cast<T>(constant)) {
+    if (static_cast<std::remove_cvref_t<From>>(value_) != constant) {
+      the_atomic_object_does_not_hold_this_constant();
+    }
+  }
+  template <class From>
+    requires(may_cut<std::remove_cvref_t<From>, T> && is_variable<From>)
+  MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
+    static_assert(
+        !is_variable<From>,
+        "membar: this value is wider than the atomic object, and is no constant expression: cast it to the object's type");
+  }
+  template <class From>
+    requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)
+  MEMBAR_HOST_DEVICE constexpr integer_operand(From&& value) noexcept : value_(static_cast<From&&>(value)) {}
+
+  MEMBAR_HOST_DEVICE constexpr operator T() const noexcept { return value_; }
+
+ private:
+  T value_{};
+};
+
+template <class T>
+struct operand_of {
+  using type = T;
+};
+template <class T>
+  requires(kind_of<T> == value_kind::integer)
+struct operand_of<T> {
+  using type = integer_operand<T>;
+};
+/// What an operation on a `T` takes as its value.
+template <class T>
+using operand = typename operand_of<T>::type;
 
 /// The weakest order of a compare-and-swap that covers its order on success and its order on failure.
 template <memory_order Success, memory_order Failure>

@@ -6,12 +6,6 @@
 #include <membar/base/config.hpp>
 #include <membar/detail/standard.hpp>
 
-// Declared here, not included, so that atomic.cuh compiles fast. Code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
-struct __half;
-struct __half2;
-struct __nv_bfloat16;
-struct __nv_bfloat162;
-
 namespace membar {
 inline namespace v0_2 {
 
@@ -19,11 +13,11 @@ inline namespace v0_2 {
 ///
 /// Alignment: that of its whole size.
 template <class T, int Size>
-struct alignas(sizeof(T) * Size) vec {
+struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
   using value_type = T;
   static constexpr int size = Size;
 
-  T elements[Size];
+  T elements[static_cast<std::size_t>(Size)];
 
   /// The element at `index`, which is below `size`.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T& operator[](int index) noexcept { return elements[index]; }

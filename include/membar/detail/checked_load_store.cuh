@@ -30,7 +30,7 @@ template <access_kind Kind, class T, class Order, class... Said>
       !std::is_volatile_v<T>,
       "membar: volatile takes no order and no hint: pass a pointer without volatile, and relaxed where the access must "
       "happen");
-  static_assert(std::is_trivially_copyable_v<T>, "membar: a load or a store moves the bytes of a trivially copyable type");
+  static_assert(is_bytes<T>, "membar: a load or a store moves the bytes of a trivially copyable type");
   constexpr bool has_size =
       sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16 || sizeof(T) == 32;
   static_assert(has_size, "membar: one instruction moves 1, 2, 4, 8, 16 or 32 bytes: split other types");
@@ -84,7 +84,7 @@ template <access_kind Kind, class T, class Order, class... Said>
     }
     return true;
   }();
-  return !std::is_volatile_v<T> && std::is_trivially_copyable_v<T> && has_size && has_prefetch_size;
+  return !std::is_volatile_v<T> && is_bytes<T> && has_size && has_prefetch_size;
 }
 
 template <class Argument>

@@ -10,23 +10,21 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Whether `Value` is libcu++'s name of the scope. Its enumeration is known by its enumerators.
+/// Whether `Value` is libcu++'s name of the scope. Its enumeration is known by its enumerators, and has the same values.
 template <thread_scope Scope, class CudaScope, CudaScope Value>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_cuda_scope() noexcept {
-  if constexpr (!requires {
-                  CudaScope::thread_scope_block;
-                  CudaScope::thread_scope_device;
-                  CudaScope::thread_scope_system;
-                }) {
-    return false;
-  } else if constexpr (Scope == thread_scope::block) {
-    return Value == CudaScope::thread_scope_block;
-  } else if constexpr (Scope == thread_scope::device) {
-    return Value == CudaScope::thread_scope_device;
-  } else {
-    return Scope == thread_scope::system && Value == CudaScope::thread_scope_system;
-  }
+  return requires {
+    CudaScope::thread_scope_block;
+    CudaScope::thread_scope_device;
+    CudaScope::thread_scope_system;
+  } && Scope != thread_scope::cluster && static_cast<int>(Value) == static_cast<int>(Scope);
 }
+
+/// What interop/cuda_atomic.cuh says of an object of libcu++ that an `atomic_ref` may refer to: `value_type`, `scope` and `address`.
+template <class Object>
+struct cuda_object;
+template <class Object>
+concept has_cuda_object = requires { typename cuda_object<std::remove_cvref_t<Object>>::value_type; };
 
 /// Whether `Ref` refers to an object of type `T`. `cuda::atomic` takes the value of one that is no lvalue, too.
 template <class Ref, class T>

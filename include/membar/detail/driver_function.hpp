@@ -5,19 +5,27 @@
 
 #include <membar/error.hpp>
 
-#include <cuda.h>
-
 namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The address of the driver's function `name`. Throws `error` where the driver has none.
-[[nodiscard]] inline void* driver_address(const char* name) {
+/// The address of the driver's function `name`, null where the driver has none or there is no driver, as `status` says.
+[[nodiscard]] inline void* driver_address_if_any(const char* name, cudaError_t* status = nullptr) noexcept {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
+  const cudaError_t asked = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
+  if (status != nullptr) {
+    *status = asked;
+  }
+  return asked == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : nullptr;
+}
+
+/// The address of the driver's function `name`. Throws `error` where the driver has none.
+[[nodiscard]] inline void* driver_address(const char* name) {
+  cudaError_t status = cudaSuccess;
+  void* const entry = driver_address_if_any(name, &status);
   check(status, "a working CUDA driver is needed");
-  if (found != cudaDriverEntryPointSuccess || entry == nullptr) {
+  if (entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
   }
   return entry;
@@ -29,8 +37,11 @@ template <class Function>
   return reinterpret_cast<Function*>(driver_address(name));
 }
 
-/// The runtime's code of a driver's code: both have the same values.
-[[nodiscard]] constexpr cudaError_t as_runtime(CUresult code) noexcept { return static_cast<cudaError_t>(code); }
+/// The runtime's code of a driver's code, a `CUresult`: both have the same values.
+template <class Result>
+[[nodiscard]] constexpr cudaError_t as_runtime(Result code) noexcept {
+  return static_cast<cudaError_t>(code);
+}
 
 }  // namespace detail
 }  // namespace v0_2

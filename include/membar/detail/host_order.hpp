@@ -5,22 +5,41 @@
 
 #include <membar/memory_order.hpp>
 
+#if !defined(__CUDACC_RTC__)
+#include <sched.h>
+#endif
+
 namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-#if defined(__CUDACC_RTC__)  // which has no host, and no names of its orders
+/// The order as an argument of `__atomic_load_n` and its like: the enumerators have those values.
 template <memory_order Order>
-inline constexpr int host_order = 0;
-#else
-/// The order as an argument of `__atomic_load_n` and its like.
-template <memory_order Order>
-inline constexpr int host_order = Order == memory_order::relaxed   ? __ATOMIC_RELAXED
-                                  : Order == memory_order::acquire ? __ATOMIC_ACQUIRE
-                                  : Order == memory_order::release ? __ATOMIC_RELEASE
-                                  : Order == memory_order::acq_rel ? __ATOMIC_ACQ_REL
-                                                                   : __ATOMIC_SEQ_CST;
+inline constexpr int host_order = static_cast<int>(Order);
+
+/// Waits between polls of the host: pauses, each time twice as many, then lets another thread have the processor.
+class host_back_off {
+ public:
+  MEMBAR_HOST void operator()() noexcept {
+#if !defined(__CUDACC_RTC__)
+    for (int i = 0; i != pauses_; ++i) {
+#if defined(__x86_64__)
+      __asm__ volatile("pause" ::: "memory");
+#elif defined(__aarch64__)
+      __asm__ volatile("yield" ::: "memory");
 #endif
+    }
+    if (pauses_ == 64) {
+      static_cast<void>(sched_yield());
+    } else {
+      pauses_ *= 2;
+    }
+#endif
+  }
+
+ private:
+  int pauses_ = 1;
+};
 
 template <memory_order Order>
 MEMBAR_HOST inline void host_fence() noexcept {

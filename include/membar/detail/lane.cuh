@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The calling thread's lane in its warp, and the exchange of values among lanes.
+/// Where the calling thread is in its warp, its block and its grid, of any shape, and the exchange of values among lanes.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
+
+#if !defined(__CUDACC_RTC__)
+#include <cassert>
+#endif
 
 namespace membar {
 inline namespace v0_2 {
@@ -15,6 +19,30 @@ namespace detail {
   // mov.u32 d, %laneid;  PTX ISA 1.3
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
   return lane;
+}
+
+/// The number of threads in the block.
+[[nodiscard]] __device__ inline unsigned block_threads() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
+/// The calling thread's place in its block, x first.
+[[nodiscard]] __device__ inline unsigned thread_rank() noexcept {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+[[nodiscard]] __device__ inline bool is_first_thread() noexcept { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
+/// Whether the calling thread's warp has 32 threads. The last warp of a block has fewer if the block's size is no multiple of 32.
+[[nodiscard]] __device__ inline bool has_whole_warp() noexcept { return thread_rank() / 32 < block_threads() / 32; }
+
+/// Stops a debug build (nvcc -G) where the calling thread's warp has fewer than 32 threads.
+__device__ inline void require_whole_warp() noexcept {
+#if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
+  assert(has_whole_warp() && "membar: an operation by warp needs whole warps: launch blocks whose size is a multiple of 32");
+#endif
+}
+
+/// The number of blocks in the grid.
+[[nodiscard]] __device__ inline unsigned grid_blocks() noexcept { return gridDim.x * gridDim.y * gridDim.z; }
+/// The block's place in the grid, x first.
+[[nodiscard]] __device__ inline unsigned block_rank() noexcept {
+  return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
 /// The value that lane `from` passes as `mine`. All lanes of `lanes` call it; `Bits` is an unsigned integer of any size.

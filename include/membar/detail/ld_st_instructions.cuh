@@ -11,6 +11,7 @@
 #if defined(__CUDACC_RTC__)
 #include <cuda/std/utility>
 #else
+#include <cstring>
 #include <utility>
 #endif
 
@@ -53,7 +54,7 @@ template <memory_order Order, thread_scope Scope>
 struct ptx_semantics : joined<dot_text, ptx_order<Order>, dot_text, ptx_scope<Scope>> {};
 
 /// `Bytes` bytes as the registers of an instruction.
-template <int Bytes>
+template <std::size_t Bytes>
 struct registers {
   unsigned words[Bytes / 4];
 };
@@ -79,7 +80,13 @@ struct quad_register {
 /// for a constant initializer.
 template <class To, class From>
 __device__ inline To bits_as(const From& from) noexcept {
-  return __builtin_bit_cast(To, from);
+  if constexpr (std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>) {
+    return __builtin_bit_cast(To, from);
+  } else {  // a packed pair, whose assignment is not trivial
+    To to;
+    memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
+    return to;
+  }
 }
 
 // `Opcode::text` is the text between `ld` or `st` and the type. If `Single`, 16 bytes are one access, `.b128`, and no vector.

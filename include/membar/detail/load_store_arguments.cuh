@@ -22,11 +22,6 @@ struct mmio_t {
 /// Use: `load<thread_scope::system>(p, mmio)`.
 MEMBAR_CONSTANT mmio_t mmio{};
 
-}  // namespace v0_2
-}  // namespace membar
-
-namespace membar {
-inline namespace v0_2 {
 namespace detail {
 
 enum class access_kind { load, store, read_only_load };

@@ -18,3 +18,29 @@ using namespace ::cuda::std;
 #include <cstdint>
 #include <type_traits>
 #endif
+
+// Declared here, not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
+struct __half;
+struct __half2;
+struct __nv_bfloat16;
+struct __nv_bfloat162;
+
+namespace membar {
+inline namespace v0_2 {
+namespace detail {
+
+/// Whether a `T` may be moved as bytes: it is trivially copyable, or a packed pair, whose assignment is not trivial and does the same.
+template <class T>
+inline constexpr bool is_bytes = std::is_trivially_copyable_v<T>;
+template <>
+inline constexpr bool is_bytes<__half2> = true;
+template <>
+inline constexpr bool is_bytes<__nv_bfloat162> = true;
+
+/// The rule that an argument is a variable that can change, which is never a constant expression.
+template <class Argument>
+concept is_variable = std::is_lvalue_reference_v<Argument> && !std::is_const_v<std::remove_reference_t<Argument>>;
+
+}  // namespace detail
+}  // namespace v0_2
+}  // namespace membar

@@ -325,7 +325,7 @@ class engine {
     std::vector<std::uint64_t> now(result.counts.size());
     check(cudaMemcpy(now.data(), owner.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost));
     for (std::size_t key = 0; key < now.size(); ++key) {
-      result.slices_with[key] += now[key] != result.counts[key] ? 1 : 0;
+      result.slices_with[key] += now[key] != result.counts[key] ? 1U : 0U;
     }
     result.counts = std::move(now);
     ++result.slices;

@@ -178,7 +178,7 @@ struct seat_map {
   m.rank = add_modulo(scaled(draw(l.seed, step, purpose::rank_base + s.launch), l.cluster), s.rank, l.cluster);
   if (l.within == spread::warps) {
     // the warps differ, so each test thread may permute its lanes independently
-    const unsigned number = s.group * max_threads + s.slot;
+    const unsigned number = static_cast<unsigned>(s.group * max_threads + s.slot);
     m.factor = draw(l.seed, step, purpose::lane_factor + number) | 1U;
     m.shift = draw(l.seed, step, purpose::lane_base + number);
     m.high_shift = warp_lanes * apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots,

@@ -6,6 +6,7 @@
 
 #include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
+#include <membar/detail/lane.cuh>
 
 namespace membar {
 inline namespace v0_2 {
@@ -21,19 +22,14 @@ struct by_thread_t {
   [[nodiscard]] __device__ static bool any(bool value) noexcept { return value; }
 };
 
-namespace detail {
-
-[[nodiscard]] __device__ inline unsigned rank_in_block() noexcept {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-
-}  // namespace detail
-
 /// The calling thread's warp, all 32 lanes of it.
 struct by_warp_t {
   static constexpr const char* name = "warp";
   static constexpr unsigned lanes = 32;
-  [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block() % 32; }
+  [[nodiscard]] __device__ static unsigned rank() noexcept {
+    membar::detail::require_whole_warp();
+    return membar::detail::thread_rank() % 32;
+  }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
   /// A barrier of the group that returns, to all, whether any has `value`.
@@ -48,8 +44,8 @@ struct by_warp_t {
 struct by_block_t {
   static constexpr const char* name = "block";
   static constexpr unsigned lanes = 32;
-  [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block(); }
-  [[nodiscard]] __device__ static unsigned size() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
+  [[nodiscard]] __device__ static unsigned rank() noexcept { return membar::detail::thread_rank(); }
+  [[nodiscard]] __device__ static unsigned size() noexcept { return membar::detail::block_threads(); }
   __device__ static void sync() noexcept { __syncthreads(); }
   [[nodiscard]] __device__ static bool any(bool value) noexcept { return __syncthreads_or(value ? 1 : 0) != 0; }
 };

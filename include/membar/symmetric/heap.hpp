@@ -3,6 +3,7 @@
 /// The symmetric heap: memory at every PE, which all PEs allocate and free together.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/symmetric/backend.hpp>
@@ -222,7 +223,7 @@ class heap {
   /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 128. Collective.
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
-    static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
+    static_assert(is_word<T> || membar::detail::is_bytes<T>,
                   "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);

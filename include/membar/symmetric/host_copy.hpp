@@ -9,8 +9,11 @@
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/symmetric/object.hpp>
+
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +89,7 @@ template <class T>
 /// refuses.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
-             [[maybe_unused]] cudaStream_t stream) {
+             [[maybe_unused]] stream_handle stream) {
   if constexpr (detail::require_copyable<T>()) {
     detail::validate_copy(from.size(), to.size(), "to");
     detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
@@ -96,7 +99,7 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
 /// Copies this PE's objects at `from` to `to`, in `stream`, and returns when they are there.
 template <class T, class Backend>
 void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_unused]] const span<T, Backend>& from,
-               [[maybe_unused]] cudaStream_t stream) {
+               [[maybe_unused]] stream_handle stream) {
   if constexpr (detail::require_copyable<T>()) {
     detail::validate_copy(to.size(), from.size(), "from");
     detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
@@ -106,7 +109,7 @@ void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_u
 /// Sets every byte of this PE's objects, in `stream`, and returns when that has run.
 template <class T, class Backend>
 void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused]] unsigned char value,
-                [[maybe_unused]] cudaStream_t stream) {
+                [[maybe_unused]] stream_handle stream) {
   if constexpr (detail::require_copyable<T>()) {
     check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream),
           "pass objects of this process and a stream of the PE's device");

@@ -67,7 +67,7 @@ struct access;
 /// The common part of both forms of symmetric address.
 template <class T, class Backend>
 class address {
-  static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
+  static_assert(is_word<T> || membar::detail::is_bytes<T>,
                 "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
                 "membar: symmetric memory holds a type without const or volatile");

@@ -16,6 +16,7 @@
 /// back. After a wait that was not done, its words are allocated anew (recoverable.cuh).
 #pragma once
 
+#include <membar/detail/stream_handle.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/kernel_resources.hpp>
@@ -144,7 +145,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 /// `nvshmemx_putmem_on_stream`.
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
-                   cudaStream_t stream) {
+                   stream_handle stream) {
   static_assert(!is_word<T>, "membar: words have operations of their own: they are no data");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
@@ -152,7 +153,7 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
 /// Enqueues a notification. It releases what the stream has done before, puts to `other` included. Errors: those of `launch`; in
 /// a captured stream, a signal that is set: pass an epoch, or add.
 template <class Kind, backend Backend>
-void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
+void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   if constexpr (std::is_same_v<Kind, set>) {
     detail::refuse_capture(stream, "a notification that sets a signal to", value,
@@ -165,7 +166,7 @@ void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long
 /// in each replay of a captured graph. One epoch for each PE that is notified. Errors: those of `launch`.
 template <backend Backend>
 void notify_on_stream(const object<signal<set>, Backend>& signal, const object<epoch, Backend>& sent, pe other,
-                      cudaStream_t stream) {
+                      stream_handle stream) {
   launch(detail::communication_launch(stream),
          detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
 }
@@ -175,7 +176,8 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
 /// stream: pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
-void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget, cudaStream_t stream) {
+void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
+                    stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
@@ -186,7 +188,7 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condi
 /// waits; 1 for a signal that is set. When the budget is used up it fails as the wait for a condition. Errors: those of `launch`.
 template <class Kind, backend Backend>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
-                    cudaStream_t stream, unsigned long long step = 1) {
+                    stream_handle stream, unsigned long long step = 1) {
   launch(detail::communication_launch(stream),
          detail::wait_next_kernel<object<symmetric::signal<Kind>, Backend>, object<epoch, Backend>>, signal, seen, step,
          budget);
@@ -194,7 +196,7 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<ep
 
 /// Enqueues this PE's part of a barrier of all PEs. No kernel uses `words` meanwhile.
 template <backend Backend>
-void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
+void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
@@ -204,7 +206,7 @@ void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget bud
 /// another process; the team in use on another stream, or its work there not ended (`stream_guard`); an arrival not waited for. In a
 /// captured stream nothing runs yet: take `team.guard(which)` where the graph is launched.
 template <backend Backend>
-void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, cudaStream_t stream) {
+void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   const auto held = team.take(which, stream);
   launch(detail::communication_launch(stream), detail::barrier_kernel<team_words<Backend>>, team.on(which), budget);
 }
@@ -214,7 +216,7 @@ void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget
 ///
 /// Errors: as `barrier_on_stream`.
 template <backend Backend>
-void arrive_on_stream(team_barrier<Backend>& team, pe which, cudaStream_t stream) {
+void arrive_on_stream(team_barrier<Backend>& team, pe which, stream_handle stream) {
   team.arrive(which, stream, [&] {
     launch(detail::communication_launch(stream), detail::arrive_kernel<team_words<Backend>>, team.on(which));
   });
@@ -224,7 +226,7 @@ void arrive_on_stream(team_barrier<Backend>& team, pe which, cudaStream_t stream
 ///
 /// Errors: as `barrier_on_stream`; no arrival before it.
 template <backend Backend>
-void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, cudaStream_t stream) {
+void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   team.wait(which, stream, [&] {
     launch(detail::communication_launch(stream), detail::wait_for_team_kernel<team_words<Backend>>, team.on(which), budget);
   });
@@ -232,7 +234,7 @@ void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, c
 
 /// Enqueues the completion of all puts that the stream has started.
 template <reach Reach>
-void quiet_on_stream(const Reach& reach, cudaStream_t stream) {
+void quiet_on_stream(const Reach& reach, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::quiet_kernel<Reach>, reach);
 }
 

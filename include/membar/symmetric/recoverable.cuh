@@ -8,6 +8,7 @@
 /// flag, the signals, the epochs and the barrier words, which PEs may have left at different numbers; allocate them anew.
 #pragma once
 
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/load_store.cuh>
 #include <membar/symmetric/on_stream.cuh>
@@ -180,7 +181,7 @@ void load_recoverable_operations(const heap<Backend>& heap) {
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
-                        const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream) {
+                        const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::require_status(status);
   detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
@@ -191,7 +192,7 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition c
 /// Enqueues a recoverable wait for the next number of an epoch. Only one that is done takes the number.
 template <class Kind, backend Backend>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
-                        const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream,
+                        const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream,
                         unsigned long long step = 1) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::require_status(status);
@@ -205,21 +206,21 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
 template <class Words, backend Backend>
   requires detail::is_barrier<Words>
 void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,
-                           stream_status* status, cudaStream_t stream) {
+                           stream_status* status, stream_handle stream) {
   detail::require_status(status);
   launch(detail::communication_launch(stream), detail::try_barrier_kernel<Words, object<abort_flag, Backend>>, words, budget,
          flag, status);
 }
 template <backend Backend>
 void try_barrier_on_stream(team_barrier<Backend>& team, wait_budget budget, const object<abort_flag, Backend>& flag,
-                           stream_status* status, cudaStream_t stream) {
+                           stream_status* status, stream_handle stream) {
   const auto held = team.take(flag.self(), stream);
   try_barrier_on_stream(team.on(flag.self()), budget, flag, status, stream);
 }
 
 /// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, also those that come later.
 template <backend Backend>
-void abort_on_stream(const object<abort_flag, Backend>& flag, cudaStream_t stream) {
+void abort_on_stream(const object<abort_flag, Backend>& flag, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);
 }
 

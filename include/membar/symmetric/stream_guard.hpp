@@ -3,6 +3,7 @@
 /// A guard by which only one stream, or the host, uses a team at a time.
 #pragma once
 
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 
 #include <cstdio>
@@ -52,11 +53,11 @@ class stream_guard {
   };
 
   /// Takes the team for `stream`.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(cudaStream_t stream) {
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(stream_handle stream) {
     return take(user_of(stream), false);
   }
   /// Takes the team for `stream`, which waits for the team's work in another stream.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(cudaStream_t stream) {
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(stream_handle stream) {
     return take(user_of(stream), true);
   }
   /// Takes the team for collectives that the calling thread calls itself.

@@ -125,7 +125,7 @@ class abort_flag : public detail::word_of_64 {};
 /// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
 template <class T>
 class packed {
-  static_assert(std::is_trivially_copyable_v<T>, "membar: a packed message is trivially copyable");
+  static_assert(membar::detail::is_bytes<T>, "membar: a packed message is trivially copyable");
 
  public:
   using value_type = T;
@@ -179,7 +179,8 @@ inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || deta
 /// padding. The compiler cannot tell for a struct with floating-point members: specialize it for one without gaps.
 template <class T>
 inline constexpr bool has_no_padding =
-    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // a packed pair
 
 }  // namespace symmetric
 }  // namespace v0_2

@@ -104,9 +104,9 @@ class bulk_pipeline {
 
  private:
   static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
-  alignas(128) unsigned char memory_[room][StageBytes];
-  block_mbarrier full_[room];
-  block_mbarrier empty_[room];
+  alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
+  block_mbarrier full_[static_cast<std::size_t>(room)];
+  block_mbarrier empty_[static_cast<std::size_t>(room)];
 };
 
 }  // namespace v0_2

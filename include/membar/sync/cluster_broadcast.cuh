@@ -170,9 +170,9 @@ class cluster_broadcast {
   }
 
   static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
-  alignas(128) unsigned char memory_[room][StageBytes];
-  cluster_mbarrier full_[room];
-  cluster_mbarrier empty_[room];  ///< used in the block of rank 0
+  alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
+  cluster_mbarrier full_[static_cast<std::size_t>(room)];
+  cluster_mbarrier empty_[static_cast<std::size_t>(room)];  ///< used in the block of rank 0
 };
 
 }  // namespace v0_2

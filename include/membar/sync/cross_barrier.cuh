@@ -34,11 +34,11 @@ class cross_barrier {
   /// How often each rank has arrived, as one rank sees it.
   class flags {
     friend class cross_barrier;
-    atomic<unsigned, Scope> phase_of_[Ranks];
+    atomic<unsigned, Scope> phase_of_[static_cast<std::size_t>(Ranks)];
   };
 
   /// The end of rank `self`. `all[r]` are the flags that rank r polls. It continues from the phase that its own flags show.
-  MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[Ranks], int self) noexcept : self_(self) {
+  MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[static_cast<std::size_t>(Ranks)], int self) noexcept : self_(self) {
     for (int r = 0; r != Ranks; ++r) {
       all_[r] = all[r];
     }
@@ -91,7 +91,7 @@ class cross_barrier {
   }
 
  private:
-  flags* all_[Ranks];
+  flags* all_[static_cast<std::size_t>(Ranks)];
   int self_;
   unsigned phase_;
 };

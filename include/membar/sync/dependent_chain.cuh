@@ -9,6 +9,7 @@
 #include <membar/detail/standard.hpp>
 
 #if !defined(__CUDACC_RTC__)  // which compiles no host code
+#include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/launch.hpp>
 #include <membar/launch_attribute.hpp>
@@ -90,7 +91,7 @@ class chain_link {
 /// last one comes after all of them, by the end of that kernel.
 class dependent_chain {
  public:
-  explicit dependent_chain(cudaStream_t stream) noexcept : stream_(stream) {}
+  explicit dependent_chain(stream_handle stream) noexcept : stream_(stream) {}
 
   /// Launches `kernel` as the next of the chain, by `launch` with `programmatic_stream_serialization` for all but the first.
   ///
@@ -112,6 +113,12 @@ class dependent_chain {
       membar::launch(config, kernel, arguments.value...);
     }
     begun_ = true;
+  }
+  /// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
+  template <class... Attributes, class... Parameters, class... Arguments>
+    requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
+  void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
+    detail::refuse_arguments<sizeof...(Parameters), sizeof...(Arguments)>();
   }
 
  private:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/lane.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {
@@ -43,7 +44,7 @@ class grid_barrier {
                   "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
     arrival mine;
     __syncthreads();
-    if (is_first_thread()) {
+    if (detail::is_first_thread()) {
       // One phase adds 2^31 in all, so that the upper bit changes with the last arrival and the lower ones end where they
       // began.
       mine.seen_ = arrived_.fetch_add(leader ? 0x80000000U - (blocks - 1) : 1U, order);
@@ -54,13 +55,13 @@ class grid_barrier {
   /// Counts this block as one of its grid.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order) noexcept {
-    return arrive(order, gridDim.x * gridDim.y * gridDim.z, (blockIdx.x | blockIdx.y | blockIdx.z) == 0);
+    return arrive(order, detail::grid_blocks(), (blockIdx.x | blockIdx.y | blockIdx.z) == 0);
   }
 
   /// Waits until every block has arrived. All threads of the block get the same result.
   template <class Order>
   __device__ wait_result wait(const arrival& mine, Order order, wait_budget budget) noexcept {
-    const bool late = is_first_thread() && !all_come(mine, order, budget);
+    const bool late = detail::is_first_thread() && !all_come(mine, order, budget);
     return __syncthreads_or(late ? 1 : 0) != 0 ? wait_result::timed_out : wait_result::done;
   }
 
@@ -68,7 +69,7 @@ class grid_barrier {
   template <class ArriveOrder, class WaitOrder>
   __device__ wait_result sync(ArriveOrder arrive_order, WaitOrder wait_order, wait_budget budget) noexcept {
     const arrival mine = arrive(arrive_order);
-    if (is_first_thread()) {
+    if (detail::is_first_thread()) {
       late() = !all_come(mine, wait_order, budget);
     }
     __syncthreads();
@@ -98,8 +99,6 @@ class grid_barrier {
     __shared__ bool result;
     return result;
   }
-
-  [[nodiscard]] __device__ static bool is_first_thread() noexcept { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
 
   atomic<unsigned, Scope> arrived_;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/lane.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 
@@ -22,7 +23,7 @@ inline namespace v0_2 {
 /// returns true. It does not guarantee: anything to the other blocks, which get false. No block waits for another, so the
 /// blocks need not be on the device at once, and nothing hangs.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by thread 0, bar.red. Requires: every thread of every block calls it, and none again before
+/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none again before
 /// the last block has: a second use in the kernel takes another object; `device` scope for kernels in one physical domain, else
 /// `system`.
 template <thread_scope Scope>
@@ -34,14 +35,14 @@ class last_block {
   [[nodiscard]] __device__ bool arrive(unsigned blocks) noexcept {
     __syncthreads();
     int last = 0;
-    if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0) {
+    if (detail::is_first_thread()) {
       last = arrived_.fetch_inc(blocks - 1, acq_rel) == blocks - 1 ? 1 : 0;
     }
     return __syncthreads_or(last) != 0;
   }
 
   /// Returns true in all threads of the block of the grid that arrives last.
-  [[nodiscard]] __device__ bool arrive() noexcept { return arrive(gridDim.x * gridDim.y * gridDim.z); }
+  [[nodiscard]] __device__ bool arrive() noexcept { return arrive(detail::grid_blocks()); }
 
  private:
   atomic<unsigned, Scope> arrived_;
@@ -78,7 +79,7 @@ class block_partial {
   /// Stores the block's value, unless the last block of the use before has yet to read the value there.
   __device__ void put(const T& value) noexcept {
     if (full_.load(acquire) != 0) {
-      detail::trap_second_use(blockIdx.x);
+      detail::trap_second_use(detail::block_rank());
     }
     value_ = value;
     full_.store(1, relaxed);
@@ -89,32 +90,33 @@ class block_partial {
   T value_;
 };
 
-/// Combines one value of each block of a one-dimensional grid. The last block to arrive gets true and, in thread 0, the
-/// `result`.
+/// Combines one value of each block of the grid. The last block to arrive gets true and, in its first thread, the `result`.
 ///
-/// Thread 0's `block_value` counts. `partial` is one `block_partial` for each block, and is bound to this use: a block that
+/// The first thread of a block has the index 0, 0, 0, and its `block_value` counts; blocks are numbered x first. Grid and blocks may
+/// have up to three dimensions. `partial` is one `block_partial` for each block, and is bound to this use: a block that
 /// calls with it again, before the last block has the result, stops the kernel with a sentence. The values are combined in the
 /// order of the blocks, so equal values give equal results. Synchronizes as `last_block`; a use that comes after the result
 /// synchronizes with it.
 ///
-/// PTX: as `last_block`; by thread 0 ld.acquire before, and by that of the last block fence.release and a st.relaxed for each
+/// PTX: as `last_block`; by the first thread ld.acquire before, and by that of the last block fence.release and a st.relaxed for each
 /// block after. Requires: every thread of every block calls it.
 template <thread_scope Scope, class Operation, class T>
 [[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
                                                 Operation operation, T& result) noexcept {
-  if (threadIdx.x == 0) {
-    partial[blockIdx.x].put(block_value);
+  if (detail::is_first_thread()) {
+    partial[detail::block_rank()].put(block_value);
   }
   if (!partial->last_.arrive()) {
     return false;
   }
-  if (threadIdx.x == 0) {
+  if (detail::is_first_thread()) {
+    const unsigned blocks = detail::grid_blocks();
     T all = partial[0].value_;
-    for (unsigned b = 1; b < gridDim.x; ++b) {
+    for (unsigned b = 1; b != blocks; ++b) {
       all = operation(all, partial[b].value_);
     }
     thread_fence<Scope>(release);
-    for (unsigned b = 0; b < gridDim.x; ++b) {
+    for (unsigned b = 0; b != blocks; ++b) {
       partial[b].full_.store(0, relaxed);
     }
     result = all;

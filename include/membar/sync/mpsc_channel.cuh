@@ -28,7 +28,7 @@ inline namespace v0_2 {
 /// scope, all kernels in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
-  static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
   static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
 
  public:
@@ -107,7 +107,7 @@ class mpsc_channel {
 
   alignas(128) atomic<unsigned long long, Scope> tail_;
   alignas(128) atomic<unsigned long long, Scope> head_;  ///< for the next consumer only
-  alignas(128) slot slots_[Capacity];
+  alignas(128) slot slots_[static_cast<std::size_t>(Capacity)];
 };
 
 }  // namespace v0_2

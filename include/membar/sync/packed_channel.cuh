@@ -24,7 +24,7 @@ template <class Message>
 /// The slots of a packed channel, and its consumer's side, which is alike for one producer and for many.
 template <class Message, int Capacity, thread_scope Scope>
 struct packed_slots {
-  static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
   static_assert(sizeof(Message) <= packed_word::capacity,
                 "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
   static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
@@ -43,7 +43,7 @@ struct packed_slots {
 
   alignas(128) atomic<unsigned long long, Scope> tail;  ///< messages pushed, and `closed_bit`
   alignas(128) atomic<unsigned long long, Scope> head;  ///< messages taken, and `closed_bit`
-  alignas(128) atomic<packed_word, Scope> slots[Capacity];
+  alignas(128) atomic<packed_word, Scope> slots[static_cast<std::size_t>(Capacity)];
 };
 
 }  // namespace detail

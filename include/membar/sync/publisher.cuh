@@ -56,8 +56,7 @@ class publisher {
 
   static_assert(Sources > 0, "membar: a publisher has at least one source");
   static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
-  static_assert(static_cast<int>(From) < static_cast<int>(To),
-                "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
+  static_assert(From < To, "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
 
  public:
   static constexpr int sources = Sources;
@@ -132,7 +131,9 @@ class publisher {
         : tail_(&to.tails_[index]),
           head_(&to.heads_[index]),
           entries_(to.entries_[index]),
-          ring_(from_first_lane(tail_->load(relaxed))) {}
+          ring_(from_first_lane(tail_->load(relaxed))) {
+      detail::require_whole_warp();
+    }
 
     /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for room. `closed` as for a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
@@ -208,6 +209,7 @@ class publisher {
 
   /// Publishes until every source has closed, or until none has published for `idle`. All 32 lanes of one warp call it.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
+    detail::require_whole_warp();
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
@@ -348,10 +350,10 @@ class publisher {
     }
   }
 
-  atomic<unsigned long long, From> tails_[Sources];
-  atomic<unsigned long long, From> heads_[Sources];
+  atomic<unsigned long long, From> tails_[static_cast<std::size_t>(Sources)];
+  atomic<unsigned long long, From> heads_[static_cast<std::size_t>(Sources)];
   atomic<unsigned long long, From> fences_;
-  entry entries_[Sources][Lag];
+  entry entries_[static_cast<std::size_t>(Sources)][static_cast<std::size_t>(Lag)];
 };
 
 }  // namespace v0_2

@@ -27,7 +27,7 @@ inline namespace v0_2 {
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
-  static_assert(std::is_trivially_copyable_v<T>, "membar: the value of a sequence lock is trivially copyable");
+  static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock is trivially copyable");
 
  public:
   using value_type = T;
@@ -75,7 +75,7 @@ class sequence_lock {
   static constexpr int size = static_cast<int>((sizeof(T) + 7) / 8);
 
   atomic<unsigned long long, Scope> sequence_;
-  atomic<unsigned long long, Scope> words_[size];
+  atomic<unsigned long long, Scope> words_[static_cast<std::size_t>(size)];
 };
 
 }  // namespace v0_2

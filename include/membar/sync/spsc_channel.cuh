@@ -30,7 +30,7 @@ inline namespace v0_2 {
 /// of a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
-  static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
   static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
 
  public:
@@ -118,7 +118,7 @@ class spsc_channel {
  private:
   alignas(128) atomic<unsigned long long, Scope> tail_;
   alignas(128) atomic<unsigned long long, Scope> head_;
-  alignas(128) Message slots_[Capacity];
+  alignas(128) Message slots_[static_cast<std::size_t>(Capacity)];
 };
 
 }  // namespace v0_2

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// libcu++'s atomics, scopes and orders as membar's, and the other way.
+///
+/// With this header `membar::atomic_ref` is made of a `cuda::atomic_ref` or a `cuda::atomic` of the same type and scope. The way back, from
+/// `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref`, needs <cuda/atomic> only. All of them may access an object at once: they
+/// are operations of one memory model.
+#pragma once
+
+#include <membar/atomic.cuh>
+#include <membar/detail/standard.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cuda/atomic>
+
+namespace membar {
+inline namespace v0_2 {
+
+/// The narrowest of membar's scopes that includes what `scope` includes: `block` for libcu++'s scope of one thread.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_scope scope_of(cuda::thread_scope scope) noexcept {
+  return scope == cuda::thread_scope_thread ? thread_scope::block : static_cast<thread_scope>(scope);
+}
+/// The narrowest of libcu++'s scopes that includes what `scope` includes: `thread_scope_device` for `cluster`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::thread_scope cuda_scope_of(thread_scope scope) noexcept {
+  return scope == thread_scope::cluster ? cuda::thread_scope_device : static_cast<cuda::thread_scope>(scope);
+}
+
+/// The weakest of membar's orders that orders what `order` orders: `acquire` for `consume`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order order_of(cuda::memory_order order) noexcept {
+  return order == cuda::memory_order_consume ? memory_order::acquire : static_cast<memory_order>(order);
+}
+/// libcu++'s order of the same name.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order order) noexcept {
+  return static_cast<cuda::memory_order>(order);
+}
+/// libcu++'s order of a tag's name.
+template <memory_order Order>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order_constant<Order>) noexcept {
+  return cuda_order_of(Order);
+}
+/// The tag of `order_of(Order)`: `n.load(tag_of<cuda::memory_order_acquire>())`.
+template <cuda::memory_order Order>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto tag_of() noexcept {
+  return memory_order_constant<order_of(Order)>{};
+}
+
+namespace detail {
+
+template <class T, cuda::thread_scope Scope>
+struct cuda_object<cuda::atomic_ref<T, Scope>> {
+  using value_type = T;
+  static constexpr thread_scope scope = scope_of(Scope);
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE static T* address(const cuda::atomic_ref<T, Scope>& ref) noexcept {
+    static_assert(sizeof(ref) == sizeof(T*),
+                  "membar: in this version of libcu++ a cuda::atomic_ref is not the address of its object");
+    return __builtin_bit_cast(T*, ref);
+  }
+};
+template <class T, cuda::thread_scope Scope>
+struct cuda_object<cuda::atomic<T, Scope>> {
+  using value_type = T;
+  static constexpr thread_scope scope = scope_of(Scope);
+
+  template <class Object>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static auto address(Object& object) noexcept {
+    static_assert((sizeof(T) == 4 || sizeof(T) == 8) && sizeof(Object) == sizeof(T),
+                  "membar: a cuda::atomic of 1, 2 or 16 bytes is more than its value: declare a T, and refer to it by "
+                  "cuda::atomic_ref and "
+                  "membar::atomic_ref");
+    using value = std::conditional_t<std::is_const_v<Object>, const T, T>;
+    return reinterpret_cast<value*>(__builtin_addressof(object));
+  }
+};
+
+}  // namespace detail
+
+template <class T, cuda::thread_scope Scope>
+atomic_ref(cuda::atomic_ref<T, Scope>) -> atomic_ref<T, scope_of(Scope)>;
+template <class T, cuda::thread_scope Scope>
+atomic_ref(cuda::atomic<T, Scope>&) -> atomic_ref<T, scope_of(Scope)>;
+template <class T, cuda::thread_scope Scope>
+atomic_ref(const cuda::atomic<T, Scope>&) -> atomic_ref<const T, scope_of(Scope)>;
+
+}  // namespace v0_2
+}  // namespace membar
