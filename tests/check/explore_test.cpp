@@ -578,10 +578,9 @@ TEST(check_finds, nothing_of_an_execution_that_is_not_whole) {
   check::launch_request request;
   request.block[0] = 2;
   const auto explored = [&](const std::string& between) {
-    return check::explore(program_of_launch(".global .u32 x;\n.global .u32 y;\n.shared .u32 s;\n",
-                                            apart + first + "st.shared.u32 [s], 1; bra D; E: " + second + "D: " + between +
-                                                "ld.shared.u32 %r1, [s];",
-                                            request));
+    return check::explore(program_of_launch(
+        ".global .u32 x;\n.global .u32 y;\n.shared .u32 s;\n",
+        apart + first + "st.shared.u32 [s], 1; bra D; E: " + second + "D: " + between + "ld.shared.u32 %r1, [s];", request));
   };
   const check::check_result ordered = explored("bar.sync 0;");
   EXPECT_EQ(ordered.status, check_status::verified) << ordered.found.message;

@@ -269,12 +269,16 @@ TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
 
 TEST(check_cluster, a_block_that_heard_of_the_access_lives) {
   // block 1 waits for a flag that block 0 raises after its access
-  const std::string there = "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;"
-                            "barrier.cluster.arrive; barrier.cluster.wait; setp.ne.u32 %p1, %r14, 0; @%p1 bra ONE;";
+  const std::string there =
+      "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;"
+      "barrier.cluster.arrive; barrier.cluster.wait; setp.ne.u32 %p1, %r14, 0; @%p1 bra ONE;";
   const auto flagged = [&](const std::string& raise) {
-    return block_of_threads{
-        "", {there + "st.shared::cluster.u32 [%r10], 2;" + raise + "bra END; ONE: ld.acquire.gpu.global.u32 %r0, [x];"
-                     "setp.eq.u32 %p0, %r0, 0; @%p0 bra ONE;"}, 2, ""};
+    return block_of_threads{"",
+                            {there + "st.shared::cluster.u32 [%r10], 2;" + raise +
+                             "bra END; ONE: ld.acquire.gpu.global.u32 %r0, [x];"
+                             "setp.eq.u32 %p0, %r0, 0; @%p0 bra ONE;"},
+                            2,
+                            ""};
   };
   expect(flagged("st.release.gpu.global.u32 [x], 1;"), check_status::verified);
   expect(flagged("st.relaxed.gpu.global.u32 [x], 1;"), check_status::undefined, "before the end of block 1");

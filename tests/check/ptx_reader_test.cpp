@@ -325,8 +325,9 @@ TEST(ptx_reader, survives_any_text) {
 TEST(ptx_reader, gives_a_call_of_printf_a_value) {
   const std::string text =
       ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n" +
-      kernel_text("k", "{ .param .b64 a; st.param.b64 [a], 0; .param .b64 b; st.param.b64 [b], 0; .param .b32 result;"
-                       "call.uni (result), vprintf, (a, b); ld.param.b32 %r1, [result]; }");
+      kernel_text("k",
+                  "{ .param .b64 a; st.param.b64 [a], 0; .param .b64 b; st.param.b64 [b], 0; .param .b32 result;"
+                  "call.uni (result), vprintf, (a, b); ld.param.b32 %r1, [result]; }");
   const check::ptx_module module = check::read_ptx(text);
   const check::module_layout layout = check::layout_of(module);
   check::program p;

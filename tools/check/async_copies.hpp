@@ -56,7 +56,7 @@ struct copy_request {
   std::array<std::uint64_t, 9> words{};
   std::string wrong{};
   check_status status = check_status::undefined;  ///< of what is wrong: `gave_up` for a limit of the checker
-  bool last = true;          ///< no further block of a multicast follows
+  bool last = true;                               ///< no further block of a multicast follows
 };
 
 /// The copy that a thread starts next: of a multicast, that to one block after the other. `shapes` are those of the program.

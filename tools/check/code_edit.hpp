@@ -157,7 +157,8 @@ class edited_program {
       thread_context& c = now_.threads[t];
       const int k = kernel_of(before_.threads[t].kernel);
       c.kernel = model::at(now_.kernels, k).get();
-      c.registers = c.kernel == before_.threads[t].kernel ? before_.threads[t].registers : register_use_of(c, !now_.fragment && !c.where.host);
+      c.registers = c.kernel == before_.threads[t].kernel ? before_.threads[t].registers
+                                                          : register_use_of(c, !now_.fragment && !c.where.host);
     }
   }
 

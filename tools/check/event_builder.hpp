@@ -223,13 +223,13 @@ class event_builder {
     }
     const bool other = c.block_of(e.address) != c.block_number;
     if (!c.is_in_cluster(e.address)) {
-      return "thread " + std::to_string(e.thread) + " accesses the shared memory of a block outside of its cluster: " +
-             place_text(state_.checked, e.address);
+      return "thread " + std::to_string(e.thread) +
+             " accesses the shared memory of a block outside of its cluster: " + place_text(state_.checked, e.address);
     }
-    return i.own_block && other && c.copies_of < 0 ? "'" + i.text + "' of thread " + std::to_string(e.thread) +
-                                      " may access its own block's shared memory only, and not " +
-                                      place_text(state_.checked, e.address)
-                                : std::string();
+    return i.own_block && other && c.copies_of < 0
+               ? "'" + i.text + "' of thread " + std::to_string(e.thread) +
+                     " may access its own block's shared memory only, and not " + place_text(state_.checked, e.address)
+               : std::string();
   }
 
   /// The launches that the launch of thread `t` comes after.

@@ -68,12 +68,12 @@ struct thread_state {
   std::int32_t events = 0;      ///< how many it has had
   std::int32_t waits_from = 0;  ///< `waiting`, `repeats`: the first event of the loop's last round
   std::uint32_t effects = 0;    ///< how many events changed something
-  std::uint8_t part = 0;        ///< of an instruction of several events: which is next. A read-modify-write: two for each element
+  std::uint8_t part = 0;  ///< of an instruction of several events: which is next. A read-modify-write: two for each element
   thread_status status = thread_status::at_event;
-  bool clock_read = false;  ///< since the last event
+  bool clock_read = false;    ///< since the last event
   std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
-  wide_value returned{};  ///< what the elements before held
+  wide_value returned{};                   ///< what the elements before held
   const thread_state* previous = nullptr;  ///< the state before the last event
   wide_value seen{};                       ///< what that event read
   std::array<arrival, 4> arrivals{};
@@ -388,8 +388,7 @@ class machine {
   /// none in between.
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
     const register_use& use = *context_->registers;
-    const register_use::set& live =
-        model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
+    const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
     for (int w = 0; w < kernel().words; ++w) {
       if (((live[static_cast<std::size_t>(w / 64)] >> static_cast<unsigned>(w % 64)) & 1U) != 0 &&
           s.words()[w] != then.words()[w]) {

@@ -120,7 +120,8 @@ class memory_bytes {
 
   /// The last write that covers a byte of a location and that `counts`, in the order that coherence and causality give; null: none.
   template <class Counts>
-  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location, const Counts& counts) const {
+  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location,
+                                                  const Counts& counts) const {
     const graph_event* latest = nullptr;
     const auto consider = [&](int l) {
       if (l >= model::count_of(g.order)) {

@@ -21,9 +21,9 @@ using namespace ptx;
 struct register_use {
   using set = std::vector<std::uint64_t>;
 
-  std::vector<set> live{};         ///< where a loop begins again, what can still matter to an event; else empty
-  std::vector<set> deciding{};     ///< there, what also decides a branch; no sets: every loop has an event
-  std::vector<bool> discarded{};   ///< a weak load whose value this thread never uses
+  std::vector<set> live{};        ///< where a loop begins again, what can still matter to an event; else empty
+  std::vector<set> deciding{};    ///< there, what also decides a branch; no sets: every loop has an event
+  std::vector<bool> discarded{};  ///< a weak load whose value this thread never uses
 };
 
 /// What a thread is given at its launch, and where it runs.

@@ -116,9 +116,7 @@ static_assert(types_are_in_order());
 [[nodiscard]] constexpr bool is_float(ptx_type type) noexcept { return type >= ptx_type::f32 && type <= ptx_type::bf16x2; }
 
 /// Whether it is a pair of floats of 16 bits.
-[[nodiscard]] constexpr bool is_packed(ptx_type type) noexcept {
-  return type == ptx_type::f16x2 || type == ptx_type::bf16x2;
-}
+[[nodiscard]] constexpr bool is_packed(ptx_type type) noexcept { return type == ptx_type::f16x2 || type == ptx_type::bf16x2; }
 
 /// Whether it is of floats of 16 bits: one or a pair.
 [[nodiscard]] constexpr bool is_half(ptx_type type) noexcept { return type >= ptx_type::f16 && type <= ptx_type::bf16x2; }
