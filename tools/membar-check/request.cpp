@@ -80,6 +80,42 @@ constexpr std::pair<std::string_view, membar::model::reading> readings[] = {
     {"fence-of-another-block", membar::model::reading::fence_of_another_block},
     {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
 
+void add_readings(CLI::App& app, request& how) {
+  app.add_option_function<std::string>(
+         "--readings",
+         [&how](const std::string& text) {
+           if (text != "lenient" && text != "default") {
+             throw wrong_usage("--readings needs lenient or default: " + membar_tools::quote(text) + " was given");
+           }
+           how.options.readings = {};
+           for (const auto& [name, one] : readings) {
+             if (text == "lenient") {
+               how.options.readings.take(one);
+             }
+           }
+         },
+         "lenient: take the side that gives a program more guarantees where the PTX ISA leaves a\nplace open "
+         "(docs/readings.md)")
+      ->type_name("SIDE");
+  app.add_option_function<std::vector<std::string>>(
+         "--reading",
+         [&how](const std::vector<std::string>& names) {
+           for (const std::string& name : names) {
+             const auto found =
+                 std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.first == name; });
+             if (found == std::end(readings)) {
+               throw wrong_usage("--reading needs fence-of-another-block or copies-of-two-blocks: " +
+                                 membar_tools::quote(name) + " was given");
+             }
+             how.options.readings.take(found->second);
+           }
+         },
+         "take the other side of one reading: fence-of-another-block or copies-of-two-blocks")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 /// `repair` becomes the number of changes as it was given; empty: none are asked for.
 void add_options(CLI::App& app, request& how, std::string& repair) {
   const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
@@ -115,39 +151,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "of a file that is not verified: the smallest changes of orders, scopes and fences,\n"
                "at most N (default 3, at most 6), under which it is. Of one that is:\n"
                "the orders that are stronger than it needs");
-  app.add_option_function<std::string>(
-         "--readings",
-         [&how](const std::string& text) {
-           if (text != "lenient" && text != "default") {
-             throw wrong_usage("--readings needs lenient or default: " + membar_tools::quote(text) + " was given");
-           }
-           how.options.readings = {};
-           for (const auto& [name, one] : readings) {
-             if (text == "lenient") {
-               how.options.readings.take(one);
-             }
-           }
-         },
-         "lenient: take the side that gives a program more guarantees where the PTX ISA leaves a\nplace open "
-         "(docs/readings.md)")
-      ->type_name("SIDE");
-  app.add_option_function<std::vector<std::string>>(
-         "--reading",
-         [&how](const std::vector<std::string>& names) {
-           for (const std::string& name : names) {
-             const auto found =
-                 std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.first == name; });
-             if (found == std::end(readings)) {
-               throw wrong_usage("--reading needs fence-of-another-block or copies-of-two-blocks: " +
-                                 membar_tools::quote(name) + " was given");
-             }
-             how.options.readings.take(found->second);
-           }
-         },
-         "take the other side of one reading: fence-of-another-block or copies-of-two-blocks")
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_readings(app, how);
   file("--costs", how.costs,
        "what orders cost, for --repair: a table of bench/check/order_costs.py (default:\nthat of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
