@@ -87,13 +87,14 @@ template <class Rules>
   if (x.thread < 0 || y.thread < 0) {
     return false;
   }
-  event one = x;
-  event other = y;
-  for (event* e : {&one, &other}) {
-    const bool multimem = e->location >= 0 && at(program.locations, e->location).multimem >= 0;
-    e->address = multimem && rules.takes(reading::multimem_flags) ? e->physical : e->address;
-  }
-  return morally_strong(rules, program.threads[x.thread].where, program.threads[y.thread].where, one, other);
+  const place& here = program.threads[x.thread].where;
+  const place& there = program.threads[y.thread].where;
+  const auto by_own_address = [&](event e) {
+    e.address = e.location >= 0 && at(program.locations, e.location).multimem >= 0 ? e.physical : e.address;
+    return e;
+  };
+  return rules.takes(reading::multimem_flags) ? morally_strong(rules, here, there, by_own_address(x), by_own_address(y))
+                                              : morally_strong(rules, here, there, x, y);
 }
 
 }  // namespace model
