@@ -53,7 +53,7 @@ inline constexpr bool is_combining<combining_operation<Op>> = true;
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   if constexpr (detail::is_combining<Operation>) {
-    return detail::atomic_access::fetch<Operation::op>(object, operand, order);
+    return object.template fetch<Operation::op>(operand, order);
   } else {
     return object.fetch_update([=](T old) { return operation(old, operand); }, order);
   }
@@ -64,7 +64,7 @@ template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   detail::require_reduction_order<Order>();
   if constexpr (detail::is_combining<Operation>) {
-    detail::atomic_access::reduce<Operation::op>(object, operand, order);
+    object.template reduce<Operation::op>(operand, order);
   } else {
     static_cast<void>(object.fetch_update([=](T old) { return operation(old, operand); }, order));
   }

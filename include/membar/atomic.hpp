@@ -427,26 +427,13 @@ class atomic_ref {
 
   template <class, thread_scope>
   friend class atomic_ref;
-  friend struct detail::atomic_access;
+  template <class U, thread_scope S, class Operation, class Order>
+  MEMBAR_HOST_DEVICE friend U fetch_combine(atomic_ref<U, S> object, U operand, Operation operation, Order order);
+  template <class U, thread_scope S, class Operation, class Order>
+  MEMBAR_HOST_DEVICE friend void combine(atomic_ref<U, S> object, U operand, Operation operation, Order order);
 
   T* object_;
 };
-
-namespace detail {
-
-/// The operations of an `atomic_ref` by their codes.
-struct atomic_access {
-  template <atom_op Op>
-  MEMBAR_HOST_DEVICE static auto fetch(auto ref, auto value, auto order) noexcept {
-    return ref.template fetch<Op>(value, order);
-  }
-  template <atom_op Op>
-  MEMBAR_HOST_DEVICE static void reduce(auto ref, auto value, auto order) noexcept {
-    ref.template reduce<Op>(value, order);
-  }
-};
-
-}  // namespace detail
 
 /// `object`, of which the caller promises that it is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
 /// code for other memory, which is most of their code where the compiler does not know the memory. It is no instruction.

@@ -20,10 +20,11 @@ class device_switch {
       return;
     }
     // The runtime knows devices only. It would make the primary context current where the thread had another one.
-    auto* const get = reinterpret_cast<int (*)(CUctx_st**)>(driver_address_if_any("cuCtxGetCurrent"));
-    set_ = reinterpret_cast<int (*)(CUctx_st*)>(driver_address_if_any("cuCtxSetCurrent"));
-    if (get == nullptr || set_ == nullptr || get(&context_) != 0) {
-      context_ = nullptr;
+    void* get = nullptr;
+    void* set = nullptr;
+    if (find_in_driver("cuCtxGetCurrent", get) == cudaSuccess && find_in_driver("cuCtxSetCurrent", set) == cudaSuccess &&
+        get != nullptr && set != nullptr && reinterpret_cast<int (*)(CUctx_st**)>(get)(&context_) == 0) {
+      set_ = reinterpret_cast<int (*)(CUctx_st*)>(set);
     }
     remedy_ = "pass the index of a device that exists";
     status_ = cudaSetDevice(device);
@@ -33,7 +34,8 @@ class device_switch {
   device_switch& operator=(const device_switch&) = delete;
   ~device_switch() {
     if (changed_) {
-      report_failed_restore(context_ != nullptr ? static_cast<cudaError_t>(set_(context_)) : cudaSetDevice(previous_));
+      report_failed_restore(set_ != nullptr && context_ != nullptr ? static_cast<cudaError_t>(set_(context_))
+                                                                   : cudaSetDevice(previous_));
     }
   }
 

@@ -197,7 +197,7 @@ template <class... Parameters, class... Arguments>
   requires(sizeof...(Parameters) == sizeof...(Arguments))
 inline constexpr bool arguments_fit<void(Parameters...), Arguments...> = (std::convertible_to<Arguments, Parameters> && ...);
 
-/// Says in a sentence why arguments do not fit.
+/// Says why arguments do not fit.
 template <std::size_t Parameters, std::size_t Arguments>
 constexpr void refuse_arguments() noexcept {
   static_assert(Parameters == Arguments, "membar: a launch passes one argument per kernel parameter");

@@ -86,7 +86,7 @@ TEXT = {
 # Code of the host: header, what notices, the text, and what takes its place.
 HOST = [
     ("device_guard.hpp", "l2_set_aside_test.cpp", "    if (changed_) {", "    if (false) {"),
-    ("device_guard.hpp", "l2_set_aside_test.cpp", "context_ != nullptr ? static_cast<cudaError_t>(set_(context_)) : cudaSetDevice(previous_)", "cudaSetDevice(previous_)"),
+    ("device_guard.hpp", "l2_set_aside_test.cpp", "set_ != nullptr && context_ != nullptr ?", "false ?"),
     ("l2_set_aside.hpp", "l2_set_aside_test.cpp", "const detail::device_switch current(account_->device);", "const auto& current = *new detail::device_switch(account_->device);"),
     ("l2_set_aside.hpp", "l2_set_aside_test.cpp", "last ? account_->found : detail::limit_of(*account_)", "detail::limit_of(*account_)"),
     ("access_policy_window.hpp", "access_policy_window_test.cpp", "(1.0 - 1.0 / (1 << 22))", "1.0"),

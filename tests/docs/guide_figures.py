@@ -138,7 +138,7 @@ def kinds(results):
          up_to("managed_on_device", 16384, 262144), rate(results, "managed_on_device", 262144)],
         ["[peer](#memory-of-another-gpu), 18 NVLinks", "both devices", "system", "release and acquire", "write rather than read", "the peer's",
          f"{latency('peer_past_l1', 65536)}", rate(results, "peer", 262144)],
-        ["[mapped](#memory-of-the-host), PCIe 5.0 x16", "host and device", "system", "release and acquire", "write-combined", "the host's",
+        ["[mapped](#memory-of-the-host), PCIe 5.0 x16", "host and device", "system", "release and acquire", "[write-combined](#memory-of-the-host)", "the host's",
          latency("mapped_past_l1", 65536), rate(results, "mapped", 262144)]])
 
 

@@ -17,7 +17,6 @@ class atomic;
 
 namespace detail {
 
-struct atomic_access;
 template <class T>
 inline constexpr bool is_atomic_object = false;
 template <class T, thread_scope Scope>

@@ -9,22 +9,17 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The address of the driver's function `name`, null where the driver has none or there is no driver, as `status` says.
-[[nodiscard]] inline void* driver_address_if_any(const char* name, cudaError_t* status = nullptr) noexcept {
-  void* entry = nullptr;
+/// Finds the address of the driver's function `name`, null where the driver has none.
+[[nodiscard]] inline cudaError_t find_in_driver(const char* name, void*& entry) noexcept {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t asked = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
-  if (status != nullptr) {
-    *status = asked;
-  }
-  return asked == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : nullptr;
+  entry = nullptr;
+  return cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
 }
 
 /// The address of the driver's function `name`. Throws `error` where the driver has none.
 [[nodiscard]] inline void* driver_address(const char* name) {
-  cudaError_t status = cudaSuccess;
-  void* const entry = driver_address_if_any(name, &status);
-  check(status, "a working CUDA driver is needed");
+  void* entry = nullptr;
+  check(find_in_driver(name, entry), "a working CUDA driver is needed");
   if (entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
   }

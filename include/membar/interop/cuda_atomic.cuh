@@ -34,7 +34,6 @@ inline namespace v0_2 {
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order order) noexcept {
   return static_cast<cuda::memory_order>(order);
 }
-/// libcu++'s order of a tag's name.
 template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order_constant<Order>) noexcept {
   return cuda_order_of(Order);
