@@ -3,6 +3,7 @@
 /// Scope inclusion, and when two operations are morally strong.
 #pragma once
 
+#include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/rules.hpp>
