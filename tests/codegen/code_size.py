@@ -21,6 +21,7 @@ from kernel_code import split_arguments
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
+from results import text_of  # noqa: E402
 
 OPERATIONS = {
     "u64 fetch_max, relaxed": ("unsigned long long", "*out = n.fetch_max(value, membar::relaxed)"),
@@ -80,9 +81,9 @@ def main():
     operations = measured(nvcc, arguments.disassembler)
     if arguments.json:
         version = re.search(r"release ([\d.]+)", subprocess.run([nvcc[0], "--version"], check=True, capture_output=True, text=True).stdout)[1]
-        lines = [f"  {json.dumps(words)}: {json.dumps(row)}" for words, row in operations.items()]
         include = tree_hash(pathlib.Path(__file__).resolve().parents[2] / "include").hexdigest()
-        arguments.json.write_text(f'{{"include": "{include}", "nvcc": "{version}", "architecture": "sm_90", "operations": {{\n' + ",\n".join(lines) + "\n}}\n")
+        document = {"include": include, "nvcc": version, "architecture": "sm_90", "operations": operations}
+        arguments.json.write_text(text_of(document), encoding="utf-8")
         print(table(json.loads(arguments.json.read_text())))
         return 0
     failed = 0

@@ -222,8 +222,8 @@ scenario closed_by_the_second_owner(const char* name, const std::string& first, 
                                     const std::string& look) {
   return {name,
           "x=0; word=0;",
-          {{block_0, "st.weak x, 1; st." + first + ".cta word, 1; bar.cta.sync 0"},
-           {block_0, "bar.cta.sync 0; st." + second + ".cta word, 9"},
+          {{block_0, "st.weak x, 1; st." + first + ".cta word, 1; bar.cta.sync 0, 0, 2"},
+           {block_0, "bar.cta.sync 0, 0, 2; st." + second + ".cta word, 9"},
            {block_0, "mov r1, 0; ld." + look + ".cta r0, word; bne r0, 9, END; ld.weak r1, x; END:"}},
           "P2:r0 == 9 /\\ P2:r1 == 0"};
 }
