@@ -263,6 +263,19 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
   expect(of_block(0, filled) + given_back(release, ""), check_status::race, "a proxy fence is missing", 1, 2);
 }
 
+TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
+  const std::string filled =
+      "st.shared.u32 [stage], 2; st.shared.u32 [stage+4], 2; st.shared.u32 [stage+8], 2; st.shared.u32 [stage+12], 2;"
+      "fence.proxy.async.shared::cta;";
+  const auto copy = [&](const std::string& text) { return filled + init + meet + of_block(0, remote + text) + meet; };
+  expect(copy("cp.async.bulk.global.shared::cta.bulk_group [to], [%r2], 16;"), check_status::undefined,
+         "starts a copy from another block's shared memory", 1, 2);
+  expect(copy("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [from], 16, [%r4];"),
+         check_status::undefined, "by '.shared::cta' to another block's shared memory", 1, 2);
+  expect(copy("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [bar];"),
+         check_status::undefined, "at an mbarrier of another block", 1, 2);
+}
+
 TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
   const auto passed_on = [](const std::string& write, const std::string& fence) {
     return of_block(0, write + "st.release.gpu.global.u32 [flag], 1;") +

@@ -118,6 +118,11 @@ void explore(checked_file& file, const request& how) {
       check::explore(file.prepared.checked, users.has_host_memory() ? check::check_property(watched) : holds, how.options);
   if (file.result.status == check::check_status::verified) {
     file.warnings = users.warnings();
+    for (const auto& [name, one] : membar_check::readings) {
+      if (how.options.readings.takes(one)) {
+        file.warnings.push_back("with the other side of the reading " + std::string(name));
+      }
+    }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +
                               " races, and thread " + std::to_string(r.discarded) + " never uses its value");

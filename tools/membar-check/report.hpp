@@ -23,7 +23,8 @@ struct checked_file {
   std::string path{};
   check::prepared_scenario prepared{};
   check::check_result result{};
-  std::vector<std::string> warnings{};  ///< of a verified file: what the scenario leaves out, and races that were not reported
+  std::vector<std::string>
+      warnings{};  ///< of a verified file: what it leaves out, races that are not reported, and chosen readings
   double seconds = 0;
 };
 

@@ -75,11 +75,6 @@ class help_text final : public CLI::Formatter {
   return value;
 }
 
-/// The readings of the PTX ISA that have another side here.
-constexpr std::pair<std::string_view, membar::model::reading> readings[] = {
-    {"fence-of-another-block", membar::model::reading::fence_of_another_block},
-    {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
-
 void add_readings(CLI::App& app, request& how) {
   app.add_option_function<std::string>(
          "--readings",

@@ -4,13 +4,21 @@
 #pragma once
 
 #include <check/program.hpp>
+#include <membar/model/rules.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace membar_check {
+
+/// The readings of the PTX ISA (docs/readings.md) whose other side can be taken here.
+inline constexpr std::pair<std::string_view, membar::model::reading> readings[] = {
+    {"fence-of-another-block", membar::model::reading::fence_of_another_block},
+    {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
 
 struct request {
   membar::check::check_options options{};
