@@ -86,6 +86,19 @@ TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
   EXPECT_EQ(explore("bar.arrive 1, 64;", twice).status, check_status::undefined) << "the other warp's arrival may come between";
 }
 
+TEST(named_barriers, are_passed_by_no_part_of_a_warp) {
+  const std::string some = "and.b32 %r2, %r1, 31; setp.ge.u32 %p2, %r2, 16;";
+  const std::string after = "ld.global.u32 %r0, [x];";
+  const auto first = [&](const std::string& skip, const std::string& barrier) {
+    return explore("mov.u32 %r1, %tid.x;" + some + skip + barrier + "PASSED: " + after, "bar.sync 1, 64;").status;
+  };
+  EXPECT_EQ(first("@%p2 bra PASSED;", "bar.arrive 1, 64;"), check_status::undefined);
+  EXPECT_EQ(first("@%p2 bra PASSED;", "bar.sync 1, 64;"), check_status::undefined);
+  EXPECT_EQ(first("@%p2 bra PASSED;", "barrier.arrive 1, 64;"), check_status::verified) << "not aligned";
+  EXPECT_EQ(first("", "bar.arrive 1, 64;"), check_status::verified);
+  EXPECT_EQ(first("@%p2 exit;", "bar.arrive 1, 64;"), check_status::verified) << "an early return";
+}
+
 TEST(named_barriers, of_warps_that_come_by_different_ways_are_no_different_barriers) {
   EXPECT_EQ(explore("bar.sync 1, 64;", "bar.sync 1, 64;").status, check_status::verified);
   EXPECT_EQ(explore("bar.sync 0;", "bar.sync 0;").status, check_status::undefined);

@@ -512,7 +512,9 @@ class explorer {
               s.status != thread_status::repeats && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
-    end_.finish(g, ended, stuck);
+    if (!ended || !synchronization_.has_parted_warp(g)) {
+      end_.finish(g, ended, stuck);
+    }
   }
 
   const check_property& property_;

@@ -374,6 +374,15 @@ class sync_points {
     return count;
   }
 
+  /// Whether some barrier of a block says how many threads it is of.
+  [[nodiscard]] bool counts() const noexcept { return counts_; }
+
+  [[nodiscard]] bool same_warp(int x, int y) const noexcept {
+    const thread_context& a = model::at(threads_, x);
+    const thread_context& b = model::at(threads_, y);
+    return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
+  }
+
  private:
   /// The sync point of these lanes at the `activemask` `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
@@ -520,12 +529,6 @@ class sync_points {
 
   [[nodiscard]] std::uint64_t lane_bit(int thread) const noexcept {
     return std::uint64_t{1} << (model::at(threads_, thread).number_in_block() % 32);
-  }
-
-  [[nodiscard]] bool same_warp(int x, int y) const noexcept {
-    const thread_context& a = model::at(threads_, x);
-    const thread_context& b = model::at(threads_, y);
-    return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
   }
 
   std::span<const thread_context> threads_;

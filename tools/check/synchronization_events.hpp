@@ -194,6 +194,28 @@ class synchronization_events {
     return true;
   }
 
+  /// Whether a thread has arrived, in an execution that is whole, at an aligned barrier of named threads that another one of its warp has passed
+  /// by, which is reported. Source: PTX ISA, "bar, barrier": all threads of the warp execute it.
+  [[nodiscard]] bool has_parted_warp(const graph& g) {
+    for (int t = 0; t < state_.count() && state_.points.counts(); ++t) {
+      for (const graph_event* a : model::at(g.threads, t).events) {
+        const instruction& i = instruction_of(state_.checked, *a);
+        for (int u = 0; u < state_.count() && a->arrives && is_of_block(i) && names_threads(i); ++u) {
+          const graph_event* theirs = nullptr;
+          static_cast<void>(sync_points::arrivals(g, u, a->sync_point, &theirs, a->turn));
+          if (theirs == nullptr && state_.points.same_warp(t, u) && passed_by(g, u, *a)) {
+            state_.report(g, check_status::undefined,
+                          "thread " + std::to_string(u) + " passes by '" + i.text + "', at which thread " + std::to_string(t) +
+                              " of its warp arrives",
+                          {a});
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
   /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
   [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
     last.clear();
@@ -235,6 +257,10 @@ class synchronization_events {
   }
 
  private:
+  [[nodiscard]] static bool is_of_block(const instruction& i) noexcept {
+    return i.code == op::block_barrier || i.code == op::block_arrive;
+  }
+
   /// Lets `e` go on after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
@@ -329,7 +355,7 @@ class synchronization_events {
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);
     const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;
-    if (state_.checked.fragment || barrier.code != op::block_barrier || !barrier.aligned || names_threads(barrier) ||
+    if (state_.checked.fragment || !is_of_block(barrier) || !barrier.aligned ||
         kernel != model::at(state_.checked.threads, e.thread).kernel) {
       return false;
     }
@@ -337,7 +363,7 @@ class synchronization_events {
     const thread_run& run = model::at(g.threads, t);
     int last = -1;  // its last event at a barrier of the block
     for (const graph_event* other : run.events) {
-      last = instruction_of(state_.checked, *other).code == op::block_barrier ? other->number : last;
+      last = is_of_block(instruction_of(state_.checked, *other)) ? other->number : last;
     }
     bool passed = false;
     int number = 0;
