@@ -9,8 +9,8 @@
 
 namespace membar_tools {
 
-/// The most characters of a message.
-inline constexpr std::size_t most_of_a_message = 300;
+/// The most characters of a message, so that a line with it has at most 300.
+inline constexpr std::size_t most_of_a_message = 290;
 
 /// One character, or `\xNN` for one that is not printable ASCII.
 [[nodiscard]] inline std::string escaped(char c) {

@@ -122,14 +122,14 @@ constexpr std::string_view options_without_value[] = {"-G",
 /// Throws unless nvcc, called with these words of a scenario, only compiles.
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
-    throw membar::model::error("the source '" + source + "' is no name of a file without $, `, \\ and \"");
+    throw membar::model::error("the source " + membar_tools::quote(source) + " is no name of a file without $, `, \\ and \"");
   }
   for (std::size_t k = 0; k < options.size();) {
     const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
     if (taken == 0) {
       throw membar::model::error(
-          "'" + options[k] +
-          "' is no option for nvcc that a scenario may give: -I, -isystem, -include, -D and -U, with "
+          membar_tools::quote(options[k]) +
+          " is no option for nvcc that a scenario may give: -I, -isystem, -include, -D and -U, with "
           "values without $, `, \\ and \", and what the device code is compiled for are; compile the source yourself, and "
           "name the .ptx");
     }
