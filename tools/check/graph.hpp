@@ -301,8 +301,7 @@ class event_rules {
          (model::same_block(place_of(o), place_of(e)) || readings_.takes(model::reading::copies_of_two_blocks)))) {
       return e.base;
     }
-    const bool own =
-        (e.address - shared_window) >> 32U == static_cast<std::uint64_t>(model::at(threads_, e.thread).block_number);
+    const bool own = thread_context::block_of(e.address) == model::at(threads_, e.thread).block_number;
     return crossed(e, static_cast<std::size_t>(e.address < shared_window ? proxy_space::global
                                                : own                     ? proxy_space::own_shared
                                                                          : proxy_space::other_shared));

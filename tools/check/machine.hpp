@@ -185,7 +185,7 @@ class machine {
         } else {
           s->effects += rmw_result(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
         }
-        if (i.elements > 1 && element_is_not_last(*s, i)) {
+        if (i.elements > 1 && goes_to_next_element(*s, i)) {
           return s;
         }
         if (i.code == op::atomic) {
@@ -324,10 +324,9 @@ class machine {
   [[nodiscard]] static unsigned element_of(const thread_state& s) noexcept { return s.part / 2U; }
 
   /// Keeps what the element of a read-modify-write held, and goes on to the next one. False if there is none.
-  static bool element_is_not_last(thread_state& s, const instruction& i) noexcept {
+  static bool goes_to_next_element(thread_state& s, const instruction& i) noexcept {
     const unsigned bit = 8U * i.bytes * element_of(s);
-    const wide_value before = bit == 0 ? wide_value{} : s.returned;
-    s.returned = before;
+    s.returned = bit == 0 ? wide_value{} : s.returned;
     (bit < 64 ? s.returned.low : s.returned.high) |= truncated(s.old_low, 8 * i.bytes) << (bit % 64);
     s.part = static_cast<std::uint8_t>(2 * (element_of(s) + 1));
     return s.part < 2 * i.elements;

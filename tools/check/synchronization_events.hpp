@@ -76,7 +76,7 @@ class synchronization_events {
       e.releases = !cluster || model::releases(i.order);
       e.value = state_.points.brought(t, s);
       e.turn = state_.points.arrivals(g, t, e.sync_point) + 1;
-      if (i.code == op::block_barrier || i.code == op::block_arrive) {
+      if (is_of_block(i)) {
         if (state_.points.arrives_again(g, e)) {
           state_.report_of(g, t, check_status::undefined,
                            "thread " + std::to_string(t) + " arrives at barrier " +
