@@ -4,7 +4,8 @@
 /// writes a value into the shared memory of another block of the cluster (9.0).
 ///
 /// How the end is known is in the type that a call gives: copies that have begun are committed to a group or arrive at an mbarrier;
-/// a remote store gives the bytes that a phase of the other block's mbarrier expects.
+/// a remote store gives the bytes that a phase of the other block's mbarrier expects. A store or reduction that releases
+/// (`async_store_release`, 10.0) goes to global memory, and its end is known to those who read its value.
 ///
 /// These operations read and write through the generic proxy, as ordinary loads and stores do, so no proxy fence is needed. But they
 /// are not in program order:
@@ -17,8 +18,10 @@
 /// Source: PTX ISA, "cp.async", "cp.async.mbarrier.arrive", "st.async", "red.async", "Asynchronous Operations".
 #pragma once
 
+#include <membar/cache_hint.cuh>
 #include <membar/detail/asynchronous.cuh>
 #include <membar/detail/ld_st_instructions.cuh>
+#include <membar/detail/load_store_arguments.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
@@ -51,7 +54,22 @@ __device__ constexpr void require_remote_async() noexcept {
 #endif
 }
 
+/// Refuses, in the pass that compiles for a device, an architecture without `st.async` and `red.async` to global memory.
+template <bool Needed>
+__device__ constexpr void require_async_release() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
+  static_assert(
+      !Needed,
+      "membar: an asynchronous store or reduction that releases requires compute capability 10.0: compile this code for "
+      "sm_100 or newer only");
+#endif
+}
+
 // clang-format off
+template <class Order> struct ptx_async_release { static constexpr char text[] = ""; };
+template <> struct ptx_async_release<release_t> { static constexpr char text[] = "release"; };
+template <> struct ptx_async_release<mmio_t> { static constexpr char text[] = "mmio.release"; };
+
 template <async_caching Caching> struct ptx_async_caching;
 template <> struct ptx_async_caching<async_caching::all_levels> { static constexpr char text[] = "ca"; };
 template <> struct ptx_async_caching<async_caching::l2_only> { static constexpr char text[] = "cg"; };
@@ -100,6 +118,18 @@ __device__ inline started_copies async_copy(T* to, const T* from) noexcept {
   }
   return detail::copy_results::started();
 }
+/// As `async_copy`, with a policy. PTX: `cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [to], [from], sizeof(T), policy`.
+template <async_caching Caching = async_caching::all_levels, class T>
+__device__ inline started_copies async_copy(T* to, const T* from, l2_policy policy) noexcept {
+  if constexpr (detail::require_copyable<T, Caching>()) {
+    // cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [dst], [src], cp-size, cache-policy;  PTX ISA 7.4, sm_80
+    asm volatile("cp.async.%3.shared::cta.global.L2::cache_hint [%0], [%1], %4, %2;" ::"r"(detail::shared_address(to)),
+                 "l"(detail::global_address(from)), "l"(policy.bits()), "C"(detail::ptx_async_caching<Caching>::text),
+                 "n"(sizeof(T))
+                 : "memory");
+  }
+  return detail::copy_results::started();
+}
 
 /// As `async_copy`, of the first `there` bytes of the object, 0 to `sizeof(T)`: the rest of `*to` becomes zero, and nothing of the
 /// rest of `*from` is read. `there` is 0 for an element that is past the end of its array.
@@ -111,6 +141,18 @@ __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned
     // cp.async.{ca,cg}.shared::cta.global [dst], [src], cp-size, src-size;  PTX ISA 7.0, sm_80
     asm volatile("cp.async.%3.shared::cta.global [%0], [%1], %4, %2;" ::"r"(detail::shared_address(to)),
                  "l"(detail::global_address(from)), "r"(there), "C"(detail::ptx_async_caching<Caching>::text), "n"(sizeof(T))
+                 : "memory");
+  }
+  return detail::copy_results::started();
+}
+/// As `async_copy_first`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+template <async_caching Caching = async_caching::all_levels, class T>
+__device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there, l2_policy policy) noexcept {
+  if constexpr (detail::require_copyable<T, Caching>()) {
+    // cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [dst], [src], cp-size, src-size, cache-policy;  PTX ISA 7.4, sm_80
+    asm volatile("cp.async.%4.shared::cta.global.L2::cache_hint [%0], [%1], %5, %2, %3;" ::"r"(detail::shared_address(to)),
+                 "l"(detail::global_address(from)), "r"(there), "l"(policy.bits()),
+                 "C"(detail::ptx_async_caching<Caching>::text), "n"(sizeof(T))
                  : "memory");
   }
   return detail::copy_results::started();
@@ -241,6 +283,109 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
     }
   }
   return detail::copy_results::bytes(sizeof(T));
+}
+
+namespace detail {
+
+/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints one sentence only.
+template <thread_scope Scope, class Order, bool Fits>
+[[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
+  constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
+  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which releases too");
+  constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
+  static_assert(!named || scoped,
+                "membar: an asynchronous operation on global memory has device or system scope, and system scope with mmio");
+  require_async_release<named && scoped && Fits>();
+  return named && scoped && Fits;
+}
+
+}  // namespace detail
+
+/// Stores `value` to global memory at `to` with release, at some later time: the thread goes on before the store is performed.
+///
+/// It releases what precedes the call in the thread, to those that acquire the value at `Scope`. It is not in program order with what
+/// follows the call: a load of `*to` by this thread may read the value before, and a second store to it may come first. With `mmio`, at
+/// system scope, it is performed exactly once, as written: for the register of a device. Nothing else says when it is done.
+///
+/// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability 10.0 (PTX
+/// ISA 8.7); `to` in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX ISA, "st.async".
+template <thread_scope Scope, class T, class Order>
+__device__ inline void async_store_release(T* to, const std::type_identity_t<T>& value, Order) noexcept {
+  constexpr bool fits = (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
+  static_assert(fits,
+                "membar: an asynchronous store to global memory takes a trivially copyable type of 2, 4 or 8 bytes that is "
+                "aligned to its size");
+  if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
+    using order = detail::ptx_async_release<Order>;
+    using scope = detail::ptx_scope<Scope>;
+    if constexpr (sizeof(T) == 2) {
+      // st.async{.mmio}.release.scope.global.b16 [a], b;  PTX ISA 8.7, sm_100
+      asm volatile("st.async.%2.%3.global.b16 [%0], %1;" ::"l"(detail::global_address(to)),
+                   "h"(detail::bits_as<unsigned short>(value)), "C"(order::text), "C"(scope::text)
+                   : "memory");
+    } else if constexpr (sizeof(T) == 4) {
+      // st.async{.mmio}.release.scope.global.b32 [a], b;  PTX ISA 8.7, sm_100
+      asm volatile("st.async.%2.%3.global.b32 [%0], %1;" ::"l"(detail::global_address(to)),
+                   "r"(detail::bits_as<unsigned>(value)), "C"(order::text), "C"(scope::text)
+                   : "memory");
+    } else {
+      // st.async{.mmio}.release.scope.global.b64 [a], b;  PTX ISA 8.7, sm_100
+      asm volatile("st.async.%2.%3.global.b64 [%0], %1;" ::"l"(detail::global_address(to)),
+                   "l"(detail::bits_as<unsigned long long>(value)), "C"(order::text), "C"(scope::text)
+                   : "memory");
+    }
+  }
+}
+
+/// Updates the object in global memory at `to` with `value` by one atomic with release, at some later time. It releases and is ordered as
+/// `async_store_release`. The operations and types are those of `async_reduce`.
+///
+/// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.7);
+/// `to` in global memory. Source: PTX ISA, "red.async".
+template <async_operation Operation, thread_scope Scope, class T, class Order>
+__device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value, Order) noexcept {
+  using type = detail::ptx_remote_type<Operation, typename detail::element_of<T>::type>;
+  constexpr bool fits = sizeof(type::text) > 1;
+  static_assert(fits,
+                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+  if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
+    // red.async{.mmio}.release.scope.global.op.type [a], b;  PTX ISA 8.7, sm_100
+    if constexpr (sizeof(T) == 4) {
+      asm volatile("red.async.%2.%3.global.%4.%5 [%0], %1;" ::"l"(detail::global_address(to)), "r"(value),
+                   "C"(detail::ptx_async_release<Order>::text), "C"(detail::ptx_scope<Scope>::text),
+                   "C"(detail::ptx_async_operation<Operation>::text), "C"(type::text)
+                   : "memory");
+    } else {
+      asm volatile("red.async.%2.%3.global.%4.%5 [%0], %1;" ::"l"(detail::global_address(to)), "l"(value),
+                   "C"(detail::ptx_async_release<Order>::text), "C"(detail::ptx_scope<Scope>::text),
+                   "C"(detail::ptx_async_operation<Operation>::text), "C"(type::text)
+                   : "memory");
+    }
+  }
+}
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without `st.bulk`.
+template <bool Needed>
+__device__ constexpr void require_bulk_zero() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
+  static_assert(!Needed, "membar: bulk_zero requires compute capability 10.0: compile this code for sm_100 or newer only");
+#endif
+}
+
+}  // namespace detail
+
+/// Writes zeros to `bytes` bytes of the block's shared memory at `to`: a weak store of the calling thread, in program order, through the
+/// generic proxy. Other threads see it after a barrier, a bulk copy that reads it after a proxy fence.
+///
+/// PTX: `st.bulk.weak.shared::cta [to], bytes, 0`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.6); `bytes` is a
+/// multiple of 8, at most 2^24. Source: PTX ISA, "st.bulk".
+template <bool Needed = true>
+__device__ inline void bulk_zero(void* to, std::uint64_t bytes) noexcept {
+  detail::require_bulk_zero<Needed>();
+  // st.bulk.weak.shared::cta [a], size, initval;  initval is 0 (PTX ISA 8.6, sm_100)
+  asm volatile("st.bulk.weak.shared::cta [%0], %1, 0;" ::"r"(detail::shared_address(to)), "l"(bytes) : "memory");
 }
 
 }  // namespace v0_2

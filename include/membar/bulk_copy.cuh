@@ -15,9 +15,12 @@
 /// * The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that committed and by what
 ///   that thread synchronizes with.
 ///
+/// Copies from and to global memory take an `l2_policy` (cache_hint.cuh) as their last argument, which becomes `.L2::cache_hint`.
+///
 /// For every call: addresses and sizes are multiples of 16, the size is at least 16. Source: PTX ISA, "cp.async.bulk", "Async Proxy".
 #pragma once
 
+#include <membar/cache_hint.cuh>
 #include <membar/detail/asynchronous.cuh>
 #include <membar/detail/ptx_spelling.cuh>
 #include <membar/detail/standard.hpp>
@@ -34,6 +37,16 @@ template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(!Needed, "membar: a bulk copy requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+/// The same for what the next architecture has.
+template <bool Needed>
+__device__ constexpr void require_masked_copies() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
+  static_assert(!Needed,
+                "membar: a bulk copy with a byte mask requires compute capability 10.0: compile this code for sm_100 or newer "
+                "only");
 #endif
 }
 
@@ -54,6 +67,21 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
+/// As `bulk_load`, with a policy.
+///
+/// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [to], [from], bytes, [barrier], policy`.
+template <thread_scope Scope>
+__device__ inline transaction_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier,
+                                              l2_policy policy) noexcept {
+  detail::require_bulk_copies<Scope == Scope>();
+  // cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [dst], [src], size, [mbar], cache-policy;
+  // PTX ISA 8.6, sm_90
+  asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+                   detail::shared_address(to)),
+               "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address()), "l"(policy.bits())
+               : "memory");
+  return detail::copy_results::bytes(bytes);
+}
 
 /// As `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
 /// mbarrier at the place of `barrier`, whose phase expects the bytes.
@@ -71,6 +99,21 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(
           detail::shared_address(to)),
       "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address()), "h"(blocks)
+      : "memory");
+  return detail::copy_results::bytes(bytes);
+}
+/// As `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+template <bool Needed = true>
+__device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
+                                                        mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks,
+                                                        l2_policy policy) noexcept {
+  detail::require_bulk_copies<Needed>();
+  // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [dst], [src], size, [mbar],
+  // ctaMask, cache-policy;  PTX ISA 8.0, sm_90
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4, %5;" ::"r"(detail::shared_address(to)),
+      "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address()), "h"(blocks), "l"(policy.bits())
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
@@ -107,6 +150,45 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
                : "memory");
   return detail::copy_results::copies();
 }
+/// As `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
+template <bool Needed = true>
+__device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes, l2_policy policy) noexcept {
+  detail::require_bulk_copies<Needed>();
+  // cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [dst], [src], size, cache-policy;  PTX ISA 8.0, sm_90
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(detail::global_address(to)),
+      "r"(detail::shared_address(from)), "r"(bytes), "l"(policy.bits())
+      : "memory");
+  return detail::copy_results::copies();
+}
+
+/// As `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
+///
+/// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute capability
+/// 10.0 (PTX ISA 8.6).
+template <bool Needed = true>
+__device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes,
+                                                       std::uint16_t mask) noexcept {
+  detail::require_masked_copies<Needed>();
+  // cp.async.bulk.global.shared::cta.bulk_group.cp_mask [dst], [src], size, byteMask;  PTX ISA 8.6, sm_100
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%0], [%1], %2, %3;" ::"l"(detail::global_address(to)),
+               "r"(detail::shared_address(from)), "r"(bytes), "h"(mask)
+               : "memory");
+  return detail::copy_results::copies();
+}
+/// As `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
+template <bool Needed = true>
+__device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes, std::uint16_t mask,
+                                                       l2_policy policy) noexcept {
+  detail::require_masked_copies<Needed>();
+  // cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [dst], [src], size, cache-policy, byteMask;
+  // PTX ISA 8.6, sm_100
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [%0], [%1], %2, %3, %4;" ::"l"(
+                   detail::global_address(to)),
+               "r"(detail::shared_address(from)), "r"(bytes), "l"(policy.bits()), "h"(mask)
+               : "memory");
+  return detail::copy_results::copies();
+}
 
 namespace detail {
 
@@ -136,6 +218,16 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
+/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints one sentence only.
+template <auto Operation, class T>
+[[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
+  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
+  constexpr bool legal = sizeof(ptx_bulk_type<Operation, typename element_of<T>::type>::text) > 1;
+  static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
+  require_bulk_copies<legal>();
+  return legal;
+}
+
 }  // namespace detail
 
 /// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`, in a group of the
@@ -149,16 +241,27 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
 template <auto Operation, class T>
 __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
-  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
-  using element = typename detail::element_of<T>::type;
-  constexpr bool legal = sizeof(detail::ptx_bulk_type<Operation, element>::text) > 1;
-  static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
-  detail::require_bulk_copies<legal>();
-  if constexpr (legal) {
+  if constexpr (detail::require_bulk_reduction<Operation, T>()) {
     // cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size;  PTX ISA 8.0, sm_90
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.%3.%4 [%0], [%1], %2;" ::"l"(detail::global_address(to)),
                  "r"(detail::shared_address(from)), "r"(bytes), "C"(detail::ptx_async_operation<Operation>::text),
-                 "C"(detail::ptx_bulk_type<Operation, element>::text)
+                 "C"(detail::ptx_bulk_type<Operation, typename detail::element_of<T>::type>::text)
+                 : "memory");
+  }
+  return detail::copy_results::copies();
+}
+/// As `bulk_reduce`, with a policy.
+///
+/// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.OP.T [to], [from], bytes, policy`.
+template <auto Operation, class T>
+__device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes, l2_policy policy) noexcept {
+  if constexpr (detail::require_bulk_reduction<Operation, T>()) {
+    // cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.op.type [dst], [src], size, cache-policy;  PTX ISA 8.0, sm_90
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.%4.%5 [%0], [%1], %2, %3;" ::"l"(
+                     detail::global_address(to)),
+                 "r"(detail::shared_address(from)), "r"(bytes), "l"(policy.bits()),
+                 "C"(detail::ptx_async_operation<Operation>::text),
+                 "C"(detail::ptx_bulk_type<Operation, typename detail::element_of<T>::type>::text)
                  : "memory");
   }
   return detail::copy_results::copies();

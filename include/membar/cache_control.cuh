@@ -21,6 +21,8 @@ __device__ constexpr void require_cache_control() noexcept {
                 "membar: L2 priorities and discard require compute capability 8.0: compile this code for sm_80 or newer only");
   static_assert(Floor != 900 || __CUDA_ARCH__ >= 900,
                 "membar: a bulk prefetch requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(Floor != 901 || __CUDA_ARCH__ >= 900,
+                "membar: a tensor map requires compute capability 9.0: compile this code for sm_90 or newer only");
 #endif
 }
 
@@ -51,6 +53,17 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
   // prefetch{.global}.level::eviction_priority [a];  (PTX ISA 7.4, sm_80)
   asm volatile("prefetch.global%0 [%1];" ::"C"(detail::l2_text<Priority>::text), "l"(__cvta_generic_to_global(address))
                : "memory");
+}
+
+/// Brings the tensor map at `map` near, for a tensor copy that follows: a kernel's first copy then does not wait for it.
+///
+/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, by a generic address.
+/// Source: PTX ISA, "prefetch".
+template <class T>
+__device__ inline void prefetch_tensor_map(const T* map) noexcept {
+  detail::require_cache_control<901, T>();
+  // prefetch{.tensormap_space}.tensormap [a];  (PTX ISA 8.0, sm_90)
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 /// Starts to bring `bytes` bytes from `address` into L2. One thread asks for all of them. Nothing tells when they are there.

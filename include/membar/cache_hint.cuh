@@ -226,5 +226,20 @@ class cache_policy_range : public l2_policy {
   }
 };
 
+/// The policy that the device makes of an access property, 64 bits as `cuda::access_property` holds them. `policy_of`
+/// (interop/annotated_ptr.cuh) takes the bits as they are, without an instruction.
+///
+/// PTX: `createpolicy.cvt.L2.b64 policy, property`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
+/// "createpolicy".
+template <bool Needed = true>
+[[nodiscard]] __device__ inline l2_policy converted_policy(std::uint64_t access_property) noexcept {
+  static_assert(Needed);
+  detail::check_policy<l2_priority::evict_normal, l2_priority::evict_unchanged>();
+  std::uint64_t bits = 0;
+  // createpolicy.cvt.L2.b64 cache-policy, access-property;  (PTX ISA 7.4, sm_80)
+  asm volatile("createpolicy.cvt.L2.b64 %0, %1;" : "=l"(bits) : "l"(access_property) : "memory");
+  return l2_policy(bits);
+}
+
 }  // namespace v0_2
 }  // namespace membar

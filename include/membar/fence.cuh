@@ -114,6 +114,25 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
                : "memory");
 }
 
+/// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor copies of
+/// the threads in `Scope`: the place where a kernel edits a map is shared memory. The whole warp calls it together.
+///
+/// It releases as `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic flag follows it, and the reader of the flag uses
+/// `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
+///
+/// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from], 128`,
+/// one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses aligned to 128 bytes; all 32 threads of the warp.
+/// Source: PTX ISA, "tensormap.cp_fenceproxy".
+template <thread_scope Scope>
+__device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
+  detail::require_hopper_fence<Scope == Scope>();
+  // tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128;  PTX ISA 8.3, sm_90
+  asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.%2.sync.aligned [%0], [%1], 128;" ::"l"(
+                   __cvta_generic_to_global(to)),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))), "C"(detail::ptx_scope<Scope>::text)
+               : "memory");
+}
+
 /// A fence of cluster scope for objects in shared memory only. An acquire is for those anywhere in the cluster, a release for
 /// those of the calling thread's block.
 ///

@@ -65,6 +65,16 @@ class mbarrier_token {
  public:
   /// The state as PTX and `cuda::barrier` hold it.
   [[nodiscard]] __device__ constexpr unsigned long long native() const noexcept { return state_; }
+  /// How many arrivals the phase still expected just after this one: 0 from the arrival that completed it. A token of `arrive_drop` has
+  /// none. Synchronizes with nothing.
+  ///
+  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. Source: PTX ISA, "mbarrier.pending_count".
+  [[nodiscard]] __device__ unsigned pending_count() const noexcept {
+    unsigned count = 0;
+    // mbarrier.pending_count.b64 count, state;  PTX ISA 7.0, sm_80
+    asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(state_) : "memory");
+    return count;
+  }
   /// A token from the state as PTX holds it.
   [[nodiscard]] __device__ static constexpr mbarrier_token from_native(unsigned long long state) noexcept {
     return mbarrier_token(state);
@@ -116,6 +126,19 @@ class remote_mbarrier {
     if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive_drop.sem.cluster.shared::cluster.b64 _, [addr];  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive_drop.%1.cluster.shared::cluster.b64 _, [%0];" ::"r"(address_),
+                   "C"(detail::ptx_order<Order::value>::text)
+                   : "memory");
+    }
+  }
+
+  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
+  ///
+  /// PTX: `mbarrier.arrive_drop.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
+  template <class Order>
+  __device__ void arrive_drop_expect(unsigned bytes, Order) const noexcept {
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive_drop.expect_tx.sem.cluster.shared::cluster.b64 _, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive_drop.expect_tx.%2.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(address_), "r"(bytes),
                    "C"(detail::ptx_order<Order::value>::text)
                    : "memory");
     }
@@ -249,6 +272,20 @@ class alignas(8) mbarrier {
       asm volatile("mbarrier.arrive_drop.%2.%3.shared::cta.b64 %0, [%1];"
                    : "=l"(state)
                    : "r"(address()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+                   : "memory");
+    }
+    return mbarrier_token::from_native(state);
+  }
+
+  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
+  template <class Order>
+  __device__ mbarrier_token arrive_drop_expect(unsigned bytes, Order) noexcept {
+    unsigned long long state = 0;
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive_drop.expect_tx.sem.scope.shared::cta.b64 state, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive_drop.expect_tx.%3.%4.shared::cta.b64 %0, [%1], %2;"
+                   : "=l"(state)
+                   : "r"(address()), "r"(bytes), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
                    : "memory");
     }
     return mbarrier_token::from_native(state);

@@ -175,6 +175,28 @@ TEST(check_copies, small_copies_arrive_at_an_mbarrier) {
          check_status::race, "flag", 2);  // what the thread itself stored is not among it
 }
 
+TEST(check_copies, take_a_cache_policy_after_their_other_operands) {
+  const std::string policy = "createpolicy.fractional.L2::evict_first.b64 %rd9, 0f3F800000;";
+  const auto hinted = [](std::string text, const std::string& after) {
+    text.replace(text.find(after), after.size(), after + ".L2::cache_hint");
+    return text.replace(text.find(";", text.find("[from]") + 1), 1, ", %rd9;");
+  };
+  const std::string brought = hinted(bring, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes");
+  expect(policy + init + brought + wait + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
+  expect(policy + init + brought + "ld.shared.u32 %r0, [stage];" + wait, check_status::race, "asynchronous copy");
+  const std::string small =
+      policy + "cp.async.ca.shared::cta.global.L2::cache_hint [stage], [from], 8, %rd9; cp.async.wait_all;";
+  expect("st.shared.u32 [stage], 7;" + small + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
+  const std::string none =
+      policy + "cp.async.ca.shared::cta.global.L2::cache_hint [stage], [from], 8, 0, %rd9; cp.async.wait_all;";
+  expect("st.shared.u32 [stage], 7;" + none + holds("shared.u32 %r0, [stage]", 0), check_status::verified);
+  const std::string add =
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [to], [stage], 16, %rd9; "
+      "cp.async.bulk.commit_group;";
+  expect(policy + "st.shared.v4.u32 [stage], {9, 9, 9, 9}; fence.proxy.async;" + add + done + holds("global.u32 %r0, [to]", 9),
+         check_status::verified);
+}
+
 TEST(check_copies, that_read_no_byte_fill_with_zeros) {
   const auto copy = [](const std::string& from, const std::string& read) {
     return "st.shared.u32 [stage], 7; cp.async.ca.shared.global [stage], [" + from + "], 8, " + read + "; cp.async.wait_all;";

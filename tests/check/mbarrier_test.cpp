@@ -147,6 +147,14 @@ TEST(check_mbarrier, an_arrival_that_drops_out_is_expected_no_more) {
          check_status::verified);
 }
 
+TEST(check_mbarrier, an_arrival_that_drops_out_may_expect_bytes_before) {
+  const std::string drops = store + "mbarrier.arrive_drop.expect_tx.release.cta.shared::cta.b64 %rd0, [bar], 16;";
+  const std::string brings = "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;";
+  const std::string other = arrive + wait("0", "V") + load + arrive + wait("1", "W");
+  expect({init(2), {drops + brings, other}}, check_status::verified);
+  expect({init(2), {drops, other}}, check_status::hang);
+}
+
 TEST(check_mbarrier, more_arrivals_than_a_phase_expects_are_a_fault) {
   expect({init(1), {"mbarrier.arrive.release.cta.shared::cta.b64 %rd0, [bar], 2;"}}, check_status::undefined, "more often");
 }

@@ -101,6 +101,31 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
 }
 
+TEST(ptx_reader, says_why_a_form_of_newer_architectures_is_not_checked) {
+  const std::string not_checked[][2] = {
+      {"st.async.mmio.release.sys.global.b32 [x], 1;",
+       "what an asynchronous operation on global memory releases is not decided"},
+      {"red.async.release.gpu.global.add.u32 [x], 1;",
+       "what an asynchronous operation on global memory releases is not decided"},
+      {"st.bulk.weak.shared::cta [x], 64, 0;", "of the stores, those of 1 to 32 bytes are checked"},
+      {"cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [x], [x], 16, %rd1, 3;",
+       "of the copies, those without a byte mask are checked"},
+      {"clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [x], [x];",
+       "the blocks of a scenario's launches all run"},
+      {"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [x], [x], 128;",
+       "of the proxies, the generic and the async one are checked"}};
+  for (const auto& [text, why] : not_checked) {
+    const std::string opcode = text.substr(0, text.find(' '));
+    const std::string error = error_in(text);
+    EXPECT_NE(error.find(" is not supported: " + why), std::string::npos) << opcode << ": " << error;
+  }
+}
+
+TEST(ptx_reader, leaves_out_what_only_hints_use) {
+  EXPECT_EQ(error_in("createpolicy.fractional.L2::evict_last.b64 %rd1, 0f3F800000; createpolicy.cvt.L2.b64 %rd2, %rd1;"), "");
+  EXPECT_EQ(error_in("prefetch.tensormap [%rd1]; applypriority.global.L2::evict_normal [%rd1], 128;"), "");
+}
+
 /// An opcode as it is read.
 check::instruction opcode_of(const std::string& text) {
   check::instruction i;

@@ -12,9 +12,12 @@ PREAMBLE = """\
 // Written by tests/codegen/matrix.py.
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
+#include <membar/block_barrier.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
+#include <membar/cluster_launch.cuh>
 #include <membar/dependent_launch.cuh>
+#include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -67,6 +70,8 @@ def add_mbarriers(part):
             if hopper:
                 add(f"arrive_count_{order}", f"b.arrive({o}, count)", f"mbarrier.arrive.{order}.{s}.shared::cta.b64", "[%1], %2", '"r"(count)',
                     "state", "unsigned count")
+                add(f"arrive_drop_expect_{order}", f"b.arrive_drop_expect(bytes, {o})", f"mbarrier.arrive_drop.expect_tx.{order}.{s}.shared::cta.b64",
+                    "[%1], %2", '"r"(bytes)', "state", "unsigned bytes")
                 add(f"arrive_expect_{order}", f"b.arrive_expect(bytes, {o})", f"mbarrier.arrive.expect_tx.{order}.{s}.shared::cta.b64", "[%1], %2",
                     '"r"(bytes)', "state", "unsigned bytes")
         for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")) if hopper else ():
@@ -92,6 +97,9 @@ def add_mbarriers(part):
                     ("wait_parity", f"b.wait_parity(parity, {o}, {budget})", "unsigned parity", f"mbarrier.{form}.parity")):
                 part.kernel(f"mbarrier_{name}_{order}_{scope}", f"unsigned* result, {parameter}",
                             f"{of} *result = {call} == membar::wait_result::done;", [f"{instruction}.{order}.{s}.shared::cta.b64"], looped=True)
+    part.kernel("mbarrier_pending_count", "unsigned* result, unsigned long long state",
+                "*result = membar::mbarrier_token::from_native(state + threadIdx.x).pending_count();", ["mbarrier.pending_count.b64"],
+                f"unsigned count; {asm('mbarrier.pending_count.b64 %0, %1', chr(34) + '=r' + chr(34) + '(count)', chr(34) + 'l' + chr(34) + '(state + threadIdx.x)')} *result = count;")
     if hopper:
         add_remote_mbarriers(part)
 
@@ -115,6 +123,8 @@ def add_remote_mbarriers(part):
         add(f"arrive_expect_{order}", f"arrive_expect(bytes, {o})", f"mbarrier.arrive.expect_tx.{form}", "_, [%0], %1", '"r"(bytes)',
             "unsigned bytes")
         add(f"arrive_drop_{order}", f"arrive_drop({o})", f"mbarrier.arrive_drop.{form}", "_, [%0]")
+        add(f"arrive_drop_expect_{order}", f"arrive_drop_expect(bytes, {o})", f"mbarrier.arrive_drop.expect_tx.{form}", "_, [%0], %1",
+            '"r"(bytes)', "unsigned bytes")
     for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")):
         add(call, f"{call}(bytes)", f"mbarrier.{form}.relaxed.cluster.shared::cluster.b64", "[%0], %1", '"r"(bytes)', "unsigned bytes")
 
@@ -145,6 +155,16 @@ def add_bulk_copies(part):
     part.kernel("bulk_load_multicast", "const void* from, unsigned bytes, unsigned short blocks",
                 f"static_cast<void>(membar::bulk_load_multicast(memory + 2, from, bytes, {barrier}, blocks));", [form],
                 asm(f"{form} [%0], [%1], %2, [%3], %4", "", f'"r"({stage}), {from_global}, "r"(bytes), "r"(here()), "h"(blocks)'))
+    hint, policy = "L2::cache_hint", "unsigned long long policy"
+    form = f"cp.async.bulk.shared::cta.global.{on_mbarrier}.{hint}"
+    part.kernel("bulk_load_policy", f"const void* from, unsigned bytes, {policy}",
+                f"static_cast<void>(membar::bulk_load(memory + 2, from, bytes, {barrier}, membar::l2_policy(policy)));", [form],
+                asm(f"{form} [%0], [%1], %2, [%3], %4", "", f'"r"({stage}), {from_global}, "r"(bytes), "r"(here()), "l"(policy)'))
+    form = f"cp.async.bulk.shared::cluster.global.{on_mbarrier}.multicast::cluster.{hint}"
+    part.kernel("bulk_load_multicast_policy", f"const void* from, unsigned bytes, unsigned short blocks, {policy}",
+                f"static_cast<void>(membar::bulk_load_multicast(memory + 2, from, bytes, {barrier}, blocks, membar::l2_policy(policy)));", [form],
+                asm(f"{form} [%0], [%1], %2, [%3], %4, %5", "",
+                    f'"r"({stage}), {from_global}, "r"(bytes), "r"(here()), "h"(blocks), "l"(policy)'))
     form = f"cp.async.bulk.shared::cluster.shared::cta.{on_mbarrier}"
     there = "unsigned there, completes; " + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', f'"r"({stage}), "r"(rank)') + asm(
         "mapa.shared::cluster.u32 %0, %1, %2", '"=r"(completes)', '"r"(here()), "r"(rank)')
@@ -158,6 +178,21 @@ def add_bulk_copies(part):
     given = f'{to_global}, "r"({stage}), "r"(bytes)'
     part.kernel("bulk_store", "void* to, unsigned bytes", "membar::bulk_commit(membar::bulk_store(to, memory + 2, bytes));", [form, commit],
                 asm(f"{form} [%0], [%1], %2", "", given) + asm(commit))
+    stored = "membar::bulk_commit(membar::bulk_store"
+    part.kernel("bulk_store_policy", f"void* to, unsigned bytes, {policy}", f"{stored}(to, memory + 2, bytes, membar::l2_policy(policy)));",
+                [f"{form}.{hint}", commit], asm(f"{form}.{hint} [%0], [%1], %2, %3", "", f'{given}, "l"(policy)') + asm(commit))
+    if part.architecture >= 100:
+        mask = "unsigned short mask"
+        part.kernel("bulk_store_masked", f"void* to, unsigned bytes, {mask}", f"{stored}_masked(to, memory + 2, bytes, mask));",
+                    [f"{form}.cp_mask", commit], asm(f"{form}.cp_mask [%0], [%1], %2, %3", "", f'{given}, "h"(mask)') + asm(commit))
+        part.kernel("bulk_store_masked_policy", f"void* to, unsigned bytes, {mask}, {policy}",
+                    f"{stored}_masked(to, memory + 2, bytes, mask, membar::l2_policy(policy)));", [f"{form}.{hint}.cp_mask", commit],
+                    asm(f"{form}.{hint}.cp_mask [%0], [%1], %2, %3, %4", "", f'{given}, "l"(policy), "h"(mask)') + asm(commit))
+    reduced = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{hint}.max.u64"
+    part.kernel("bulk_reduce_policy", f"unsigned long long* to, unsigned bytes, {policy}",
+                "membar::bulk_commit(membar::bulk_reduce<membar::async_operation::max>(to, "
+                "static_cast<const unsigned long long*>(memory + 2), bytes, membar::l2_policy(policy)));", [reduced, commit],
+                asm(f"{reduced} [%0], [%1], %2, %3", "", f'{given}, "l"(policy)') + asm(commit))
     for operation, types in BULK_REDUCTIONS.items():
         for cpp, ptx in types.items():
             form = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation.removeprefix('bitwise_')}.{ptx}"
@@ -191,6 +226,13 @@ def add_async_copies(part):
         part.kernel(f"async_copy_first_{cpp}_{caching}", f"const {cpp}* from, unsigned there",
                     f"{to} membar::async_commit(membar::async_copy_first{how}(to, from, there));", [form, commit],
                     to + asm(f"{form} [%0], [%1], {size}, %2", "", f'{stage}, {given}, "r"(there)') + asm(commit))
+        part.kernel(f"async_copy_{cpp}_{caching}_policy", f"const {cpp}* from, unsigned long long policy",
+                    f"{to} membar::async_commit(membar::async_copy{how}(to, from, membar::l2_policy(policy)));", [f"{form}.L2::cache_hint", commit],
+                    to + asm(f"{form}.L2::cache_hint [%0], [%1], {size}, %2", "", f'{stage}, {given}, "l"(policy)') + asm(commit))
+        part.kernel(f"async_copy_first_{cpp}_{caching}_policy", f"const {cpp}* from, unsigned there, unsigned long long policy",
+                    f"{to} membar::async_commit(membar::async_copy_first{how}(to, from, there, membar::l2_policy(policy)));",
+                    [f"{form}.L2::cache_hint", commit],
+                    to + asm(f"{form}.L2::cache_hint [%0], [%1], {size}, %2, %3", "", f'{stage}, {given}, "r"(there), "l"(policy)') + asm(commit))
     for pending in (0, 1, 7):
         part.kernel(f"async_wait_{pending}", "", f"membar::async_wait<{pending}>();", [wait], asm(f"{wait} {pending}"))
     form = "cp.async.ca.shared::cta.global"
@@ -227,6 +269,63 @@ def add_remote_operations(part):
             add(f"async_reduce_{operation}_{cpp.replace(' ', '_')}", cpp, f"async_reduce<membar::async_operation::{operation}>",
                 f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operation.removeprefix('bitwise_')}.{ptx}",
                 "[%0], %2, [%1]", f'"{"l" if ptx == "u64" else "r"}"(value)')
+
+
+def add_releases_in_global_memory(part):
+    """st.async and red.async that release, and st.bulk, which sm_100 has."""
+    for order, ptx, scopes in (("release", "release", {"device": "gpu", "system": "sys"}), ("mmio", "mmio.release", {"system": "sys"})):
+        for scope, s in scopes.items():
+            s = f"{ptx}.{s}.global"
+            for cpp, bits, letter, made in (("unsigned short", 16, "h", "value"), ("float", 32, "r", "__float_as_uint(value)"),
+                                            ("unsigned long long", 64, "l", "value")):
+                form = f"st.async.{s}.b{bits}"
+                part.kernel(f"async_store_{order}_{scope}_{bits}", f"{cpp}* to, {cpp} value",
+                            f"membar::async_store_release<membar::thread_scope::{scope}>(to, value, membar::{order});", [form],
+                            asm(f"{form} [%0], %1", "", f'"l"(__cvta_generic_to_global(to)), "{letter}"({made})'))
+            for operation, types in REMOTE_REDUCTIONS.items():
+                for cpp, ptx_type in types.items():
+                    form = f"red.async.{s}.{operation.removeprefix('bitwise_')}.{ptx_type}"
+                    part.kernel(f"async_reduce_{order}_{scope}_{operation}_{cpp.replace(' ', '_')}", f"{cpp}* to, {cpp} value",
+                                f"membar::async_reduce_release<membar::async_operation::{operation}, membar::thread_scope::{scope}>(to, value, "
+                                f"membar::{order});", [form],
+                                asm(f"{form} [%0], %1", "",
+                                    f'"l"(__cvta_generic_to_global(to)), "{"l" if ptx_type == "u64" else "r"}"(value)'))
+    part.kernel("bulk_zero", "unsigned long long bytes", "membar::bulk_zero(memory + 2, bytes);", ["st.bulk.weak.shared::cta"],
+                asm("st.bulk.weak.shared::cta [%0], %1, 0", "", '"r"(static_cast<unsigned>(__cvta_generic_to_shared(memory + 2))), "l"(bytes)'))
+
+
+def add_block_barriers(part):
+    for execution, aligned in (("diverged", ""), ("together", ".aligned")):
+        for call in ("sync", "arrive"):
+            form = f"barrier.cta.{call}{aligned}"
+            part.kernel(f"named_barrier_{call}_{execution}", "unsigned number, unsigned threads",
+                        f"membar::named_barrier(number, threads).{call}<membar::warp_execution::{execution}>();", [form],
+                        asm(f"{form} %0, %1", "", '"r"(number), "r"(threads)'))
+    part.kernel("elect_one", "unsigned* result, unsigned mask", "*result = membar::elect_one(mask);", ["elect.sync"],
+                'unsigned one; asm volatile("{ .reg .pred e; elect.sync _|e, %1; selp.b32 %0, 1, 0, e; }" : "=r"(one) : "r"(mask) : "memory"); '
+                "*result = one != 0;")
+    for scope, s in {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}.items():
+        form = f"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{s}.sync.aligned"
+        part.kernel(f"publish_tensor_map_{scope}", "void* to", f"membar::publish_tensor_map<membar::thread_scope::{scope}>(to, memory);", [form],
+                    asm(f"{form} [%0], [%1], 128", "", '"l"(__cvta_generic_to_global(to)), "r"(here())'))
+
+
+def add_cluster_launch(part):
+    """Cluster launch control, which sm_100 has; an answer comes as a parameter, whose loads do not count."""
+    form = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"
+    answer = "reinterpret_cast<membar::cancelled_launch*>(memory + 2)"
+    for scope in CLUSTER_SCOPES:
+        part.kernel(f"cancel_launch_{scope}", "",
+                    f"static_cast<void>(membar::cancel_launch(*{answer}, membar::mbarrier<membar::thread_scope::{scope}>::of(memory)));", [form],
+                    asm(f"{form} [%0], [%1]", "", '"r"(static_cast<unsigned>(__cvta_generic_to_shared(memory + 2))), "r"(here())'))
+    query = "clusterlaunchcontrol.query_cancel"
+    read = 'asm volatile("{ .reg .b128 q; .reg .pred p; mov.b128 q, {%1, %2}; '
+    given = '"l"(reinterpret_cast<const ulonglong2&>(answer).x), "l"(reinterpret_cast<const ulonglong2&>(answer).y)'
+    part.kernel("launch_is_cancelled", "unsigned* result, membar::cancelled_launch answer", "*result = answer.succeeded();",
+                [f"{query}.is_canceled.pred.b128"],
+                f'unsigned r; {read}{query}.is_canceled.pred.b128 p, q; selp.b32 %0, 1, 0, p; }}" : "=r"(r) : {given} : "memory"); *result = r != 0;')
+    part.kernel("first_block_of_cancelled", "unsigned* result, membar::cancelled_launch answer", "*result = answer.first_block().y;",
+                [f"{query}.get_first_ctaid.v4.b32.b128"])
 
 
 def add_cluster_barrier(part):
@@ -270,10 +369,15 @@ def parts(part_of):
         add_async_copies(part)
         if architecture >= 90:
             add_remote_operations(part)
+        if architecture >= 100:
+            add_releases_in_global_memory(part)
         yield part
     for architecture in (90, 100):
         part = part_of(f"bulk_copy_sm_{architecture}", architecture, PREAMBLE)
         add_bulk_copies(part)
         add_cluster_barrier(part)
         add_dependent_launch(part)
+        add_block_barriers(part)
+        if architecture >= 100:
+            add_cluster_launch(part)
         yield part

@@ -24,7 +24,7 @@ ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
 VISIBLE_ENTRY = re.compile(r"\.visible \.entry (\w+)\(.*?\n\{\n.*?\n\n\}\n", re.DOTALL)
 FUNCTION = re.compile(r"\.func\s+(?:\([^)]*\)\s*)?(\w+)\s*\([^{};]*\)\s*\{\n(.*?)\n\n\}\n", re.DOTALL)
 CALL = re.compile(r"call\.uni\s*(?:\([^)]*\),)?\s*(\w+),\s*\([^)]*\);")
-INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|mbarrier|mapa|cp|griddepcontrol|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|mbarrier|mapa|cp|griddepcontrol|elect|tensormap|clusterlaunchcontrol|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
 LABEL = re.compile(r"^(\$\w+):")
 OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 

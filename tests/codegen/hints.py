@@ -196,6 +196,11 @@ def add_policies(source):
                    [loading(f"ld.mmio.relaxed.sys.{ptx}", value, "[%{{rd[0-9]+}}]", bytes_ == 16), *result_stores(bytes_, True, again)])
         add_single(source, f"store_mmio_{bytes_}", parameters, "store<thread_scope::system>(out, *in, mmio);",
                    [value_load(bytes_, True, value), storing(f"st.mmio.relaxed.sys.{ptx}", again, "", bytes_ == 16)])
+    add_single(source, "policy_converted", ["const unsigned long long* in", "const int* from", "int* out"],
+               "*out = load_weak(from, converted_policy(*in));",
+               ["ld.global.{{[bu]}}64 " + SKIP + "%[[P:rd[0-9]+]], [%{{rd[0-9]+}}];", "createpolicy.cvt.L2.b64 %[[POLICY:rd[0-9]+]], %[[P]];",
+                "ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
+                f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"])
     for name, statement, expected in [
         ("prefetch_l1_", "prefetch_l1(in);", "prefetch.global.L1 [%{{rd[0-9]+}}];"),
         ("prefetch_l2_", "prefetch_l2(in);", "prefetch.global.L2 [%{{rd[0-9]+}}];"),
@@ -208,6 +213,7 @@ def add_policies(source):
 
 
 def add_bulk(source):
+    add_single(source, "prefetch_map", ["int* in"], "prefetch_tensor_map(in);", ["prefetch.tensormap [%{{rd[0-9]+}}];"])
     add_single(source, "bulk", ["int* in"], "bulk_prefetch_l2(in, 4096);",
                ["cp.async.bulk.prefetch.L2.global [%{{rd[0-9]+}}], %{{r[0-9]+}};"])
     add_single(source, "bulk_checked", ["int* in"], "bulk_prefetch_l2<256>(in);",

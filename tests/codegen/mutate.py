@@ -37,7 +37,7 @@ sys.path.append(str(HERE.parents[1] / "bench" / "common"))
 from include_hash import tree_hash  # noqa: E402
 from results import text_of  # noqa: E402
 
-HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
+HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_copy.cuh", "detail/asynchronous.cuh", "cluster_barrier.cuh", "block_barrier.cuh", "cluster_launch.cuh", "dependent_launch.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx_spelling.cuh", "detail/atomic_instructions.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 

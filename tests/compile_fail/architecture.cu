@@ -4,7 +4,9 @@
 
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
+#include <membar/block_barrier.cuh>
 #include <membar/bulk_copy.cuh>
+#include <membar/cache_control.cuh>
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
 #include <membar/fence.cuh>
@@ -63,6 +65,15 @@ __global__ void before_hopper(int* object) {
   // expect: this fence requires compute capability 9.0
   REFUSED(an_acquire_of_a_tensor_map_requires_sm_90, proxy_fence<proxy::tensormap, thread_scope::device>(acquire, object));
   proxy_fence<proxy::alias>();
+  // expect: this fence requires compute capability 9.0
+  REFUSED(a_copied_tensor_map_requires_sm_90, publish_tensor_map<thread_scope::device>(object, object));
+  proxy_fence<proxy::alias>();
+  // expect: a tensor map requires compute capability 9.0
+  REFUSED(a_prefetched_tensor_map_requires_sm_90, prefetch_tensor_map(object));
+  prefetch_l2(object);
+  // expect: elect_one requires compute capability 9.0
+  REFUSED(an_election_requires_sm_90, object[1] = elect_one());
+  named_barrier(1, 32).sync();
   // expect: this fence requires compute capability 9.0
   REFUSED(a_shared_fence_requires_sm_90, shared_fence(acquire));
   thread_fence<thread_scope::device>(acquire);

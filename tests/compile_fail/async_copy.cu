@@ -2,7 +2,9 @@
 #include "refused.hpp"
 
 #include <membar/async_copy.cuh>
+#include <membar/atomic.cuh>
 #include <membar/bulk_copy.cuh>
+#include <membar/cluster_launch.cuh>
 
 using namespace membar;
 
@@ -56,4 +58,38 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   REFUSED(a_remote_reduction_of_8_bytes_only_adds,
           static_cast<void>(async_reduce<async_operation::min>(reinterpret_cast<long long*>(stage), 1U, 2LL, far)));
   static_cast<void>(async_reduce<async_operation::add>(reinterpret_cast<long long*>(stage), 1U, 2LL, far));
+  // expect: an asynchronous store or reduction that releases requires compute capability 10.0
+  REFUSED(an_asynchronous_store_that_releases_requires_sm_100, async_store_release<thread_scope::device>(global, 1U, release));
+  atomic_ref<unsigned, thread_scope::device>(*global).store(1U, release);
+  // expect: an asynchronous store or reduction that releases requires compute capability 10.0
+  REFUSED(an_asynchronous_reduction_that_releases_requires_sm_100,
+          (async_reduce_release<async_operation::add, thread_scope::system>(global, 1U, mmio)));
+  atomic_ref<unsigned, thread_scope::system>(*global).add(1U, release);
+  // expect: an asynchronous operation on global memory takes release, or mmio, which releases too
+  REFUSED(an_asynchronous_store_to_global_memory_releases, async_store_release<thread_scope::device>(global, 1U, relaxed));
+  // expect: an asynchronous operation on global memory has device or system scope, and system scope with mmio
+  REFUSED(an_asynchronous_store_that_releases_has_no_block_scope,
+          async_store_release<thread_scope::block>(global, 1U, release));
+  // expect: an asynchronous operation on global memory has device or system scope, and system scope with mmio
+  REFUSED(mmio_has_system_scope, (async_reduce_release<async_operation::add, thread_scope::device>(global, 1U, mmio)));
+  // expect: an asynchronous store to global memory takes a trivially copyable type of 2, 4 or 8 bytes
+  REFUSED(an_asynchronous_store_that_releases_has_no_16_bytes,
+          async_store_release<thread_scope::device>(stage, uint4{}, release));
+  // expect: no asynchronous reduction has this operation on this type
+  REFUSED(an_asynchronous_reduction_in_global_memory_has_no_float,
+          (async_reduce_release<async_operation::add, thread_scope::device>(reinterpret_cast<float*>(global), 1.0F, release)));
+  // expect: bulk_zero requires compute capability 10.0
+  REFUSED(zeros_in_bulk_require_sm_100, bulk_zero(stage, 64));
+  // expect: a bulk copy with a byte mask requires compute capability 10.0
+  REFUSED(a_byte_mask_requires_sm_100, bulk_commit(bulk_store_masked(global, to, 16, 3)));
+  // expect: a bulk copy with a byte mask requires compute capability 10.0
+  REFUSED(a_byte_mask_with_a_policy_requires_sm_100, bulk_commit(bulk_store_masked(global, to, 16, 3, l2_policy(0))));
+  bulk_commit(bulk_store(global, to, 16, l2_policy(0)));
+  // expect: cluster launch control requires compute capability 10.0
+  REFUSED(a_launch_is_cancelled_from_sm_100_on,
+          static_cast<void>(cancel_launch(*reinterpret_cast<cancelled_launch*>(stage), own)));
+  // expect: cluster launch control requires compute capability 10.0
+  REFUSED(an_answer_is_read_from_sm_100_on, *to = reinterpret_cast<cancelled_launch*>(stage)->succeeded());
+  // expect: cluster launch control requires compute capability 10.0
+  REFUSED(a_cancelled_block_is_read_from_sm_100_on, *to = reinterpret_cast<cancelled_launch*>(stage)->first_block().x);
 }

@@ -100,6 +100,7 @@ ELSEWHERE = {
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
     "async_copy.cuh": {"synchronizes with nothing by itself": "its orders: tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"},
     "fence.cuh": {"The two synchronize through a relaxed flag": "its orders: tests/litmus/catalogue, OneWay; its code: tests/codegen"},
+    "block_barrier.cuh": {"It synchronizes with nothing": "`elect.sync` has no event in the model; its code: tests/codegen"},
     "multimem.cuh": {"Synchronizes, at `Scope`": "its orders: tests/litmus/catalogue, Alias.multimem; its code, which has not run: tests/codegen"},
     "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
                      for words in ("The completion of an asynchronous copy synchronizes",

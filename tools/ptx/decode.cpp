@@ -449,6 +449,9 @@ class kernel_decoder {
       }
     }
     require_form(s, i, form, " addresses and values");
+    if (i.hinted) {
+      i.by[--i.sources] = {};
+    }
     if (i.code == op::async_copy && i.completes == model::completion::group) {
       if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
         refuse(s, quote(s.opcode) + " copies 4, 8 or 16 bytes");

@@ -87,6 +87,9 @@ class opcode_reader {
   void expected_arrival_of_copies();
   void value_copy();
   [[noreturn]] void tensor_copy();
+  [[noreturn]] void masked_copy();
+  [[noreturn]] void bulk_zeros();
+  [[noreturn]] void launch_control();
 
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, quote(i_.text) + " " + why); }
@@ -218,6 +221,7 @@ constexpr opcode_row opcodes[] = {
     {"prefetch", op::nothing, any_operands, &opcode_reader::anything},
     {"prefetchu", op::nothing, any_operands, &opcode_reader::anything},
     {"applypriority", op::nothing, any_operands, &opcode_reader::anything},
+    {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // a register that only hints use
     // memory
     {"ld", op::load, {operand_shape::load, 2, 3}, &opcode_reader::access},
     {"st", op::store, {operand_shape::store, 2, 3}, &opcode_reader::access},
@@ -286,6 +290,10 @@ constexpr opcode_row opcodes[] = {
     {"cp.reduce.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::reducing_copy},
     {"cp.async.bulk.tensor", op::async_copy, no_operands, &opcode_reader::tensor_copy},
     {"cp.async.bulk.prefetch", op::nothing, any_operands, &opcode_reader::prefetch},
+    {"cp.async.bulk.cp_mask", op::async_copy, no_operands, &opcode_reader::masked_copy},
+    {"clusterlaunchcontrol", op::nothing, no_operands, &opcode_reader::launch_control},
+    {"tensormap", op::nothing, no_operands, &opcode_reader::other_proxy_fence},
+    {"st.bulk", op::store, no_operands, &opcode_reader::bulk_zeros},
     {"st.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
     {"red.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
     {"cp.async.mbarrier.arrive", op::async_copy, addresses_of(1, 1, 0), &opcode_reader::expected_arrival_of_copies,
@@ -353,6 +361,8 @@ operand_form opcode_reader::read() {
   i_.mbarrier = found->variant.mbarrier;
   form_ = found->operands;
   (this->*found->read)();
+  form_.least += i_.hinted ? 1 : 0;
+  form_.most += i_.hinted ? 1 : 0;
   if (words_.size() > 1) {
     throw model::error(i_.line, 1, quote("." + std::string(words_[1])) + " of " + quote(i_.text) + " is not supported");
   }
@@ -693,9 +703,7 @@ void opcode_reader::prefetch() {
 void opcode_reader::copy() {
   static_cast<void>(take("ca") || take("cg"));
   static_cast<void>(take("L2::64B") || take("L2::128B") || take("L2::256B"));
-  if (take("L2::cache_hint")) {
-    refuse("has a cache hint, which is not supported");
-  }
+  i_.hinted = take("L2::cache_hint");
   i_.space = take_space();
   const bool to_own_block = i_.own_block;
   i_.from_space = take_space();
@@ -751,6 +759,9 @@ void opcode_reader::expected_arrival_of_copies() {
 void opcode_reader::value_copy() {
   i_.completes = model::completion::mbarrier;
   i_.combines = words_.front() == "red";
+  if (take("release")) {
+    refuse("is not supported: what an asynchronous operation on global memory releases is not decided");
+  }
   static_cast<void>(take("weak") || take("relaxed"));
   skip({"cluster", "mbarrier::complete_tx::bytes"});
   i_.space = take_space();
@@ -763,6 +774,12 @@ void opcode_reader::value_copy() {
 }
 
 void opcode_reader::tensor_copy() { refuse("is not supported: of the copies, those without a tensor map are checked"); }
+
+void opcode_reader::masked_copy() { refuse("is not supported: of the copies, those without a byte mask are checked"); }
+
+void opcode_reader::bulk_zeros() { refuse("is not supported: of the stores, those of 1 to 32 bytes are checked"); }
+
+void opcode_reader::launch_control() { refuse("is not supported: the blocks of a scenario's launches all run"); }
 
 }  // namespace
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A warp fills two stages in turn, and two warps use them: barriers 1 and 2 say that a stage is full, 3 and 4 that it is empty.
+#include <membar/block_barrier.cuh>
 
 __device__ void say_empty(bool when, unsigned barrier) {
   if (when) {
-    asm volatile("bar.arrive %0, 96;" ::"r"(barrier) : "memory");
+    membar::named_barrier(barrier, 96).arrive();
   }
 }
 
@@ -16,12 +17,12 @@ __global__ void pass(const unsigned* from, unsigned* sums, unsigned rounds) {
     const unsigned stage = round % 2, full = 1 + stage, empty = 3 + stage;
     if (threadIdx.x < 32) {
       if (round > 1) {
-        asm volatile("bar.sync %0, 96;" ::"r"(empty) : "memory");
+        membar::named_barrier(empty, 96).sync();
       }
       stages[stage][lane] = from[round * 32 + lane];
-      asm volatile("bar.arrive %0, 96;" ::"r"(full) : "memory");
+      membar::named_barrier(full, 96).arrive();
     } else {
-      asm volatile("bar.sync %0, 96;" ::"r"(full) : "memory");
+      membar::named_barrier(full, 96).sync();
       say_empty(Early && round + 2 < rounds, empty);
       sums[threadIdx.x - 32] += stages[stage][lane ^ 1];
       say_empty(!Early && round + 2 < rounds, empty);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The barriers of a block by number, for some of its warps: producers arrive and go on, consumers wait. And the election of one
+/// thread of a warp.
+#pragma once
+
+#include <membar/cluster_barrier.cuh>
+#include <membar/detail/lane.cuh>
+
+namespace membar {
+inline namespace v0_2 {
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without `elect.sync`.
+template <bool Needed>
+__device__ constexpr void require_election() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(!Needed, "membar: elect_one requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+}  // namespace detail
+
+/// One of a block's 16 barriers, for `threads` of its threads. Barrier 0 is the one of `__syncthreads`.
+///
+/// An arrival is counted by warp: a call of any thread counts 32 threads. All calls for one barrier name the same `threads`. The barrier
+/// may be used again when all its threads have arrived, and a thread that only arrives learns that from another barrier: ring buffers
+/// have two, one for "full" and one for "empty".
+///
+/// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc -G) stops
+/// at other values. It has no budget: a warp that does not come keeps the others waiting. Source: PTX ISA, "barrier".
+class named_barrier {
+ public:
+  static constexpr unsigned most = 16;  ///< barriers of a block
+
+  __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
+
+  /// Arrives and waits until `threads` threads have arrived. What any of them did before its `sync` or `arrive`, the thread sees after.
+  ///
+  /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
+  template <warp_execution Execution = warp_execution::diverged>
+  __device__ void sync() const noexcept {
+    check();
+    // barrier.cta.sync{.aligned} a, b;  PTX ISA 7.8, sm_70
+    asm volatile("barrier.cta.sync%2 %0, %1;" ::"r"(number_), "r"(threads_), "C"(detail::ptx_aligned<Execution>::text)
+                 : "memory");
+  }
+
+  /// Arrives and does not wait. What the thread did before, the threads that `sync` at this barrier see after; it sees nothing of theirs.
+  ///
+  /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
+  template <warp_execution Execution = warp_execution::diverged>
+  __device__ void arrive() const noexcept {
+    check();
+    // barrier.cta.arrive{.aligned} a, b;  PTX ISA 7.8, sm_70
+    asm volatile("barrier.cta.arrive%2 %0, %1;" ::"r"(number_), "r"(threads_), "C"(detail::ptx_aligned<Execution>::text)
+                 : "memory");
+  }
+
+ private:
+  /// Stops a debug build (nvcc -G) where PTX has no such barrier.
+  __device__ void check() const noexcept {
+#if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
+    assert(number_ < most && "membar: a block has the barriers 0 to 15: number named_barrier from 0 to 15");
+    assert(threads_ != 0 && threads_ % 32 == 0 && threads_ <= detail::block_threads() &&
+           "membar: a named_barrier is for whole warps of the block: give it a multiple of 32 threads, at most all of them");
+#endif
+  }
+
+  unsigned number_;
+  unsigned threads_;
+};
+
+/// Whether the calling thread is the one that the hardware elects among the threads of `mask`, all of which call it. It is the same one
+/// at each call with this mask.
+///
+/// It synchronizes with nothing: a thread's writes reach the elected one by `__syncwarp`.
+///
+/// PTX: `elect.sync _|p, mask`, one instruction. Requires: compute capability 9.0; the calling thread is in `mask`. Source: PTX ISA,
+/// "elect.sync".
+template <bool Needed = true>
+[[nodiscard]] __device__ inline bool elect_one(unsigned mask = 0xFFFFFFFFU) noexcept {
+  detail::require_election<Needed>();
+  unsigned elected = 0;
+  // elect.sync _|p, membermask;  PTX ISA 8.0, sm_90
+  asm volatile("{ .reg .pred elected; elect.sync _|elected, %1; selp.b32 %0, 1, 0, elected; }"
+               : "=r"(elected)
+               : "r"(mask)
+               : "memory");
+  return elected != 0;
+}
+
+}  // namespace v0_2
+}  // namespace membar

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Cluster launch control: a block that runs takes the place of a block that has not begun, and does its work.
+///
+/// A grid is launched with a block for each piece of work. A block that is done with its own piece cancels the launch of another one and
+/// goes on with that one's number, until none is left: the blocks are spread over the device by who is free, without a counter.
+#pragma once
+
+#include <membar/detail/asynchronous.cuh>
+#include <membar/mbarrier.cuh>
+
+namespace membar {
+inline namespace v0_2 {
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without cluster launch control.
+template <bool Needed>
+__device__ constexpr void require_launch_control() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
+  static_assert(!Needed,
+                "membar: cluster launch control requires compute capability 10.0: compile this code for sm_100 or newer only");
+#endif
+}
+
+}  // namespace detail
+
+/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and of which.
+///
+/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase, and written by another
+/// `cancel_launch` after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a barrier. Source: PTX ISA,
+/// "clusterlaunchcontrol.query_cancel".
+class alignas(16) cancelled_launch {
+ public:
+  /// Whether a cluster was cancelled. If not, no further `cancel_launch` may be called.
+  ///
+  /// PTX: `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer`, after a load of the answer.
+  template <bool Needed = true>
+  [[nodiscard]] __device__ bool succeeded() const noexcept {
+    detail::require_launch_control<Needed>();
+    unsigned cancelled = 0;
+    // clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, try_cancel_response;  PTX ISA 8.6, sm_100
+    asm volatile(
+        "{ .reg .b128 answer; .reg .pred cancelled; mov.b128 answer, {%1, %2}; "
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 cancelled, answer; selp.b32 %0, 1, 0, cancelled; }"
+        : "=r"(cancelled)
+        : "l"(words_[0]), "l"(words_[1])
+        : "memory");
+    return cancelled != 0;
+  }
+
+  /// `blockIdx` of the first block of the cancelled cluster. Requires: `succeeded()`, else the result is undefined.
+  ///
+  /// PTX: `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`, after a load of the answer.
+  template <bool Needed = true>
+  [[nodiscard]] __device__ uint3 first_block() const noexcept {
+    detail::require_launch_control<Needed>();
+    uint3 block{};
+    // clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, try_cancel_response;  PTX ISA 8.6, sm_100
+    asm volatile(
+        "{ .reg .b128 answer; mov.b128 answer, {%3, %4}; "
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%0, %1, %2, _}, answer; }"
+        : "=r"(block.x), "=r"(block.y), "=r"(block.z)
+        : "l"(words_[0]), "l"(words_[1])
+        : "memory");
+    return block;
+  }
+
+  /// The answer's address in shared memory, for PTX by hand.
+  [[nodiscard]] __device__ unsigned address() const noexcept { return detail::shared_address(this); }
+
+ private:
+  unsigned long long words_[2];
+};
+
+/// Asks to cancel the launch of a cluster that has not begun. The answer is written to `answer` and completes on `barrier`, an mbarrier
+/// of the block whose phase expects the 16 bytes: a wait that acquires the phase sees it.
+///
+/// One thread of the cluster calls it; `answer` and `barrier` are of its block. It orders nothing else: the answer's block has done
+/// nothing, and never will.
+///
+/// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one instruction.
+/// Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
+template <thread_scope Scope>
+__device__ inline transaction_bytes cancel_launch(cancelled_launch& answer, mbarrier<Scope>& barrier) noexcept {
+  detail::require_launch_control<Scope == Scope>();
+  // clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [addr], [mbar];  PTX ISA 8.6, sm_100
+  asm volatile(
+      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(answer.address()),
+      "r"(barrier.address())
+      : "memory");
+  return detail::copy_results::bytes(sizeof(cancelled_launch));
+}
+
+}  // namespace v0_2
+}  // namespace membar
