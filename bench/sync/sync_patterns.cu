@@ -2,11 +2,12 @@
 /// @file
 /// The question: what do the synchronization patterns cost, and what do the forms cost that a user would write: the grid barrier of
 /// cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn
-/// of a lock, or one message of a channel, in the kernel.
+/// of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue: its arm is the queue with `cuda::atomic_ref`.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
+#include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
@@ -14,6 +15,7 @@
 
 #include <cooperative_groups.h>
 
+#include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/semaphore>
 
@@ -236,6 +238,109 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
   seen->add(blockIdx.x % 2 * count, wrong + (polls == most_polls ? 1 : 0));
 }
 
+// Work queues: even blocks push, odd blocks pop, all on one queue.
+
+constexpr unsigned queue_capacity = 1024;
+
+struct membar_queue {
+  membar::mpmc_channel<message, queue_capacity, thread_scope::device> of;
+  __device__ bool push(const message& m) { return of.push(m, generous) == wait_result::done; }
+  __device__ bool pop(message& m) { return of.pop(m, generous) == wait_result::done; }
+};
+
+/// The queue of many kernels: tickets, a flag in each slot, fences by hand.
+struct queue_by_hand {
+  unsigned tail;
+  unsigned head;
+  struct {
+    volatile unsigned turn;
+    message what;
+  } slots[queue_capacity];
+  __device__ bool wait_for(unsigned slot, unsigned turn) {
+    for (unsigned polls = 0; slots[slot].turn != turn;) {
+      if (++polls == most_polls) {
+        return false;
+      }
+    }
+    __threadfence();
+    return true;
+  }
+  __device__ void pass_on(unsigned slot, unsigned turn) {
+    __threadfence();
+    slots[slot].turn = turn;
+  }
+  __device__ bool push(const message& m) {
+    const unsigned ticket = atomicAdd(&tail, 1U);
+    const unsigned slot = ticket % queue_capacity;
+    if (!wait_for(slot, ticket / queue_capacity * 2)) {
+      return false;
+    }
+    slots[slot].what = m;
+    pass_on(slot, ticket / queue_capacity * 2 + 1);
+    return true;
+  }
+  __device__ bool pop(message& m) {
+    const unsigned ticket = atomicAdd(&head, 1U);
+    const unsigned slot = ticket % queue_capacity;
+    if (!wait_for(slot, ticket / queue_capacity * 2 + 1)) {
+      return false;
+    }
+    m = slots[slot].what;
+    pass_on(slot, ticket / queue_capacity * 2 + 2);
+    return true;
+  }
+};
+
+/// membar's algorithm with `cuda::atomic_ref`.
+struct queue_of_cuda_atomics {
+  unsigned long long tail;
+  alignas(128) unsigned long long head;
+  struct {
+    unsigned long long stamp;
+    message what;
+  } slots[queue_capacity];
+  using word = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
+  /// Claims the next place by `counter` once its slot has the stamp of `when` of its round, and calls `use`.
+  template <class Use>
+  __device__ bool claim(unsigned long long& counter, unsigned long long when, Use use) {
+    unsigned long long place = word(counter).load(cuda::memory_order_relaxed);
+    for (unsigned polls = 0; polls != most_polls; ++polls) {
+      auto& slot = slots[place % queue_capacity];
+      const unsigned long long ready = place / queue_capacity * 2 + when;
+      const unsigned long long stamp = word(slot.stamp).load(cuda::memory_order_acquire);
+      if (stamp == ready && word(counter).compare_exchange_strong(place, place + 1, cuda::memory_order_relaxed)) {
+        use(slot.what);
+        word(slot.stamp).store(ready + 1, cuda::memory_order_release);
+        return true;
+      }
+      if (stamp > ready) {
+        place = word(counter).load(cuda::memory_order_relaxed);
+      }
+    }
+    return false;
+  }
+  __device__ bool push(const message& m) {
+    return claim(tail, 0, [&](message& to) { to = m; });
+  }
+  __device__ bool pop(message& m) {
+    return claim(head, 1, [&](const message& from) { m = from; });
+  }
+};
+
+template <class Queue>
+__global__ void share(Queue* queue, unsigned count, report* seen) {
+  unsigned failures = 0;
+  message m{{1, 2, 3}};
+  for (unsigned i = 0; i != count && failures == 0; ++i) {
+    if (blockIdx.x % 2 == 0) {
+      failures += queue->push(m) ? 0 : 1;
+    } else {
+      failures += queue->pop(m) && m.words[2] == 3 ? 0 : 1;
+    }
+  }
+  seen->add(blockIdx.x % 2 * count, failures);
+}
+
 /// The time of a kernel on `count` such objects, for each event that it reports; `lanes` of them go on at once.
 template <class Object, class... Parameters, class... Arguments>
 bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
@@ -286,6 +391,13 @@ void add_channel(bench::suite& cases, const std::string& arm, void (*kernel)(Cha
   cases.add("channel/" + arm + "/pairs:{}", measure, bench::axis<unsigned>{1, 32});
 }
 
+/// Pairs of blocks push into one queue and pop from it.
+template <class Queue>
+void add_queue(bench::suite& cases, const std::string& arm) {
+  const auto measure = [](unsigned pairs) { return measured(1, 1, 2 * pairs, 1, &share<Queue>, 64'000U / pairs); };
+  cases.add("work_queue/" + arm + "/pairs:{}", measure, bench::axis<unsigned>{1, 8, 64});
+}
+
 void add_cases(bench::suite& cases) {
   add_barrier<membar_grid<>>(cases, "membar");
   add_barrier<membar_grid<membar::relaxed_t, membar::relaxed_t>>(cases, "membar_relaxed");
@@ -303,6 +415,9 @@ void add_cases(bench::suite& cases) {
   add_channel(cases, "packed", &pass<membar::packed_spsc_channel<message, 64, device>>);
   add_channel(cases, "packed_system", &pass<membar::packed_spsc_channel<message, 64, system>>);
   add_channel(cases, "by_hand", &pass_by_hand);
+  add_queue<membar_queue>(cases, "membar");
+  add_queue<queue_of_cuda_atomics>(cases, "cuda_atomic_ref");
+  add_queue<queue_by_hand>(cases, "by_hand");
 }
 
 }  // namespace

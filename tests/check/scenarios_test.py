@@ -47,6 +47,9 @@ EXPECTED = {
     "mpsc_channel.2x2": "verified",
     "mpsc_channel.3": "verified",
     "mpsc_channel.3x3": "verified",
+    "mpmc_channel": "verified",
+    "mpmc_channel.wrap": "verified",
+    "mpmc_channel.closed": "verified",
     "sequence_lock": "verified",
     "sequence_lock.2": "verified",
     "cross_barrier": "verified",
@@ -78,7 +81,7 @@ EXPECTED = {
 }
 # Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
-            "aggregated", "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
+            "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
 # How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.

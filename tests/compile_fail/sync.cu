@@ -3,6 +3,7 @@
 
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/grid_barrier.cuh>
+#include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/publisher.cuh>
@@ -46,6 +47,13 @@ static_assert(complete<spsc_channel<sixteen_bytes, 4, thread_scope::device>>);
 REFUSED(a_message_of_many_producers_is_trivially_copyable,
         static_assert(complete<mpsc_channel<not_trivial, 4, thread_scope::device>>));
 static_assert(complete<mpsc_channel<sixteen_bytes, 4, thread_scope::device>>);
+// expect: a message of a channel is trivially copyable
+REFUSED(a_message_of_many_consumers_is_trivially_copyable,
+        static_assert(complete<mpmc_channel<not_trivial, 4, thread_scope::device>>));
+static_assert(complete<mpmc_channel<sixteen_bytes, 4, thread_scope::device>>);
+// expect: the capacity of a channel is a power of two
+REFUSED(a_channel_of_many_consumers_has_a_power_of_two, static_assert(complete<mpmc_channel<int, 3, thread_scope::device>>));
+static_assert(complete<mpmc_channel<int, 2, thread_scope::device>>);
 // expect: the capacity of a channel is a power of two
 REFUSED(a_capacity_is_a_power_of_two, static_assert(complete<spsc_channel<int, 12, thread_scope::device>>));
 static_assert(complete<spsc_channel<int, 1, thread_scope::device>>);

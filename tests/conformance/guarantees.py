@@ -111,6 +111,7 @@ ELSEWHERE = {
         ("bulk_pipeline", "Synchronizes: what"), ("cluster_broadcast", "Synchronizes: what"),
         ("dependent_chain", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
         ("last_block", "Synchronizes: what", "Synchronizes as", "a use that comes after"),
+        ("mpmc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
         ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
         ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),
         ("queue_lock", "a `lock` or `try_lock`"), ("ticket_lock", "a `lock` or `try_lock`"),

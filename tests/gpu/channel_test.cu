@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Channels between blocks under load: no message is lost, duplicated, reordered or torn, and every wait ends.
+#include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
@@ -8,6 +9,8 @@
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace membar_test {
@@ -85,6 +88,80 @@ TYPED_TEST_SUITE(channel_of_many_producers, channels_of_many);
 
 TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothing) {
   expect_all_passed<3, TypeParam>(16, wait_result::done);
+}
+
+/// A work queue of all blocks: even blocks push numbers, odd blocks take them until the queue is closed, and count each number. The last
+/// producer to end closes the queue. A message says where
+/// other memory was written.
+template <class Queue>
+__global__ void share_work(Queue* queue, unsigned each, unsigned* producing, unsigned* announced, unsigned* taken,
+                           channel_outcome* outcomes) {
+  if (threadIdx.x != 0) {
+    return;
+  }
+  channel_outcome seen;
+  wait_result result = wait_result::done;
+  if (blockIdx.x % 2 == 0) {
+    const unsigned first = blockIdx.x / 2 * each;
+    while (seen.messages != each) {
+      const unsigned number = first + static_cast<unsigned>(seen.messages);
+      announced[number] = number + 1;  // a plain store, which the push releases
+      if ((result = queue->push(number, generous)) != wait_result::done) {
+        break;
+      }
+      ++seen.messages;
+    }
+    if (membar::atomic_ref<unsigned, thread_scope::device>(*producing).fetch_sub(1, membar::relaxed) == 1) {
+      queue->close();
+    }
+  } else {
+    unsigned number = 0;
+    while ((result = queue->pop(number, generous)) == wait_result::done) {
+      ++seen.messages;
+      if (checked(number >= gridDim.x / 2 * each)) {
+        ++seen.torn;
+        continue;
+      }
+      seen.out_of_order += checked(announced[number] != number + 1);
+      membar::atomic_ref<unsigned, thread_scope::device>(taken[number]).add(1, membar::relaxed);
+    }
+  }
+  seen.ended = static_cast<unsigned>(result);
+  outcomes[blockIdx.x] = seen;
+}
+
+template <class Queue>
+class queue_of_many_consumers : public gpu_test {};
+using queues = ::testing::Types<
+    membar::mpmc_channel<unsigned, 1024, thread_scope::device>, membar::mpmc_channel<unsigned, capacity, thread_scope::device>,
+    membar::mpmc_channel<unsigned, capacity, thread_scope::system>, membar::mpmc_channel<unsigned, 2, thread_scope::device>>;
+TYPED_TEST_SUITE(queue_of_many_consumers, queues);
+
+TYPED_TEST(queue_of_many_consumers, gives_each_message_to_one_consumer_with_what_it_announces) {
+  constexpr unsigned blocks = 64;
+  const unsigned each = static_cast<unsigned>(message_count() / 8 / (blocks / 2));
+  const support::device_memory<TypeParam> queue(1);
+  const support::device_memory<unsigned> producing(1);
+  const support::device_memory<unsigned> announced(each * blocks / 2);
+  const support::device_memory<unsigned> taken(each * blocks / 2);
+  const support::device_memory<channel_outcome> outcomes(blocks);
+  constexpr unsigned producers = blocks / 2;
+  ASSERT_EQ(cudaMemcpy(producing.get(), &producers, sizeof producers, cudaMemcpyDefault), cudaSuccess);
+  membar::launch_co_resident(launch_config{blocks, 32}, share_work<TypeParam>, queue.get(), each, producing.get(),
+                             announced.get(), taken.get(), outcomes.get());
+  const std::vector<channel_outcome> ends = copied(outcomes);
+  unsigned long long consumed = 0;
+  for (unsigned b = 0; b != blocks; ++b) {
+    EXPECT_EQ(ends[b].torn, 0U);
+    EXPECT_EQ(ends[b].out_of_order, 0U);
+    EXPECT_EQ(ends[b].ended, static_cast<unsigned>(b % 2 == 0 ? wait_result::done : wait_result::closed));
+    if (b % 2 == 1) {
+      consumed += ends[b].messages;
+    }
+  }
+  EXPECT_EQ(consumed, static_cast<unsigned long long>(each) * producers);
+  const std::vector<unsigned> times = copied(taken);
+  EXPECT_EQ(std::count(times.begin(), times.end(), 1U), static_cast<std::ptrdiff_t>(times.size()));
 }
 
 /// What a thread alone sees of a channel whose other end does nothing.

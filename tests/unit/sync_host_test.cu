@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The synchronization patterns between threads of the host, and how each of their waits ends. Needs nvcc, and no GPU.
 #include <membar/sync/cross_barrier.cuh>
+#include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/queue_lock.cuh>
@@ -9,9 +10,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <ratio>
 #include <thread>
 #include <type_traits>
@@ -225,6 +228,62 @@ TYPED_TEST(many_producers, end_within_their_budget_when_it_is_full_and_at_once_w
     EXPECT_EQ(this->got.number, i);
   }
   EXPECT_EQ(end.pop(this->got, generous), wait_result::closed);
+}
+
+using work_queue = membar::mpmc_channel<message, capacity, thread_scope::system>;
+
+TEST(many_consumers, take_every_message_once_whole_and_those_of_a_producer_in_its_order) {
+  constexpr int producers = 3;
+  constexpr int consumers = 2;
+  constexpr unsigned each = messages / producers;
+  zeroed<work_queue> channel;
+  std::jthread producing([&] {
+    on_threads(producers, [&](int p) {
+      for (unsigned i = 0; i != each; ++i) {
+        ASSERT_EQ(channel->push(numbered(static_cast<unsigned>(p), i), generous), wait_result::done);
+      }
+    });
+    channel->close();
+  });
+  std::vector<std::vector<bool>> taken(producers, std::vector<bool>(each));
+  std::mutex counting;
+  on_threads(consumers, [&](int) {
+    std::vector<message> mine;
+    unsigned next[producers] = {};
+    message got{};
+    wait_result result = wait_result::done;
+    while ((result = channel->pop(got, generous)) == wait_result::done) {
+      ASSERT_TRUE(whole(got));
+      ASSERT_GE(got.number, next[got.producer]);
+      next[got.producer] = got.number + 1;
+      mine.push_back(got);
+    }
+    EXPECT_EQ(result, wait_result::closed);
+    const std::lock_guard lock(counting);
+    for (const message& m : mine) {
+      EXPECT_FALSE(taken[m.producer][m.number]);
+      taken[m.producer][m.number] = true;
+    }
+  });
+  for (const std::vector<bool>& of_one : taken) {
+    EXPECT_EQ(std::find(of_one.begin(), of_one.end(), false), of_one.end());
+  }
+}
+
+TEST(many_consumers, end_within_their_budget_when_it_is_empty_and_find_it_closed_when_all_is_taken) {
+  zeroed<work_queue> channel;
+  message got{};
+  EXPECT_EQ(channel->try_pop(got), wait_result::would_wait);
+  EXPECT_EQ(channel->pop(got, short_one), wait_result::timed_out);
+  fill([&](const message& one) { return channel->try_push(one); });
+  EXPECT_EQ(channel->push(numbered(0, capacity), short_one), wait_result::timed_out);
+  channel->close();
+  EXPECT_EQ(channel->try_push(numbered(0, capacity)), wait_result::closed);
+  for (unsigned i = 0; i != capacity; ++i) {
+    EXPECT_EQ(channel->try_pop(got), wait_result::done);
+    EXPECT_EQ(got.number, i);
+  }
+  EXPECT_EQ(channel->pop(got, generous), wait_result::closed);
 }
 
 /// A lock with one interface: the ticket lock as it is, the queue lock with a node for each thread.
