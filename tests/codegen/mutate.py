@@ -3,7 +3,7 @@
 """Breaks the headers in one place at a time, and counts what the codegen matrix catches.
 
 usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
-       mutate.py --host [--sample <n>] [--list] <folder of unit tests> -- <compiler of the host> <option>... -- <libraries>
+       mutate.py --host [--sample <n> | --random <n> [--seed <n>]] [--list] <folder of unit tests> -- <compiler of the host> <option>... -- <libraries>
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
 what they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
@@ -11,7 +11,8 @@ that --part names) no longer compiles or no longer is as expected; a mutation th
 and then on their code.
 
 With --host it breaks code of the host instead, as HOST lists it, and counts what the unit test named there, host_code.py or the check of assembly
-statements notices: every "memory" clobber and every `volatile` among them. Exit status: 0 if every mutation is caught, 1 if not,
+statements notices: every "memory" clobber and every `volatile` among them. With --random it breaks so many places of the headers in UNIT_TESTS
+that a seed chooses: an operator, a constant or a statement. Exit status: 0 if every mutation is caught, 1 if not,
 2 if the headers fail unmutated.
 """
 
@@ -107,6 +108,15 @@ HOST = [
     ("atomic.hpp", "host_code.py", "detail::host_store<detail::order_of<Order>>(", "detail::host_store<memory_order::relaxed>("),
     ("mapped_memory.hpp", "host_code.py", '__asm__ volatile("sfence" ::: "memory");', '__asm__ volatile("" ::: "memory");'),
 ]
+# What --random breaks, and the unit tests that are to notice.
+UNIT_TESTS = {
+    "access_policy_window.hpp": "access_policy_window_test.cpp", "co_residency.hpp": "co_residency_test.cpp", "detail/owned_array.hpp": "memory_kinds_test.cpp",
+    "device_guard.hpp": "l2_set_aside_test.cpp", "error.hpp": "error_test.cpp", "l2_facts.hpp": "l2_set_aside_test.cpp",
+    "l2_set_aside.hpp": "l2_set_aside_test.cpp", "launch.hpp": "launch_test.cpp", "launch_attribute.hpp": "launch_attribute_test.cpp",
+    "managed_memory.hpp": "memory_kinds_test.cpp", "mapped_memory.hpp": "memory_kinds_test.cpp", "stream_partition.hpp": "stream_partition_test.cpp",
+    "sync_domain.hpp": "sync_domain_test.cpp", "window_planning.hpp": "window_planning_test.cpp"}
+OPERATORS = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ", " && ": " || ", " || ": " && ", " + ": " - ",
+             " - ": " + ", " * ": " / ", " / ": " * ", "true": "false", "false": "true", "0": "1", "1": "2", "(!": "(", "nullptr ?": "nullptr && false ?"}
 STRING = re.compile(r'"([^"]*)"')
 PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATIONS, "ptx_type": TYPES, "state_space": SPACES}
 
@@ -171,55 +181,89 @@ def statement_mutations(include):
             yield str(path.relative_to(include / "membar")), "asm_statements.py", statement, before + after
 
 
+def random_mutations(include, count, seed):
+    """So many (header, what notices, place in the text, old text, new text) of the code of functions in the headers of UNIT_TESTS."""
+    every = []
+    for header, test in UNIT_TESTS.items():
+        text, at, in_rule = (include / "membar" / header).read_text(), 0, False
+        for line in text.splitlines(keepends=True):
+            code = line.split("//")[0]
+            in_rule = in_rule or "static_assert" in code
+            if not in_rule and code.startswith("  ") and not re.search(r"^\s*#|template <|requires|operator|\bconcept\b|__trap|constexpr const char", code):
+                spans = [m.span() for m in re.finditer(r'"[^"]*"', code)]
+                for old, new in OPERATORS.items():
+                    for m in re.finditer((r"\b" if old.isalnum() else "") + re.escape(old) + (r"\b(?![.x'])" if old.isalnum() else ""), code):
+                        if not any(a <= m.start() < b for a, b in spans):
+                            every.append((header, test, at + m.start(), old, new))
+                if re.match(r"\s+(?!return|throw|using|for|if|while|else|case|break)[\w.:>\-]+\([^;{}]*\);$|\s+[\w.\[\]\->]+ [|&+-]?= [^;{}]*;$", code.rstrip("\n")):
+                    every.append((header, test, at, line, "\n"))
+            in_rule = in_rule and ";" not in code
+            at += len(line)
+    return random.Random(seed).sample(every, count)
+
+
 def break_host_code():
     parser = argparse.ArgumentParser(description="breaks code of the host")
     parser.add_argument("--host", action="store_true")
     parser.add_argument("--sample", type=int, help="try only so many of those that HOST lists, and so many statements, others with every change of the headers")
+    parser.add_argument("--random", type=int, help="break so many places that --seed chooses")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("tests", type=pathlib.Path)
     options, compiler, libraries = split_arguments()
     arguments = parser.parse_args(options)
     own = next(o for o in compiler if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir())
     include = pathlib.Path(own[2:])
-    chosen = list(statement_mutations(include))
+    if arguments.random:
+        chosen = random_mutations(include, arguments.random, arguments.seed)
+    else:
+        chosen = [(header, test, None, old, new) for header, test, old, new in statement_mutations(include)]
     if arguments.list:
-        print("\n".join(f"{header}: {old} -> {new}: {test}" for header, test, old, new in chosen))
+        print("\n".join(f"{header}: {old} -> {new}: {test}" for header, test, _, old, new in chosen))
         return 0
     if arguments.sample:
         seed = hashlib.sha256("".join((include / "membar" / header).read_text() for header, *_ in HOST).encode()).hexdigest()
         draw = random.Random(seed)
-        chosen = draw.sample(HOST, arguments.sample) + draw.sample(chosen[len(HOST):], arguments.sample)
-    survivors = []
+        chosen = draw.sample(chosen[:len(HOST)], arguments.sample) + draw.sample(chosen[len(HOST):], arguments.sample)
+    survivors, compiled = [], 0
     with tempfile.TemporaryDirectory() as folder:
         mutated = shutil.copytree(include, pathlib.Path(folder, "include"))
         command = [option if option != own else f"-I{mutated}" for option in compiler]
 
         def notices(test):
-            """Whether the test fails, and with nothing broken passes."""
+            """How the test notices that something is broken: "" if it passes. What runs for ever is broken."""
             if test.endswith(".py"):
                 script = HERE / test if test == "host_code.py" else HERE.parent / "style" / test
-                return subprocess.run([sys.executable, script, *([folder, *command] if test == "host_code.py" else [mutated])], capture_output=True).returncode != 0
+                done = subprocess.run([sys.executable, script, *([folder, *command] if test == "host_code.py" else [mutated])], capture_output=True)
+                return "it fails" if done.returncode != 0 else ""
             program = pathlib.Path(folder, "program")
             if subprocess.run([*command, arguments.tests / test, "-o", program, *libraries], capture_output=True).returncode != 0:
-                return True
-            return subprocess.run([program], capture_output=True).returncode != 0
+                return "it does not compile"
+            try:
+                return "it fails" if subprocess.run([program], capture_output=True, timeout=100).returncode != 0 else ""
+            except subprocess.TimeoutExpired:
+                return "it does not end"
 
-        for test in sorted({test for _, test, _, _ in chosen}):
+        for test in sorted({test for _, test, *_ in chosen}):
             if notices(test):
                 print(f"{test} fails without a mutation")
                 return 2
-        for header, test, old, new in chosen:
+        for header, test, at, old, new in chosen:
             path = mutated / "membar" / header
             text = path.read_text()
             if text.count(old) < 1:
                 print(f"{header} has no longer the text {old}")
                 return 2
-            path.write_text(text.replace(old, new, 1))
-            if not notices(test):
+            at = text.index(old) if at is None else at
+            path.write_text(text[:at] + new + text[at + len(old):])
+            how = notices(test)
+            compiled += how != "it does not compile"
+            if not how:
+                number = text.count("\n", 0, at)
                 survivors.append(old)
-                print(f"SURVIVED {header}: {old} -> {new}: {test}", flush=True)
+                print(f"SURVIVED {header}:{number + 1}: {old.strip()} -> {new.strip()}: {text.splitlines()[number].strip()}: {test}", flush=True)
             path.write_text(text)
-    print(f"{len(chosen)} mutations of the host's code and of assembly statements: {len(survivors)} survived")
+    print(f"{len(chosen)} mutations of the host's code and of assembly statements, {compiled} of them compile: {len(survivors)} survived")
     return 1 if survivors else 0
 
 

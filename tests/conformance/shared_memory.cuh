@@ -210,6 +210,9 @@ template <class Done>
 /// * loads the data, so that the L1 cache holds them;
 /// * changes the flag's lower part. How many do depends on the round; now and then all rest, so that no one waits for ever.
 ///
+/// How long a round takes depends on the parameters, by orders of magnitude. A writer begins none after a quarter of the slice's budget, tells
+/// its reader so, and the reader counts the rounds that there were.
+///
 /// Launch: as for `membar::litmus::run_launch`, in clusters of two blocks.
 template <class Kernel, class Test>
 __device__ void run_rounds(const membar::litmus::launch_view& view) {
@@ -224,7 +227,8 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   __shared__ unsigned shared_data, noise[litmus::warp_lanes];
   __shared__ volatile unsigned round_here, ended;
 
-  const unsigned long long deadline = membar::global_nanoseconds() + view.budget_ns;
+  const unsigned long long begin = membar::global_nanoseconds();
+  const unsigned long long deadline = begin + view.budget_ns, last_begin = begin + view.budget_ns / 4;
   if (blockIdx.x >= view.layout.blocks) {
     litmus::detail::stress_until_done(view, deadline);
     return;
@@ -236,9 +240,10 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   const auto there = [](auto* object, unsigned block) {
     return static_cast<decltype(object)>(__cluster_map_shared_rank(object, block % 2));
   };
-  // a line for each block's data, and one for the rounds that its reader has ended
+  // a line for each block's data, and one for the rounds that its reader has ended and the first round that its writer leaves out
   const auto data_of = [&](unsigned block) { return reinterpret_cast<unsigned*>(view.cells + 256ULL * block); };
   const auto done_of = [&](unsigned block) { return data_of(block) + 32; };
+  const auto left_out_of = [&](unsigned block) { return data_of(block) + 33; };
   const auto meet = [] {
     __cluster_barrier_arrive();
     __cluster_barrier_wait();
@@ -250,6 +255,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
     ended = 0;
     membar::store<device>(data_of(blockIdx.x), 0U, membar::relaxed);
     membar::store<device>(done_of(blockIdx.x), 0U, membar::relaxed);
+    membar::store<device>(left_out_of(blockIdx.x), rounds + 1, membar::relaxed);
   }
   meet();
 
@@ -269,13 +275,20 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
     }
   };
   if (threadIdx.x == 0) {
-    unsigned old = 0;
-    bool goes_on = true;
-    for (unsigned round = 1; goes_on && round <= rounds; ++round) {
+    unsigned old = 0, ran = 0, polls = 0;
+    for (unsigned round = 1; round <= rounds; ++round) {
       round_here = round;
       flag_type& flag = flag_of_reader(round);
       fill_cache(data);
-      goes_on = polled(at, [&] { return value::up(poll_by::poll(flag)) != down; });
+      bool set = false;
+      const bool goes_on = polled(at, [&] {
+        set = value::up(poll_by::poll(flag)) != down;
+        return set || (++polls % 64 == 0 && membar::load<device>(left_out_of(blockIdx.x), membar::relaxed) <= round);
+      });
+      if (!goes_on || !set) {
+        break;
+      }
+      ran = round;
       old += membar::load_weak(data) == round ? 0 : 1;
       membar::atomic_ref<flag_type, device>(flag).store(value::of(down), membar::relaxed);
       membar::store<device>(done_of(blockIdx.x), round, membar::release);
@@ -286,13 +299,18 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       all_seen += weight;
       weight *= o + 1 == Kernel::observations ? 1 : Kernel::observed(o).radix;
     }
-    atomicAdd(&view.counts[all_seen], static_cast<unsigned long long>(rounds - old));
+    atomicAdd(&view.counts[all_seen], static_cast<unsigned long long>(ran - old));
     atomicAdd(&view.counts[all_seen - weight], static_cast<unsigned long long>(old));
     end();
   } else if (part == 1 && lane == 0) {
-    bool goes_on = true;
-    for (unsigned round = 1; goes_on && round <= rounds; ++round) {
-      goes_on = polled(at, [&] { return membar::load<device>(done_of(other), membar::relaxed) == round - 1; });
+    for (unsigned round = 1; round <= rounds; ++round) {
+      if (!polled(at, [&] { return membar::load<device>(done_of(other), membar::relaxed) == round - 1; })) {
+        break;
+      }
+      if (membar::global_nanoseconds() >= last_begin) {
+        membar::store<device>(left_out_of(other), round, membar::relaxed);
+        break;
+      }
       pause(litmus::detail::draw(view.layout.seed, round, blockIdx.x) % (1024 + view.delay));
       membar::store_weak(Test::shared_data ? there(&shared_data, other) : data_of(other), round);
       const bool at_writer = home_in<Test>(view.layout.seed, round) == flag_home::writer;

@@ -242,6 +242,21 @@ TEST_F(litmus_engine_on_a_fake_machine, ends_a_run_when_its_time_is_over) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_run_if_it_ends_early) {
+  now().work_of = [this](const fake_cuda::launch& made, void** arguments) {
+    launch_view view = *static_cast<const launch_view*>(arguments[0]);
+    views_.push_back(view);
+    view.steps = (view.steps + 1) / 2;  // the others do not begin
+    return [=] { run_fake(*static_cast<const fake_kernel*>(made.kernel), view); };
+  };
+  const runnable_test one = test(model::block(0), model::block(1));
+  const run_result run = engine_.run(one, small_, exactly(192 * 50));
+  EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
+  EXPECT_GE(run.instances, 192U * 50U);  // it goes on until as many have run as were asked for
+  EXPECT_LT(run.instances, run.steps * run.layout.instances());
+  EXPECT_TRUE(make_report(one, run).sound());
+}
+
 TEST_F(litmus_engine_on_a_fake_machine, launches_once_per_domain_and_divides_the_device) {
   const runnable_test one = test(model::block(0), model::in_domain(model::block(1), 3));
   const run_result run = engine_.run(one, small_, exactly(1000));

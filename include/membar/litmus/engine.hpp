@@ -21,6 +21,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -118,15 +119,17 @@ class engine {
       const double expected = static_cast<double>(steps) * step_seconds;
       const double seconds = run_slice(test, where, shape, views, streams, static_cast<unsigned>(result.steps),
                                        static_cast<unsigned>(steps), 4 * expected + options.patience_seconds);
+      const std::uint64_t before = result.instances;
       result.seconds += seconds;
       result.steps += steps;
-      result.instances += steps * per_step;
       count_slice(where, views[owner_of(shape)], shape, result);
       if (detail::seconds_since(begin) >= options.seconds ||
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
       }
-      step_seconds = seconds / static_cast<double>(steps);
+      // the time of all instances of a step, of which a kernel may have left some out at the end of its time
+      step_seconds =
+          seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);
       // the time of a short slice predicts that of a long one poorly
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
@@ -319,7 +322,7 @@ class engine {
     check(cudaDeviceSynchronize(), "a kernel failed");
   }
 
-  /// Reads the counts so far, and finds the outcomes that the last slice showed.
+  /// Reads the counts so far, which are the instances that ran, and finds the outcomes that the last slice showed.
   void count_slice(const placement& where, const launch_view& owner, const run_shape& shape, run_result& result) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     std::vector<std::uint64_t> now(result.counts.size());
@@ -327,6 +330,7 @@ class engine {
     for (std::size_t key = 0; key < now.size(); ++key) {
       result.slices_with[key] += now[key] != result.counts[key] ? 1U : 0U;
     }
+    result.instances = std::accumulate(now.begin(), now.end(), std::uint64_t{0});
     result.counts = std::move(now);
     ++result.slices;
   }
