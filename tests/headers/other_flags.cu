@@ -7,14 +7,26 @@
 #include <membar/bulk_copy.cuh>
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
+#include <membar/sync/bulk_pipeline.cuh>
+#include <membar/sync/cluster_broadcast.cuh>
+#include <membar/sync/cross_barrier.cuh>
+#include <membar/sync/dependent_chain.cuh>
+#include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
+#include <membar/sync/mpmc_channel.cuh>
+#include <membar/sync/mpsc_channel.cuh>
+#include <membar/sync/packed_channel.cuh>
 #include <membar/sync/publisher.cuh>
+#include <membar/sync/queue_lock.cuh>
+#include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
+#include <membar/sync/ticket_lock.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 // The container, because membar's type has another name.
@@ -79,6 +91,81 @@ void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, 
   typename membar::spsc_channel<__half2, 8, thread_scope::system>::producer(channel).close();
 }
 
+/// Every operation of an atomic, which are templates of their own: a class that is instantiated does not instantiate them.
+template <class T>
+void every_operation(T& object, T value) {
+  const membar::atomic_ref<T, thread_scope::system> n(object);
+  T seen = n.load(acquire);
+  n.store(value, release);
+  seen = n.exchange(value, acq_rel);
+  n.compare_exchange(seen, value, acq_rel, acquire);
+  n.compare_exchange_weak(seen, value, relaxed, relaxed);
+  n.compare_exchange_strong(seen, value, membar::seq_cst, acquire);
+  n.fetch_add(value, relaxed);
+  n.fetch_sub(value, relaxed);
+  n.fetch_min(value, relaxed);
+  n.fetch_max(value, relaxed);
+  n.add(value, relaxed);
+  n.sub(value, release);
+  n.min(value, relaxed);
+  n.max(value, relaxed);
+  n.fetch_update([](T x) { return x; }, acquire);
+  n.wait(seen, acquire);
+  membar::atomic<T, thread_scope::system> own(value);
+  own.fetch_add(value, relaxed);
+  own.store(value, release);
+  if constexpr (std::is_integral_v<T>) {
+    n.fetch_and(value, relaxed);
+    n.fetch_or(value, relaxed);
+    n.fetch_xor(value, relaxed);
+    n.bit_and(value, relaxed);
+    n.bit_or(value, relaxed);
+    n.bit_xor(value, relaxed);
+  } else {
+    n.fetch_fminimum_num(value, relaxed);
+    n.fetch_fmaximum_num(value, relaxed);
+  }
+  if constexpr (std::is_unsigned_v<T>) {
+    n.fetch_inc(value, relaxed);
+    n.fetch_dec(value, relaxed);
+    n.inc(value, relaxed);
+    n.dec(value, relaxed);
+  }
+}
+template void every_operation(signed char&, signed char);
+template void every_operation(unsigned char&, unsigned char);
+template void every_operation(short&, short);
+template void every_operation(unsigned short&, unsigned short);
+template void every_operation(int&, int);
+template void every_operation(unsigned&, unsigned);
+template void every_operation(long&, long);
+template void every_operation(unsigned long&, unsigned long);
+template void every_operation(long long&, long long);
+template void every_operation(unsigned long long&, unsigned long long);
+template void every_operation(float&, float);
+template void every_operation(double&, double);
+
 }  // namespace other_flags
 
+// Every member of the classes: what a class that is only used does not instantiate has no warnings.
+template class membar::spsc_channel<short, 4, membar::thread_scope::system>;
+template class membar::mpsc_channel<short, 4, membar::thread_scope::system>;
+template class membar::mpmc_channel<short, 4, membar::thread_scope::system>;
+template class membar::packed_spsc_channel<short, 4, membar::thread_scope::device>;
+template class membar::packed_mpsc_channel<short, 4, membar::thread_scope::device>;
+template class membar::ticket_lock<membar::thread_scope::system>;
+template class membar::queue_lock<membar::thread_scope::system>;
+template class membar::sequence_lock<long, membar::thread_scope::system>;
+template class membar::grid_barrier<membar::thread_scope::device>;
+template class membar::cross_barrier<2>;
+template class membar::last_block<membar::thread_scope::device>;
+template class membar::block_partial<short, membar::thread_scope::device>;
+template class membar::chained<int>;
+template class membar::bulk_pipeline<2, 64>;
+template class membar::cluster_broadcast<2, 64>;
 template class membar::publisher<2, 4>;
+template class membar::mbarrier<membar::thread_scope::block>;
+template class membar::aggregated_ref<int, membar::thread_scope::device>;
+template class membar::privatized_histogram<unsigned, 4>;
+template class membar::read_only_span<short>;
+template class membar::read_only_watch<short>;
