@@ -74,6 +74,13 @@ struct kernel {
   int compiled_cluster = 0;  ///< the blocks in x of the clusters that it was compiled for
 };
 
+/// The shape of which a call asked how many fit at once: of a block, its threads are in `block.x`.
+struct shape_asked {
+  dim3 grid{0, 0, 0};
+  dim3 block{0, 0, 0};
+  std::size_t dynamic_shared_bytes = 0;
+};
+
 /// A copy to a symbol of a device. Nothing is copied.
 struct symbol_copy {
   const void* symbol;
@@ -176,7 +183,8 @@ struct machine {
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< device and bytes of each cudaMemsetAsync
   std::vector<symbol_copy> symbol_copies;
-  unsigned host_flags = 0;  ///< of the last cudaHostAlloc
+  unsigned host_flags = 0;   ///< of the last cudaHostAlloc
+  shape_asked occupancy_of;  ///< by the last call that asks how many blocks or clusters fit
   std::vector<page_advice> advised;
   std::vector<page_advice> prefetched;
   std::vector<const void*> owned_by_graph;             ///< what the graph of any captured stream keeps alive

@@ -537,16 +537,19 @@ cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute at
     }
   });
 }
-cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t) {
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t bytes) {
+  now().occupancy_of = {dim3(0, 0, 0), dim3(static_cast<unsigned>(threads)), bytes};
   return fitting_blocks(blocks, threads);
 }
-cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads, std::size_t,
-                                                                          unsigned) {
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads,
+                                                                          std::size_t bytes, unsigned) {
+  now().occupancy_of = {dim3(0, 0, 0), dim3(static_cast<unsigned>(threads)), bytes};
   return fitting_blocks(blocks, threads);
 }
 cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
   return answer([&] {
     note_late_call();
+    now().occupancy_of = {config->gridDim, config->blockDim, config->dynamicSmemBytes};
     const dim3 size(config->attrs[0].val.clusterDim.x, config->attrs[0].val.clusterDim.y, config->attrs[0].val.clusterDim.z);
     *clusters = here().blocks_per_multiprocessor * here().attributes[cudaDevAttrMultiProcessorCount] /
                 static_cast<int>(size.x * size.y * size.z);

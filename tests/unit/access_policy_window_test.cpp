@@ -180,6 +180,11 @@ TEST_F(l2_plan, keeps_the_persisting_bytes_within_the_share) {
   }
 }
 
+TEST_F(l2_plan, keeps_a_ratio_that_a_float_holds) {
+  EXPECT_EQ(membar::l2_plan(big).with_share(8 * MiB).window(somewhere, 16 * MiB).hit_ratio, 0.5F);
+  EXPECT_EQ(membar::l2_plan(big).with_share(3 * MiB).window(somewhere, 4 * MiB).hit_ratio, 0.75F);
+}
+
 // The ratio is rounded to a float, in half of the cases up.
 TEST_F(l2_plan, keeps_the_persisting_bytes_within_any_share_of_any_region) {
   std::uint64_t state = 1;

@@ -30,6 +30,16 @@ TEST_F(co_residency, of_clusters_counts_whole_clusters) {
   EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 64), 28U);
 }
 
+TEST_F(co_residency, is_of_the_shape_that_is_launched) {
+  static_cast<void>(membar::co_resident_blocks(waits_for_all, dim3(16, 2, 3), 1024));
+  EXPECT_EQ(now().occupancy_of.block.x, 96U);
+  EXPECT_EQ(now().occupancy_of.dynamic_shared_bytes, 1024U);
+  static_cast<void>(membar::co_resident_blocks(waits_for_all, dim3(32, 2, 4), 2048, {4, 2, 1}));
+  EXPECT_TRUE(now().occupancy_of.grid.x == 4 && now().occupancy_of.grid.y == 2 && now().occupancy_of.grid.z == 1);
+  EXPECT_TRUE(now().occupancy_of.block.x == 32 && now().occupancy_of.block.y == 2 && now().occupancy_of.block.z == 4);
+  EXPECT_EQ(now().occupancy_of.dynamic_shared_bytes, 2048U);
+}
+
 TEST_F(co_residency, of_a_grid_of_clusters_that_do_not_fit_is_an_error) {
   EXPECT_THROW(
       membar::launch_co_resident(membar::launch_config{28, 64}.with(membar::cluster_dimensions{4, 2, 1}), waits_for_all, 1),

@@ -220,6 +220,7 @@ TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
   now().attribute(cudaDevAttrMpsEnabled) = 1;
   limit() = 10 * MiB;
   EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
+  EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 10 * MiB); }), "");
   const std::string said = refusal([] { const membar::l2_set_aside hold(0, 11 * MiB); });
   EXPECT_TRUE(says(said, "MPS fixed the limit at 10485760"));
   EXPECT_TRUE(says(said, "CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT"));

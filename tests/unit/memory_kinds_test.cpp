@@ -62,6 +62,15 @@ TEST_F(mapped_memory, needs_a_device_that_maps_at_the_same_address) {
 TEST_F(mapped_memory, facts_are_what_the_device_says) {
   const membar::mapping_facts mapping = membar::mapping_facts_of(1);
   EXPECT_TRUE(mapping.can_map_host_memory && mapping.unified_addressing && mapping.registered_at_host_address);
+  constexpr membar::mapping_facts none;
+  EXPECT_FALSE(none.can_map_host_memory || none.unified_addressing || none.registered_at_host_address);
+}
+
+TEST_F(mapped_memory, facts_are_those_of_the_current_device) {
+  now().devices.resize(2);
+  now().attribute(cudaDevAttrCanMapHostMemory, 1) = 0;
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(says(refusal([] { membar::mapped_memory<int> memory(4); }), "device 1 cannot map host memory"));
 }
 
 TEST_F(managed_memory, facts_are_what_the_device_says) {

@@ -85,6 +85,8 @@ TEST_F(sync_domain, a_device_that_does_not_exist_is_an_error_that_names_it) {
     EXPECT_TRUE(says(sentence, "sees 2"));
     EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
   }
+  now().fails["cudaGetDeviceCount"] = {0, cudaErrorInsufficientDriver};
+  EXPECT_TRUE(says(refusal([] { static_cast<void>(membar::sync_domain_count(7)); }), "sees 0"));
 }
 
 TEST_F(sync_domain, without_a_driver_the_error_says_so) {

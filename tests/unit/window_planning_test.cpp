@@ -65,14 +65,20 @@ TEST(plan_windows, gives_the_example_of_the_guide_half_the_ratio) {
 
 TEST(plan_windows, gives_more_to_what_is_accessed_more) {
   const auto planned = plan({{stream(1), {{at(0), 32 * MiB, 3.0}}}, {stream(2), {{at(MiB << 10), 32 * MiB, 1.0}}}});
-  EXPECT_NEAR(static_cast<double>(planned[0].share), 18.0 * MiB, 2.0);
-  EXPECT_NEAR(static_cast<double>(planned[1].share), 6.0 * MiB, 2.0);
+  EXPECT_EQ(planned[0].share, 18 * MiB);
+  EXPECT_EQ(planned[1].share, 6 * MiB);
+}
+
+TEST(plan_windows, divides_by_weights_below_one_too) {
+  const auto planned = plan({{stream(1), {{at(0), 32 * MiB, 3.0 / 128}}}, {stream(2), {{at(MiB << 10), 32 * MiB, 1.0 / 128}}}});
+  EXPECT_EQ(planned[0].share, 18 * MiB);
+  EXPECT_EQ(planned[1].share, 6 * MiB);
 }
 
 TEST(plan_windows, gives_what_one_does_not_need_to_the_others) {
   const auto planned = plan({{stream(1), {{at(0), 2 * MiB, 100.0}}}, {stream(2), {{at(MiB << 10), 100 * MiB, 1.0}}}});
   EXPECT_EQ(planned[0].window.hit_ratio, 1.0F);
-  EXPECT_NEAR(static_cast<double>(planned[1].share), 22.0 * MiB, 2.0);
+  EXPECT_EQ(planned[1].share, 22 * MiB);
 }
 
 TEST(plan_windows, lets_kernels_of_one_stream_have_the_same_share_in_turns) {
