@@ -65,16 +65,6 @@ class mbarrier_token {
  public:
   /// The state as PTX and `cuda::barrier` hold it.
   [[nodiscard]] __device__ constexpr unsigned long long native() const noexcept { return state_; }
-  /// How many arrivals the phase still expected just after this one: 0 from the arrival that completed it. A token of `arrive_drop` has
-  /// none. Synchronizes with nothing.
-  ///
-  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. Source: PTX ISA, "mbarrier.pending_count".
-  [[nodiscard]] __device__ unsigned pending_count() const noexcept {
-    unsigned count = 0;
-    // mbarrier.pending_count.b64 count, state;  PTX ISA 7.0, sm_80
-    asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(state_) : "memory");
-    return count;
-  }
   /// A token from the state as PTX holds it.
   [[nodiscard]] __device__ static constexpr mbarrier_token from_native(unsigned long long state) noexcept {
     return mbarrier_token(state);
@@ -83,6 +73,26 @@ class mbarrier_token {
  private:
   __device__ constexpr explicit mbarrier_token(unsigned long long state) noexcept : state_(state) {}
   unsigned long long state_;
+};
+
+/// The token of `arrive_no_complete`, which also says how many arrivals the phase expected.
+class pending_token : public mbarrier_token {
+ public:
+  /// How many arrivals the phase still expected just before this one. Synchronizes with nothing.
+  ///
+  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction; its state is of `.noComplete`, else it is undefined. Source: PTX
+  /// ISA, "mbarrier.pending_count".
+  [[nodiscard]] __device__ unsigned pending_count() const noexcept {
+    unsigned count = 0;
+    // mbarrier.pending_count.b64 count, state;  PTX ISA 7.0, sm_80
+    asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(native()) : "memory");
+    return count;
+  }
+
+ private:
+  template <thread_scope Scope>
+  friend class mbarrier;
+  __device__ constexpr explicit pending_token(mbarrier_token token) noexcept : mbarrier_token(token) {}
 };
 
 /// An mbarrier in the shared memory of any block of the cluster: what a thread of the cluster may do to it. It cannot wait: a
@@ -293,7 +303,7 @@ class alignas(8) mbarrier {
 
   /// Arrives `count` times at once, which must be fewer than the phase still expects: the phase does not complete by it.
   /// Synchronizes as `arrive(release)`.
-  __device__ mbarrier_token arrive_no_complete(unsigned count) noexcept {
+  __device__ pending_token arrive_no_complete(unsigned count) noexcept {
     static_assert(Scope == thread_scope::block,
                   "membar: PTX has arrive.noComplete at block scope only: use arrive(order, count)");
     unsigned long long state = 0;
@@ -302,7 +312,7 @@ class alignas(8) mbarrier {
                  : "=l"(state)
                  : "r"(address()), "r"(count)
                  : "memory");
-    return mbarrier_token::from_native(state);
+    return pending_token(mbarrier_token::from_native(state));
   }
 
   /// Expects `bytes` more bytes in the current phase, without an arrival. Synchronizes with nothing. An arrival of the same

@@ -97,9 +97,12 @@ def add_mbarriers(part):
                     ("wait_parity", f"b.wait_parity(parity, {o}, {budget})", "unsigned parity", f"mbarrier.{form}.parity")):
                 part.kernel(f"mbarrier_{name}_{order}_{scope}", f"unsigned* result, {parameter}",
                             f"{of} *result = {call} == membar::wait_result::done;", [f"{instruction}.{order}.{s}.shared::cta.b64"], looped=True)
-    part.kernel("mbarrier_pending_count", "unsigned* result, unsigned long long state",
-                "*result = membar::mbarrier_token::from_native(state + threadIdx.x).pending_count();", ["mbarrier.pending_count.b64"],
-                f"unsigned count; {asm('mbarrier.pending_count.b64 %0, %1', chr(34) + '=r' + chr(34) + '(count)', chr(34) + 'l' + chr(34) + '(state + threadIdx.x)')} *result = count;")
+    form = "mbarrier.arrive.noComplete.release.cta.shared::cta.b64"
+    arrived = 'unsigned long long state; ' + asm(f"{form} %0, [%1], %2", '"=l"(state)', '"r"(here()), "r"(count)')
+    part.kernel("mbarrier_pending_count", "unsigned* result, unsigned count",
+                "*result = membar::mbarrier<membar::thread_scope::block>::of(memory).arrive_no_complete(count).pending_count();",
+                [form, "mbarrier.pending_count.b64"],
+                f"{arrived} unsigned pending; " + asm("mbarrier.pending_count.b64 %0, %1", '"=r"(pending)', '"l"(state)') + " *result = pending;")
     if hopper:
         add_remote_mbarriers(part)
 

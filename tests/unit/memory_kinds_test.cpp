@@ -77,6 +77,7 @@ TEST_F(managed_memory, facts_are_what_the_device_says) {
   now().attribute(cudaDevAttrConcurrentManagedAccess, 1) = 0;
   EXPECT_TRUE(membar::managed_facts_of(0).concurrent_access);
   EXPECT_FALSE(membar::managed_facts_of(1).concurrent_access);
+  EXPECT_FALSE(membar::managed_facts{}.concurrent_access);
 }
 
 TEST_F(mapped_memory, that_cannot_be_freed_is_reported_and_leaves_no_error_for_the_next_call) {
