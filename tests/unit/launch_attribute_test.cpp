@@ -79,6 +79,7 @@ static_assert(is<membar::programmatic_stream_serialization>(cudaLaunchAttributeP
 static_assert(is<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent, /*       */ true, false, false));
 static_assert(is<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy, /**/ false, true, false));
 static_assert(is<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent, /**/ true, false, false));
+static_assert(membar::cluster_dimensions{} == membar::cluster_dimensions{1, 1, 1});
 static_assert(membar::cluster_dimensions{2} == membar::cluster_dimensions{2, 1, 1}, "what is not said is one block");
 static_assert(membar::preferred_cluster_dimensions{2} == membar::preferred_cluster_dimensions{2, 1, 1});
 static_assert(is<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension, true, false, true));
