@@ -14,6 +14,7 @@
 #include <check/order_costs.hpp>
 #include <check/repair.hpp>
 #include <check/scenario.hpp>
+#include <check/trace.hpp>
 #include <litmus/reader.hpp>
 
 #include <chrono>
