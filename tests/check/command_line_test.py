@@ -224,6 +224,7 @@ def main():
         (folder / "bad.scenario").write_text(GOOD + "final count == 6", encoding="utf-8")
         (folder / "mp.litmus").write_text(LITMUS, encoding="utf-8")
         (folder / "weak.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed").replace("st.release", "st.relaxed"), encoding="utf-8")
+        (folder / "announce.ptx").write_text(ANNOUNCE, encoding="utf-8")
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["--readings needs lenient or default: 'strict' was given"], 2, "--readings=strict", "good.scenario", cwd=folder)
         expect(["--reading needs fence-of-another-block or copies-of-two-blocks: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
@@ -251,6 +252,11 @@ def main():
         expect(["2 of 4 events, of which --events=4 shows all:", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["3 of 4 events, of which --events=4 shows all:"], 1, "--events=3", "race.litmus", cwd=folder)
         expect(["k.ptx\terror\ta source is named by a scenario: a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
+        # sources that are only read
+        expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
+        expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
+        expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
+        expect(["--read explores nothing"], 2, "--read", "--random=2", "k.ptx", cwd=folder)
         expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
         # what has no words as a litmus test has a graph
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
@@ -279,7 +285,6 @@ def main():
                 "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
-        (folder / "announce.ptx").write_text(ANNOUNCE, encoding="utf-8")
         (folder / "announce.scenario").write_text(ANNOUNCED, encoding="utf-8")
         expect(["verified", "0 of 0 orders are stronger than this scenario needs"], 0, "--repair", "announce.scenario", cwd=folder)
         (folder / "announce.scenario").write_text(ANNOUNCED + "host reader { wait flag == 1; load data }\n", encoding="utf-8")

@@ -46,6 +46,37 @@ TEST(ptx_machine, integers) {
   EXPECT_EQ(r32("mov.u32 %r1, -7; abs.s32 %r15, %r1;"), 7U);
 }
 
+TEST(ptx_machine, carries) {
+  const std::string wide = "add.cc.u32 %r1, %r1, %r2; addc.u32 %r15, 0, 0;";
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFFFF; mov.u32 %r2, 1; " + wide), 1U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFFFF; mov.u32 %r2, 0; " + wide), 0U);
+  EXPECT_EQ(result_of("mov.u64 %rd1, -1; add.cc.u64 %rd2, %rd1, 1; addc.cc.u64 %rd3, %rd1, 0; addc.u64 %rd15, 4, 0;"), 5U);
+  EXPECT_EQ(r32("mov.u32 %r1, 1; sub.cc.u32 %r2, %r1, 2; subc.u32 %r15, 10, 3;"), 6U);
+  EXPECT_EQ(r32("mov.u32 %r1, 2; sub.cc.u32 %r2, %r1, 2; subc.u32 %r15, 10, 3;"), 7U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x80000000; mad.lo.cc.u32 %r2, %r1, 1, %r1; madc.hi.u32 %r15, %r1, 4, 0;"), 3U);
+  EXPECT_EQ(result_of("mov.u64 %rd1, -1; mad.hi.cc.u64 %rd2, %rd1, %rd1, %rd1; addc.u64 %rd15, 0, 0;"), 1U);
+}
+
+TEST(ptx_machine, products_of_bytes_and_halves) {
+  EXPECT_EQ(r32("mov.u32 %r1, 0x01020304; mov.u32 %r2, 0x01010101; dp4a.u32.u32 %r15, %r1, %r2, 5;"), 15U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFFFF; mov.u32 %r2, 0x01010101; dp4a.s32.u32 %r15, %r1, %r2, 0;"), 0xFFFFFFFCU);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x00020003; mov.u32 %r2, 0x04050607; dp2a.lo.u32.u32 %r15, %r1, %r2, 0;"), 33U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x00020003; mov.u32 %r2, 0x04050607; dp2a.hi.u32.u32 %r15, %r1, %r2, 0;"), 23U);
+  EXPECT_EQ(r32("mov.u32 %r1, -3; mov.u32 %r2, 4; sad.s32 %r15, %r1, %r2, 10;"), 17U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x01000003; mul24.lo.u32 %r15, %r1, 5;"), 15U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFF; mad24.lo.s32 %r15, %r1, 5, 6;"), 1U);
+}
+
+TEST(ptx_machine, classes_and_choices) {
+  EXPECT_EQ(pred("mov.f32 %r1, 0f7F800000; testp.infinite.f32 %p1, %r1;"), 1U);
+  EXPECT_EQ(pred("mov.f32 %r1, 0f7F800000; testp.finite.f32 %p1, %r1;"), 0U);
+  EXPECT_EQ(pred("mov.f32 %r1, 0f7FC00000; testp.notanumber.f32 %p1, %r1;"), 1U);
+  EXPECT_EQ(r32("mov.u32 %r1, 3; set.lt.u32.u32 %r15, %r1, 4;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("mov.u32 %r1, 3; set.gt.f32.u32 %r15, %r1, 2;"), 0x3F800000U);
+  EXPECT_EQ(r32("mov.u32 %r1, -1; slct.u32.s32 %r15, 5, 6, %r1;"), 6U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x1F0; szext.wrap.s32 %r15, %r1, 9;"), 0xFFFFFFF0U);
+}
+
 TEST(ptx_machine, bits) {
   EXPECT_EQ(r32("mov.u32 %r1, 1; shl.b32 %r15, %r1, 32;"), 0U);
   EXPECT_EQ(r32("mov.u32 %r1, -8; shr.s32 %r15, %r1, 40;"), 0xFFFFFFFFU);

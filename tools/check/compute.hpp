@@ -406,6 +406,106 @@ template <class Value>
   return result;
 }
 
+[[nodiscard]] constexpr std::uint64_t sign_extended(std::uint64_t value, int bits) noexcept {
+  const std::uint64_t sign = std::uint64_t{1} << static_cast<unsigned>(bits - 1);
+  return (truncated(value, bits) ^ sign) - sign;
+}
+
+/// `dp4a` and `dp2a`: the products of bytes, or of halves with bytes, added to `c`.
+[[nodiscard]] inline std::uint64_t dot_product(const instruction& i, std::uint64_t a, std::uint64_t b,
+                                               std::uint64_t c) noexcept {
+  const auto part = [](std::uint64_t v, unsigned at, int bits, bool is_signed_part) {
+    const std::uint64_t low = truncated(v >> at, bits);
+    return is_signed_part ? sign_extended(low, bits) : low;
+  };
+  const bool two = (i.mode & two_products) != 0;
+  const unsigned upper = (i.mode & of_upper_products) != 0 ? 16 : 0;
+  for (unsigned k = 0; k < (two ? 2U : 4U); ++k) {
+    c += part(a, (two ? 16U : 8U) * k, two ? 16 : 8, (i.mode & first_is_signed) != 0) *
+         part(b, upper + 8U * k, 8, (i.mode & second_is_signed) != 0);
+  }
+  return c;
+}
+
+/// `testp`. Source: PTX ISA, "testp".
+template <class Float>
+[[nodiscard]] inline std::uint64_t is_of_class(std::uint8_t which, Float value) noexcept {
+  const bool results[] = {std::isfinite(value), std::isinf(value),    !std::isnan(value),
+                          std::isnan(value),    std::isnormal(value), std::fpclassify(value) == FP_SUBNORMAL};
+  return results[which] ? 1 : 0;
+}
+
+/// An addition that takes and gives a carry.
+struct carried {
+  std::uint64_t value = 0;
+  std::uint64_t carry = 0;
+};
+[[nodiscard]] inline carried compute_with_carry(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                                                std::uint64_t d) noexcept {
+  const int bits = bytes_of(i.type) * 8;
+  const auto sum = [&](std::uint64_t x, std::uint64_t y, std::uint64_t carry) {
+    const std::uint64_t low = truncated(x, bits);
+    const std::uint64_t value = truncated(low + y + carry, bits);
+    return carried{value, value < low || (carry != 0 && value == low) ? 1U : 0U};
+  };
+  switch (i.code) {
+    case op::add_carrying:
+      return sum(a, b, c & 1U);
+    case op::subtract_carrying: {
+      const std::uint64_t x = truncated(a, bits);
+      const std::uint64_t y = truncated(b, bits);
+      return {truncated(x - y - (c & 1U), bits), x < y || (x == y && (c & 1U) != 0) ? 1U : 0U};
+    }
+    default: {
+      const std::uint64_t x = extended(a, i.type);
+      const std::uint64_t y = extended(b, i.type);
+      const bool upper = (i.mode & of_upper_half) != 0;
+      return sum(!upper       ? x * y
+                 : bits == 64 ? high_product(x, y, is_signed(i.type))
+                              : (x * y) >> static_cast<unsigned>(bits),
+                 c, d & 1U);
+    }
+  }
+}
+
+/// What compilers seldom emit: `x` is `a`, extended to 64 bits.
+[[nodiscard]] inline std::uint64_t compute_rare(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
+                                                std::uint64_t c) noexcept {
+  const ptx_type type = i.type;
+  switch (i.code) {
+    case op::extend_bits: {
+      const std::uint64_t asked = truncated(b, 32);
+      const std::uint64_t length = i.mode != 0 ? std::min<std::uint64_t>(asked, 32) : asked & 31U;
+      return extracted_field(type, x, 0, length);
+    }
+    case op::dot_product:
+      return dot_product(i, a, b, c);
+    case op::difference_sum: {
+      const std::uint64_t y = extended(b, type);
+      const bool below = is_signed(type) ? as_signed(x) < as_signed(y) : x < y;
+      return c + (below ? y - x : x - y);
+    }
+    case op::multiply_24: {
+      const auto low = [&](std::uint64_t v) { return is_signed(type) ? sign_extended(v, 24) : truncated(v, 24); };
+      const std::uint64_t product = low(a) * low(b);
+      return ((i.mode & of_upper_half) != 0 ? product >> 16U : product) + (i.sources == 3 ? c : 0);
+    }
+    case op::is_class:
+      return type == ptx_type::f64 ? is_of_class(i.mode, float_of<double>(a)) : is_of_class(i.mode, float_of<float>(a));
+    case op::set_number: {
+      const bool holds = compare(i.test, i.from, a, b);
+      const bool all = i.combines ? (model::apply(i.what, holds ? 1 : 0, as_signed(c & 1U)) & 1) != 0 : holds;
+      return !all ? 0 : type == ptx_type::f32 ? bits_of(1.0F) : ~std::uint64_t{0};
+    }
+    case op::select_by_sign: {
+      const bool first = i.from == ptx_type::f32 ? float_of<float>(c) >= 0 : as_signed(extended(c, ptx_type::s32)) >= 0;
+      return first ? a : b;
+    }
+    default:
+      return 0;
+  }
+}
+
 /// Shifts, fields and counts of bits: `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c, std::uint64_t d) noexcept {
@@ -462,7 +562,7 @@ template <class Value>
     case op::three_inputs:
       return looked_up(i.mode, a, b, c);
     default:
-      return 0;
+      return compute_rare(i, x, a, b, c);
   }
 }
 

@@ -100,6 +100,11 @@ struct exploration_state {
                           : "thread " + std::to_string(t) + (text == assertion_text ? ": an assertion fails" : " traps"));
         return false;
       }
+      case thread_status::unsupported:
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) + " comes to '" + model::at(machines, t).at(s).text +
+                      "', which is read and not executed");
+        return false;
       case thread_status::endless:
         report_of(g, t, check_status::hang,
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");

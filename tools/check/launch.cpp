@@ -49,6 +49,13 @@ namespace {
   });
 }
 
+/// Whether a kernel takes a generic address of its parameters.
+[[nodiscard]] bool takes_address_of_parameters(const kernel_code& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
+    return (i.code == op::to_generic || i.code == op::from_generic) && i.space == state_space::param;
+  });
+}
+
 /// The shared memory of block `number`.
 void add_shared(program& p, const launch_request& request, int number) {
   for (const auto& [variable, offset] : request.kernel->shared) {
@@ -92,6 +99,7 @@ void add_shared(program& p, const launch_request& request, int number) {
   }
   c.where.warp = static_cast<int>(t / 32);
   c.parameters = request.arguments;
+  c.dynamic_shared = static_cast<std::uint32_t>(request.dynamic_shared);
   return c;
 }
 
@@ -201,6 +209,10 @@ int add_launch(program& p, const launch_request& request) {
   }
   const std::uint64_t workspace =  // the size of the workspace, and the barrier
       has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
+  const std::uint64_t parameters = takes_address_of_parameters(kernel)
+                                       ? add_memory(p, "the parameters of " + source_name(kernel.name),
+                                                    request.arguments.size(), request.arguments, true, true)
+                                       : 0;
   int first_block = 0;
   for (const thread_context& c : p.threads) {
     first_block = std::max(first_block, c.block_number + 1);
@@ -212,6 +224,7 @@ int add_launch(program& p, const launch_request& request) {
       c.number_in_program = model::count_of(p.threads);
       c.launch = launch;
       c.workspace = workspace;
+      c.parameters_at = parameters;
       c.registers = register_use_of(c, !request.host);
       p.threads.push_back(std::move(c));
     }

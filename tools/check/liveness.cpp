@@ -204,7 +204,8 @@ class liveness {
     if (runs && i.code == op::branch_index) {
       std::for_each(i.targets.begin(), i.targets.end(), go);
     }
-    const bool falls = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap;
+    const bool falls = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap &&
+                       i.code != op::unsupported;
     if ((runs && falls) || skipped) {
       go(n + 1);
     }
@@ -288,7 +289,8 @@ class liveness {
       return true;
     }
     if (i.code > op::select || i.code == op::pack || i.code == op::unpack || i.code == op::to_generic ||
-        i.code == op::from_generic || i.code == op::is_space || i.code == op::three_inputs || i.sources > 3) {
+        i.code == op::from_generic || i.code == op::is_space || i.code == op::three_inputs || has_carry(i.code) ||
+        i.sources > 3) {
       return false;
     }
     const value_set a = of(n, i.by[0]);
@@ -418,7 +420,7 @@ class liveness {
       const instruction& i = model::at(code_, n);
       if (reached_[static_cast<std::size_t>(n)]) {
         const bool runs = i.guard < 0 || may_be(n, i.guard, !i.guard_negated);
-        needed[static_cast<std::size_t>(n)] = (runs && (is_event(i.code) || i.code == op::trap)) ||
+        needed[static_cast<std::size_t>(n)] = (runs && (is_event(i.code) || i.code == op::trap || i.code == op::unsupported)) ||
                                               (divides(n) && (endless_[static_cast<std::size_t>(n)] || every_branch));
       }
     }

@@ -39,6 +39,7 @@ enum class thread_status : std::uint8_t {
   uninitialised,   ///< it has read local memory that it never wrote
   out_of_bounds,   ///< it has accessed local memory that it does not have
   others_memory,   ///< it has accessed another thread's local memory
+  unsupported,     ///< it is at an instruction that is read and not executed
   undecided        ///< it was stopped by who watches it
 };
 
@@ -508,6 +509,10 @@ class machine {
         case op::trap:
           s.status = thread_status::trapped;
           return;
+        case op::unsupported:
+        case op::unknown_result:
+          s.status = thread_status::unsupported;
+          return;
         case op::nothing:
           break;
         case op::load:
@@ -566,6 +571,24 @@ class machine {
     return true;
   }
 
+  void add_with_carry(thread_state& s, const instruction& i) const noexcept {
+    const auto [sum, carry] =
+        detail::compute_with_carry(i, value(s, i.by[0]), value(s, i.by[1]), value(s, i.by[2]), value(s, i.by[3]));
+    put(s, i.to[0], ptx_type::b64, {sum, 0});
+    if (i.destinations > 1) {
+      put(s, i.to[1], ptx_type::pred, {carry, 0});
+    }
+  }
+
+  void unpack(thread_state& s, const instruction& i) const noexcept {
+    const unsigned bits = static_cast<unsigned>(bytes_of(i.type)) * 8 / i.destinations;
+    const wide_value v = wide_of(s, i.by[0], i.type);
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      const std::uint64_t part = (k * bits < 64 ? v.low : v.high) >> (k * bits % 64);
+      put(s, i.to[k], ptx_type::b64, {truncated(part, static_cast<int>(bits)), 0});
+    }
+  }
+
   void registers(thread_state& s, const instruction& i) const noexcept {
     const std::uint64_t a = value(s, i.by[0]);
     std::uint64_t result = 0;
@@ -596,19 +619,15 @@ class machine {
         put(s, i.to[0], ptx_type::b64, v);
         return;
       }
-      case op::unpack: {
-        const unsigned bits = static_cast<unsigned>(bytes_of(i.type)) * 8 / i.destinations;
-        const wide_value v = wide_of(s, i.by[0], i.type);
-        for (unsigned k = 0; k < i.destinations; ++k) {
-          const std::uint64_t part = (k * bits < 64 ? v.low : v.high) >> (k * bits % 64);
-          put(s, i.to[k], ptx_type::b64, {truncated(part, static_cast<int>(bits)), 0});
-        }
+      case op::unpack:
+        unpack(s, i);
         return;
-      }
       case op::to_generic:
       case op::from_generic: {
         const bool shared = i.space == state_space::shared;
-        const std::uint64_t base = i.space == state_space::local ? context_->local_base() : 0;
+        const std::uint64_t base = i.space == state_space::local   ? context_->local_base()
+                                   : i.space == state_space::param ? context_->parameters_at
+                                                                   : 0;
         result = i.code == op::to_generic ? (shared ? context_->from_shared(a) : a + base)
                                           : (shared ? context_->to_shared(a) : a - base);
         break;
@@ -628,6 +647,11 @@ class machine {
                  : i.space == state_space::local ? (is_local(a) ? 1 : 0)
                                                  : (a < shared_window ? 1 : 0);
         break;
+      case op::add_carrying:
+      case op::subtract_carrying:
+      case op::multiply_add_carrying:
+        add_with_carry(s, i);
+        return;
       default:
         result = compute(i, a, value(s, i.by[1]), value(s, i.by[2]), value(s, i.by[3]));
         if (i.code == op::three_inputs) {

@@ -41,8 +41,10 @@ struct thread_context {
   bool explicit_cluster = false;
   int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
   model::place where{};
+  std::uint32_t dynamic_shared = 0;
   std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
   std::vector<std::uint8_t> parameters{};
+  std::uint64_t parameters_at = 0;  ///< where generic addresses have them; 0: the kernel takes no such address
   std::shared_ptr<const register_use> registers{};
 
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
@@ -144,6 +146,9 @@ inline constexpr std::uint64_t frozen_time = 1;
       return c.blocks[0] / c.cluster_blocks;
     case special::explicit_cluster:
       return c.explicit_cluster ? 1 : 0;
+    case special::dynamic_shared:
+      return c.dynamic_shared;
+    case special::unknown:
     case special::zero:
       return 0;
     case special::one:

@@ -16,7 +16,11 @@
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
 #include <litmus/reader.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/module.hpp>
+#include <ptx/reader.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -89,6 +93,35 @@ check::prepared_scenario prepared(const std::string& path) {
   check::scenario s = check::read_scenario(text);
   s.path = path;
   return check::prepare(s, ptx_of(s, std::filesystem::path(path).parent_path()));
+}
+
+/// Says of each kernel of a source whether it can be read.
+int read_kernels(const std::string& path) {
+  int worst = verified;
+  const std::string shown = membar_tools::shortened(path, 400);
+  try {
+    const std::string text =
+        std::filesystem::path(path).extension() == ".cu" ? membar_check::compiled("", path, {}) : read_file(path);
+    const membar::ptx::ptx_module module = membar::ptx::read_ptx(text);
+    const membar::ptx::module_layout layout = membar::ptx::layout_of(module);
+    for (const membar::ptx::ptx_function& f : module.functions) {
+      if (!f.kernel || !f.defined) {
+        continue;
+      }
+      std::cout << shown << '\t' << f.name;
+      try {
+        static_cast<void>(membar::ptx::decode_kernel(module, layout, f));
+        std::cout << "\tread\n";
+      } catch (const std::exception& e) {
+        std::cout << "\trefused\t" << e.what() << '\n';
+        worst = error;
+      }
+    }
+  } catch (const std::exception& e) {
+    std::cout << shown << "\terror\t" << e.what() << '\n';
+    worst = error;
+  }
+  return worst;
 }
 
 /// Looks for repairs of a file that is not verified, and for excess orders of one that is.
@@ -169,6 +202,12 @@ int main(int count, char** arguments) {
   int worst = verified;
   const auto how = membar_check::read_request(count, arguments, worst);
   if (!how) {
+    return worst;
+  }
+  if (how->read) {
+    for (const std::string& file : how->files) {
+      worst = std::max<int>(worst, read_kernels(file));
+    }
     return worst;
   }
   const std::unique_ptr<report> out =

@@ -164,6 +164,9 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   app.add_flag("--ptx", how.ptx, "show the PTX of every event, not its source line");
   number("--events", how.events, "a number of events, at least 1",
          "show at most the last N events of what is found, and those to blame (default 60)");
+  app.add_flag("--read", how.read,
+               "of a FILE that is a source (.ptx or .cu): for each kernel a line FILE, TAB, KERNEL,\n"
+               "TAB, and 'read' or 'refused', TAB and why. Nothing is explored");
   app.add_flag("--quiet", how.quiet, "print the lines alone, without the execution that breaks a rule");
 }
 
@@ -175,6 +178,10 @@ void check_together(const request& how) {
   if (how.files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
     throw wrong_usage("--litmus and --dot write what is found in one file, and " + std::to_string(how.files.size()) +
                       " are given");
+  }
+  if (how.read &&
+      (how.json || how.repair != 0 || how.options.random_executions != 0 || !how.litmus.empty() || !how.dot.empty())) {
+    throw wrong_usage("--read explores nothing: --format, --repair, --random, --litmus and --dot have no meaning with it");
   }
   if (how.repair != 0 && how.options.random_executions != 0) {
     throw wrong_usage("--repair explores all executions, and --random does not: give one of them");

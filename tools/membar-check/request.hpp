@@ -31,6 +31,7 @@ struct request {
   bool ptx = false;
   bool quiet = false;
   bool json = false;
+  bool read = false;  ///< the files are sources, of which only that they can be read is said
 };
 
 /// Reads a command line. For `--help` and `--version`, and for a wrong one, which it says on the standard error stream, it returns nothing,

@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +76,7 @@ class kernel_decoder {
       }
     }
     frame f{kernel, {}, {}, {}, {}};
+    calls_ = {&kernel};
     for (const ptx_variable& v : kernel.parameters) {
       result_.parameters.push_back(v);
       result_.parameter_bytes = aligned(result_.parameter_bytes, v.alignment);
@@ -116,10 +119,6 @@ class kernel_decoder {
   };
 
   void append(frame& f, int depth) {
-    if (depth > 32) {
-      throw model::error(f.function.line, 1,
-                         "calls are nested more than 32 deep at " + quote(f.function.name) + ": recursion is not supported");
-    }
     for (const ptx_register& r : f.function.registers) {
       f.words.push_back(result_.words);
       result_.words += r.bits > 64 ? 2 : 1;
@@ -147,6 +146,10 @@ class kernel_decoder {
         continue;
       }
       instruction i = decode(f, s);
+      if (i.code == op::unknown_result) {
+        append_unknown(f, s, std::move(i));
+        continue;
+      }
       if (i.code == op::branch || i.code == op::branch_index) {
         jumps.push_back({result_.code.size(), &s});
       } else if (i.code == op::exit && name_of(s.opcode) == "ret" && depth > 0) {
@@ -221,17 +224,46 @@ class kernel_decoder {
   }
 
   void call(frame& f, const ptx_statement& s, int depth) {
+    const std::size_t around = result_.code.size();
     if (s.guard >= 0) {
-      refuse(s, "a call under a predicate is not supported");
+      instruction i = placed(s);
+      i.code = op::branch;
+      i.guard = f.words[static_cast<std::size_t>(s.guard)];
+      i.guard_negated = !s.guard_negated;
+      result_.code.push_back(std::move(i));
     }
+    unguarded_call(f, s, depth);
+    if (s.guard >= 0) {
+      result_.code[around].target = static_cast<std::int32_t>(result_.code.size());
+    }
+  }
+
+  /// A call that is read, and ends the check where a thread comes to it.
+  void unsupported_call(const ptx_statement& s, const std::string& what) {
+    instruction i = placed(s);
+    i.code = op::unsupported;
+    i.text += " of " + what;
+    result_.code.push_back(std::move(i));
+  }
+
+  /// Functions of the device's run time, which no module defines.
+  static constexpr std::string_view of_run_time[] = {
+      "malloc",  "free",     "__cuda_",   "cudaDevice",    "cudaGet",  "cudaStream",  "cudaEvent",  "cudaMem",   "cudaLaunch",
+      "cudaCDP", "cudaFunc", "cudaGraph", "cudaOccupancy", "cudaPeek", "cudaRuntime", "cudaDriver", "__cudaCDP", "nvshmem"};
+
+  void unguarded_call(frame& f, const ptx_statement& s, int depth) {
     std::size_t at = 0;
     const auto list_at = [&](std::size_t n) {
       return n < s.operands.size() && s.operands[n].kind == ptx_operand::kind_t::list;
     };
     const ptx_operand none;
     const ptx_operand& results = list_at(0) ? s.operands[at++] : none;
+    if (at < s.operands.size() && s.operands[at].kind == ptx_operand::kind_t::reg) {
+      unsupported_call(s, "what a register names");
+      return;
+    }
     if (at >= s.operands.size() || s.operands[at].kind != ptx_operand::kind_t::name) {
-      refuse(s, "a call through a register is not supported");
+      refuse(s, "a call names no function");
     }
     const std::string& name = s.operands[at++].name;
     const ptx_operand& arguments = list_at(at) ? s.operands[at] : none;
@@ -260,8 +292,18 @@ class kernel_decoder {
     for (const ptx_function& other : module_.functions) {
       callee = other.name == name && other.defined ? &other : callee;
     }
+    const bool of_device = std::any_of(std::begin(of_run_time), std::end(of_run_time),
+                                       [&](std::string_view begin) { return name.starts_with(begin); });
+    if (callee == nullptr && of_device) {
+      unsupported_call(s, quote(name));
+      return;
+    }
     if (callee == nullptr) {
       refuse(s, "the function " + quote(name) + " is called and not defined in this module");
+    }
+    if (std::find(calls_.begin(), calls_.end(), callee) != calls_.end()) {
+      unsupported_call(s, quote(name) + ", which is a recursion");
+      return;
     }
     frame inner{*callee, {}, {}, {}, {}};
     const auto bind = [&](const std::vector<ptx_variable>& formal, const ptx_operand& actual) {
@@ -279,7 +321,9 @@ class kernel_decoder {
     };
     bind(callee->parameters, arguments);
     bind(callee->results, results);
+    calls_.push_back(callee);
     append(inner, depth + 1);
+    calls_.pop_back();
   }
 
   [[nodiscard]] static instruction placed(const ptx_statement& s) {
@@ -301,9 +345,92 @@ class kernel_decoder {
       i.guard = f.words[static_cast<std::size_t>(s.guard)];
       i.guard_negated = s.guard_negated;
     }
-    operands(f, s, i, read_opcode(i));
+    const operand_form form = read_opcode(i);
+    if (i.code == op::unknown_result) {
+      return i;  // append_unknown reads its operands
+    }
+    operands(f, s, i, form);
+    if (has_carry(i.code)) {
+      add_carry(i);
+    }
     require_elements(s, i);
     return i;
+  }
+
+  /// The carry flag is a register of its own: a source if the instruction takes it, and a destination if it gives it.
+  void add_carry(instruction& i) {
+    carry_ = carry_ < 0 ? result_.words++ : carry_;
+    source_operand& in = i.by[i.sources++];
+    in.kind = (i.mode & takes_carry) != 0 ? source_operand::kind_t::reg : source_operand::kind_t::constant;
+    in.word = in.kind == source_operand::kind_t::reg ? carry_ : -1;
+    if ((i.mode & gives_carry) != 0) {
+      destination_operand& out = i.to[i.destinations++];
+      out.word = carry_;
+      out.bits = 1;
+    }
+  }
+
+  /// Appends an instruction with unknown results, which may have more operands than one instruction holds: first those that join the sources.
+  void append_unknown(const frame& f, const ptx_statement& s, instruction i) {
+    std::vector<destination_operand> to;
+    std::vector<source_operand> by;
+    for (std::size_t k = 0; k < s.operands.size(); ++k) {
+      collect(f, s.operands[k], k == 0, to, by);
+    }
+    if (by.size() > i.by.size()) {
+      joined_ = joined_ < 0 ? result_.words++ : joined_;
+    }
+    const auto join = [&](std::size_t first, std::size_t end, bool more) {
+      i.sources = i.destinations = 0;
+      for (std::size_t k = first; k < end; ++k) {
+        i.by[i.sources++] = by[k];
+      }
+      if (first != 0) {
+        i.by[i.sources].kind = source_operand::kind_t::reg;
+        i.by[i.sources++].word = joined_;
+      }
+      for (std::size_t k = i.sources; k < i.by.size(); ++k) {
+        i.by[k] = {};
+      }
+      if (more) {
+        i.to[i.destinations++] = {joined_, 64};
+      }
+    };
+    const std::size_t most = i.by.size() - 1;
+    std::size_t at = 0;
+    while (by.size() - at > most) {
+      join(at, at + most, true);
+      result_.code.push_back(i);
+      at += most;
+    }
+    join(at, by.size(), false);
+    for (std::size_t k = 0; k < to.size(); k += i.to.size()) {
+      i.destinations = 0;
+      for (std::size_t d = k; d < to.size() && d < k + i.to.size(); ++d) {
+        i.to[i.destinations++] = to[d];
+      }
+      result_.code.push_back(i);
+    }
+  }
+
+  /// The registers of an operand.
+  static void collect(const frame& f, const ptx_operand& o, bool results, std::vector<destination_operand>& to,
+                      std::vector<source_operand>& by) {
+    if (o.reg >= 0) {
+      const ptx_register& r = f.function.registers[static_cast<std::size_t>(o.reg)];
+      const std::int32_t word = f.words[static_cast<std::size_t>(o.reg)];
+      if (results) {
+        to.push_back({word, static_cast<std::uint8_t>(r.type == ptx_type::pred ? 1 : r.bits)});
+      } else {
+        source_operand source;
+        source.kind = source_operand::kind_t::reg;
+        source.word = word;
+        by.push_back(source);
+      }
+    }
+    for (const ptx_operand& part : o.parts) {
+      collect(f, part, results, to, by);
+    }
   }
 
   void operands(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
@@ -336,6 +463,7 @@ class kernel_decoder {
         addresses(f, s, i, form);
         return;
       case operand_shape::any:
+      case operand_shape::results:
         return;
       default:
         need(form.least, form.most);
@@ -570,6 +698,9 @@ class kernel_decoder {
   kernel_code result_{};
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
+  std::vector<const ptx_function*> calls_{};  ///< what is being copied: the kernel, and the calls that led here
+  std::int32_t carry_ = -1;                   ///< the register of the carry flag, if there is one
+  std::int32_t joined_ = -1;                  ///< one for what the sources of an instruction with many of them have in common
 };
 
 }  // namespace

@@ -66,18 +66,30 @@ enum class op : std::uint8_t {
   count_leading_zeros,
   reverse_bits,
   find_leading_one,
-  three_inputs,  ///< lop3
+  three_inputs,           ///< lop3
+  dot_product,            ///< dp4a, dp2a
+  difference_sum,         ///< sad
+  multiply_24,            ///< mul24, mad24
+  add_carrying,           ///< add.cc, addc
+  subtract_carrying,      ///< sub.cc, subc
+  multiply_add_carrying,  ///< mad.cc, madc
+  is_class,               ///< testp
+  set_number,             ///< set
+  select_by_sign,         ///< slct
+  extend_bits,            ///< szext
   set_predicate,
   select,
-  map_to_block,  ///< mapa: an address in another block's shared memory
-  block_rank,    ///< getctarank
-  load_param,    ///< a parameter of the kernel
-  nothing,       ///< nanosleep, prefetch, discard of hints
+  map_to_block,    ///< mapa: an address in another block's shared memory
+  block_rank,      ///< getctarank
+  load_param,      ///< a parameter of the kernel
+  unknown_result,  ///< computes data that is not followed: the results are unknown
+  nothing,         ///< nanosleep, prefetch, discard of hints
   // the thread's path
   branch,
   branch_index,
   exit,
   trap,
+  unsupported,  ///< it is read, and a thread that comes to it is given up
   // other threads see these
   load,
   store,
@@ -151,6 +163,22 @@ inline constexpr std::uint8_t rounds_down = 1;
 inline constexpr std::uint8_t rounds_up = 2;
 inline constexpr std::uint8_t rounds_to_zero = 3;
 inline constexpr std::uint8_t saturates = 4;
+
+/// Of additions with carry, bits of `instruction::mode`: of the upper half of a product, takes the carry, gives it.
+inline constexpr std::uint8_t of_upper_half = 1;
+inline constexpr std::uint8_t takes_carry = 2;
+inline constexpr std::uint8_t gives_carry = 4;
+
+/// Whether an instruction has the carry flag as its last source.
+[[nodiscard]] constexpr bool has_carry(op code) noexcept {
+  return code == op::add_carrying || code == op::subtract_carrying || code == op::multiply_add_carrying;
+}
+
+/// Of `dp4a` and `dp2a`, bits of `instruction::mode`: which sources are signed, and which half of the second is taken.
+inline constexpr std::uint8_t first_is_signed = 1;
+inline constexpr std::uint8_t second_is_signed = 2;
+inline constexpr std::uint8_t two_products = 4;
+inline constexpr std::uint8_t of_upper_products = 8;
 
 /// The bits of an mbarrier's arrival count. Source: PTX ISA, "Contents of the mbarrier object".
 inline constexpr int mbarrier_count_bits = 20;

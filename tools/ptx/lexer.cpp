@@ -69,7 +69,7 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
       at = end + 1;
     } else if (begins_word(c)) {
       for (++at; at < text.size(); ++at) {
-        if (text.substr(at, 2) == "::" && at + 2 < text.size() && begins_word(text[at + 2])) {
+        if (text.substr(at, 2) == "::" && at + 2 < text.size() && in_word(text[at + 2])) {
           ++at;
         } else if (!in_word(text[at])) {
           break;

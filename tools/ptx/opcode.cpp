@@ -40,6 +40,11 @@ class opcode_reader {
   /// Any words may follow.
   void anything() { words_.resize(1); }
   void nothing() {}
+  void with_carry();
+  void by_dot_product();
+  void of_low_bits();
+  void class_test();
+  void set_by_comparison();
   void integer();
   void arithmetic();
   void of_floats();
@@ -60,7 +65,7 @@ class opcode_reader {
   void membar();
   void proxy_fence();
   void restricted_proxy_fence();
-  [[noreturn]] void other_proxy_fence();
+  void other_proxy_fence();
 
   // ---- barriers and warps
 
@@ -86,10 +91,6 @@ class opcode_reader {
   void arrival_of_copies();
   void expected_arrival_of_copies();
   void value_copy();
-  [[noreturn]] void tensor_copy();
-  [[noreturn]] void masked_copy();
-  [[noreturn]] void bulk_zeros();
-  [[noreturn]] void launch_control();
 
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, quote(i_.text) + " " + why); }
@@ -107,6 +108,8 @@ class opcode_reader {
   state_space take_space(bool of_several_threads = true);
   bool take_operation();
   void take_rounding();
+  bool take_unfollowed();
+  void become(op code, operand_form operands);
   void elements() { i_.elements = take("v2") ? 2 : take("v4") ? 4 : take("v8") ? 8 : 1; }
   void memory();
   void piece();
@@ -148,6 +151,7 @@ constexpr operand_form addresses_of(unsigned least, unsigned most, unsigned resu
 }
 constexpr operand_form no_operands{};
 constexpr operand_form any_operands{operand_shape::any};
+constexpr operand_form results{operand_shape::results};
 
 /// All opcodes. Of several rows that fit, the one with most words is meant; `spelling_of` is that of the first row.
 constexpr opcode_row opcodes[] = {
@@ -178,6 +182,28 @@ constexpr opcode_row opcodes[] = {
     {"cos", op::cosine, registers_of(1), &opcode_reader::of_floats},
     {"tanh", op::hyperbolic, registers_of(1), &opcode_reader::of_floats},
     {"sqrt", op::square_root, registers_of(1), &opcode_reader::of_floats},
+    {"add.cc", op::add_carrying, registers_of(2), &opcode_reader::with_carry, gives_carry},
+    {"addc", op::add_carrying, registers_of(2), &opcode_reader::with_carry, takes_carry},
+    {"addc.cc", op::add_carrying, registers_of(2), &opcode_reader::with_carry, takes_carry | gives_carry},
+    {"sub.cc", op::subtract_carrying, registers_of(2), &opcode_reader::with_carry, gives_carry},
+    {"subc", op::subtract_carrying, registers_of(2), &opcode_reader::with_carry, takes_carry},
+    {"subc.cc", op::subtract_carrying, registers_of(2), &opcode_reader::with_carry, takes_carry | gives_carry},
+    {"mad.lo.cc", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry, gives_carry},
+    {"mad.hi.cc", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry, of_upper_half | gives_carry},
+    {"madc.lo", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry, takes_carry},
+    {"madc.hi", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry, of_upper_half | takes_carry},
+    {"madc.lo.cc", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry, takes_carry | gives_carry},
+    {"madc.hi.cc", op::multiply_add_carrying, registers_of(3), &opcode_reader::with_carry,
+     of_upper_half | takes_carry | gives_carry},
+    {"dp4a", op::dot_product, registers_of(3), &opcode_reader::by_dot_product},
+    {"dp2a.lo", op::dot_product, registers_of(3), &opcode_reader::by_dot_product, two_products},
+    {"dp2a.hi", op::dot_product, registers_of(3), &opcode_reader::by_dot_product, two_products | of_upper_products},
+    {"sad", op::difference_sum, registers_of(3), &opcode_reader::integer},
+    {"mul24.lo", op::multiply_24, registers_of(2), &opcode_reader::of_low_bits},
+    {"mul24.hi", op::multiply_24, registers_of(2), &opcode_reader::of_low_bits, of_upper_half},
+    {"mad24.lo", op::multiply_24, registers_of(3), &opcode_reader::of_low_bits},
+    {"mad24.hi", op::multiply_24, registers_of(3), &opcode_reader::of_low_bits, of_upper_half},
+    {"testp", op::is_class, registers_of(1), &opcode_reader::class_test},
     // bits
     {"and", op::bit_and, registers_of(2), &opcode_reader::integer},
     {"or", op::bit_or, registers_of(2), &opcode_reader::integer},
@@ -198,6 +224,7 @@ constexpr opcode_row opcodes[] = {
     {"bfind", op::find_leading_one, registers_of(1), &opcode_reader::integer},
     {"bfind.shiftamt", op::find_leading_one, registers_of(1), &opcode_reader::integer, 1},
     {"lop3", op::three_inputs, registers_of(4), &opcode_reader::integer},
+    {"szext", op::extend_bits, registers_of(2), &opcode_reader::clamped},
     // moves and predicates
     {"mov", op::move, registers_of(1, 4, 4), &opcode_reader::integer},
     {"cvt", op::convert, registers_of(1), &opcode_reader::conversion},
@@ -211,6 +238,68 @@ constexpr opcode_row opcodes[] = {
     {"setp.and", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_and},
     {"setp.or", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_or},
     {"setp.xor", op::set_predicate, registers_of(3, 3, 2), &opcode_reader::comparison, model::operation::bit_xor},
+    {"set", op::set_number, registers_of(2), &opcode_reader::set_by_comparison},
+    {"set.and", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_and},
+    {"set.or", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_or},
+    {"set.xor", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_xor},
+    {"slct", op::select_by_sign, registers_of(3), &opcode_reader::set_by_comparison},
+    // data that is not followed
+    {"mma", op::unknown_result, results, &opcode_reader::anything},
+    {"wmma.mma", op::unknown_result, results, &opcode_reader::anything},
+    {"movmatrix", op::unknown_result, results, &opcode_reader::anything},
+    {"vadd", op::unknown_result, results, &opcode_reader::anything},
+    {"vsub", op::unknown_result, results, &opcode_reader::anything},
+    {"vmad", op::unknown_result, results, &opcode_reader::anything},
+    {"vmin", op::unknown_result, results, &opcode_reader::anything},
+    {"vmax", op::unknown_result, results, &opcode_reader::anything},
+    {"vshl", op::unknown_result, results, &opcode_reader::anything},
+    {"vshr", op::unknown_result, results, &opcode_reader::anything},
+    {"vset", op::unknown_result, results, &opcode_reader::anything},
+    {"vabsdiff", op::unknown_result, results, &opcode_reader::anything},
+    {"vadd2", op::unknown_result, results, &opcode_reader::anything},
+    {"vsub2", op::unknown_result, results, &opcode_reader::anything},
+    {"vavrg2", op::unknown_result, results, &opcode_reader::anything},
+    {"vabsdiff2", op::unknown_result, results, &opcode_reader::anything},
+    {"vmin2", op::unknown_result, results, &opcode_reader::anything},
+    {"vmax2", op::unknown_result, results, &opcode_reader::anything},
+    {"vset2", op::unknown_result, results, &opcode_reader::anything},
+    {"vadd4", op::unknown_result, results, &opcode_reader::anything},
+    {"vsub4", op::unknown_result, results, &opcode_reader::anything},
+    {"vavrg4", op::unknown_result, results, &opcode_reader::anything},
+    {"vabsdiff4", op::unknown_result, results, &opcode_reader::anything},
+    {"vmin4", op::unknown_result, results, &opcode_reader::anything},
+    {"vmax4", op::unknown_result, results, &opcode_reader::anything},
+    {"vset4", op::unknown_result, results, &opcode_reader::anything},
+    {"fns", op::unknown_result, results, &opcode_reader::anything},
+    {"clmad", op::unknown_result, results, &opcode_reader::anything},
+    // what is read, and ends the check where a thread comes to it
+    {"tex", op::unsupported, any_operands, &opcode_reader::anything},
+    {"tld4", op::unsupported, any_operands, &opcode_reader::anything},
+    {"txq", op::unsupported, any_operands, &opcode_reader::anything},
+    {"istypep", op::unsupported, any_operands, &opcode_reader::anything},
+    {"suld", op::unsupported, any_operands, &opcode_reader::anything},
+    {"sust", op::unsupported, any_operands, &opcode_reader::anything},
+    {"sured", op::unsupported, any_operands, &opcode_reader::anything},
+    {"suq", op::unsupported, any_operands, &opcode_reader::anything},
+    {"multimem.ld_reduce", op::unsupported, any_operands, &opcode_reader::anything},
+    {"multimem.st", op::unsupported, any_operands, &opcode_reader::anything},
+    {"multimem.red", op::unsupported, any_operands, &opcode_reader::anything},
+    {"multimem.cp.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
+    {"multimem.cp.reduce.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
+    {"tensormap.replace", op::unsupported, any_operands, &opcode_reader::anything},
+    {"tensormap.cp_fenceproxy", op::unsupported, any_operands, &opcode_reader::anything},
+    {"clusterlaunchcontrol", op::unsupported, any_operands, &opcode_reader::anything},
+    {"st.bulk", op::unsupported, any_operands, &opcode_reader::anything},
+    {"discard", op::unsupported, any_operands, &opcode_reader::anything},
+    {"alloca", op::unsupported, any_operands, &opcode_reader::anything},
+    {"stacksave", op::unsupported, any_operands, &opcode_reader::anything},
+    {"stackrestore", op::unsupported, any_operands, &opcode_reader::anything},
+    {"ldmatrix", op::unsupported, any_operands, &opcode_reader::anything},
+    {"stmatrix", op::unsupported, any_operands, &opcode_reader::anything},
+    {"wmma.load", op::unsupported, any_operands, &opcode_reader::anything},
+    {"wmma.store", op::unsupported, any_operands, &opcode_reader::anything},
+    {"wgmma", op::unsupported, any_operands, &opcode_reader::anything},
+    {"tcgen05", op::unsupported, any_operands, &opcode_reader::anything},
     // the thread's path, and hints
     {"bra", op::branch, {operand_shape::label, 1, 1}, &opcode_reader::jump},
     {"brx.idx", op::branch_index, {operand_shape::index, 2, 2}, &opcode_reader::jump},
@@ -222,8 +311,12 @@ constexpr opcode_row opcodes[] = {
     {"prefetchu", op::nothing, any_operands, &opcode_reader::anything},
     {"applypriority", op::nothing, any_operands, &opcode_reader::anything},
     {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // a register that only hints use
+    {"setmaxnreg", op::nothing, any_operands, &opcode_reader::anything},
+    {"pmevent", op::nothing, any_operands, &opcode_reader::anything},
+    {"brkpt", op::trap, no_operands, &opcode_reader::nothing},
     // memory
     {"ld", op::load, {operand_shape::load, 2, 3}, &opcode_reader::access},
+    {"ldu", op::load, {operand_shape::load, 2, 2}, &opcode_reader::access},
     {"st", op::store, {operand_shape::store, 2, 3}, &opcode_reader::access},
     {"atom", op::atomic, {operand_shape::atomic, 3, 5}, &opcode_reader::read_modify_write},
     {"red", op::reduction, {operand_shape::reduction, 2, 3}, &opcode_reader::read_modify_write},
@@ -288,12 +381,10 @@ constexpr opcode_row opcodes[] = {
     {"cp.async", op::async_copy, addresses_of(3, 4, 0), &opcode_reader::copy},
     {"cp.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::bulk_copy},
     {"cp.reduce.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::reducing_copy},
-    {"cp.async.bulk.tensor", op::async_copy, no_operands, &opcode_reader::tensor_copy},
+    {"cp.async.bulk.tensor", op::unsupported, any_operands, &opcode_reader::anything},
+    {"cp.reduce.async.bulk.tensor", op::unsupported, any_operands, &opcode_reader::anything},
     {"cp.async.bulk.prefetch", op::nothing, any_operands, &opcode_reader::prefetch},
-    {"cp.async.bulk.cp_mask", op::async_copy, no_operands, &opcode_reader::masked_copy},
-    {"clusterlaunchcontrol", op::nothing, no_operands, &opcode_reader::launch_control},
-    {"tensormap", op::nothing, no_operands, &opcode_reader::other_proxy_fence},
-    {"st.bulk", op::store, no_operands, &opcode_reader::bulk_zeros},
+    {"cp.async.bulk.prefetch.tensor", op::nothing, any_operands, &opcode_reader::anything},
     {"st.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
     {"red.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
     {"cp.async.mbarrier.arrive", op::async_copy, addresses_of(1, 1, 0), &opcode_reader::expected_arrival_of_copies,
@@ -443,21 +534,98 @@ void opcode_reader::take_rounding() {
 
 void opcode_reader::integer() { require_type(); }
 
+/// The instruction is another one than its row says, because of words that are left.
+void opcode_reader::become(op code, operand_form operands) {
+  i_.code = code;
+  form_ = operands;
+  words_.resize(1);
+}
+
+/// Words of arithmetic whose results are not followed. If there is one, the results are unknown.
+bool opcode_reader::take_unfollowed() {
+  constexpr std::string_view unfollowed[] = {"relu", "satfinite", "NaN",  "xorsign", "abs",   "oob",   "f32x2", "rs",
+                                             "rna",  "tf32",      "pack", "b64x2",   "u16x2", "s16x2", "u8x4",  "s8x4"};
+  const bool found = std::any_of(words_.begin() + 1, words_.end(), [&](std::string_view word) {
+    const auto is_small = [&] {  // the float types of fewer than 16 bits, and their vectors
+      return word.size() > 3 && (word[0] == 'e' || word.starts_with("ue") || word.starts_with("s2f")) && word[1] != 'q' &&
+             word.find_first_of("0123456789") != std::string_view::npos;
+    };
+    return std::find(std::begin(unfollowed), std::end(unfollowed), word) != std::end(unfollowed) || is_small();
+  });
+  if (found) {
+    become(op::unknown_result, results);
+  }
+  return found;
+}
+
+/// Source: PTX ISA, "Extended-Precision Integer Arithmetic Instructions".
+void opcode_reader::with_carry() { require_type(); }
+
+void opcode_reader::by_dot_product() {
+  const ptx_type second = take_type();
+  const ptx_type first = take_type();
+  i_.mode = static_cast<std::uint8_t>(i_.mode | (is_signed(first) ? first_is_signed : 0) |
+                                      (is_signed(second) ? second_is_signed : 0));
+  i_.type = is_signed(first) || is_signed(second) ? ptx_type::s32 : ptx_type::u32;
+  if (bytes_of(first) != 4 || bytes_of(second) != 4) {
+    refuse("is of .u32 and .s32");
+  }
+}
+
+void opcode_reader::of_low_bits() {
+  skip({"sat"});
+  require_type();
+}
+
+void opcode_reader::class_test() {
+  constexpr meaning<std::uint8_t> classes[] = {{"finite", 0},     {"infinite", 1}, {"number", 2},
+                                               {"notanumber", 3}, {"normal", 4},   {"subnormal", 5}};
+  if (!take_one_of(classes, i_.mode)) {
+    refuse("tests for no class of floats");
+  }
+  require_type();
+}
+
+/// `set` and `slct`: the type of the result comes first, then that of what is compared.
+void opcode_reader::set_by_comparison() {
+  skip({"ftz"});
+  if (i_.code == op::set_number && !take_one_of(comparison_words, i_.test)) {
+    refuse("has no comparison");
+  }
+  i_.combines = form_.most == 3;
+  i_.from = take_type();
+  require_type();
+  if (is_half(i_.from) || is_half(i_.type)) {
+    become(op::unknown_result, results);
+  }
+}
+
 /// Results of floats are those of the host, whatever the approximation.
 void opcode_reader::arithmetic() {
+  if (take_unfollowed()) {
+    return;
+  }
   require_type();
+  if (is_float(i_.type) && type_named(words_.back()) != ptx_type::none) {  // of two types
+    become(op::unknown_result, results);
+    return;
+  }
   if (is_float(i_.type)) {
     skip({"rn", "approx", "full", "ftz"});
     i_.mode = take("sat") ? saturates : std::uint8_t{0};
     if (i_.type == ptx_type::f32) {
       take_rounding();
+    } else if (take("rz") || take("rm") || take("rp")) {
+      become(op::unknown_result, results);
     }
+  } else if (take("sat")) {
+    become(op::unknown_result, results);
   }
 }
 
 void opcode_reader::of_floats() {
   arithmetic();
-  if (!is_float(i_.type)) {
+  if (i_.code != op::unknown_result && !is_float(i_.type)) {
     refuse("is of floats");
   }
 }
@@ -469,6 +637,9 @@ void opcode_reader::clamped() {
 }
 
 void opcode_reader::conversion() {
+  if (take_unfollowed()) {
+    return;
+  }
   i_.from = take_type();
   i_.type = take_type();
   if (i_.type == ptx_type::none || i_.from == ptx_type::none) {
@@ -483,7 +654,7 @@ void opcode_reader::conversion() {
 
 void opcode_reader::address_conversion() {
   i_.space = take_space(false);
-  if (i_.space == state_space::param || i_.space == state_space::generic) {
+  if (i_.space == state_space::generic) {
     refuse("is not supported");
   }
   require_type();
@@ -562,6 +733,10 @@ void opcode_reader::read_modify_write() {
 }
 
 void opcode_reader::fence() {
+  if (take("sync_restrict::shared::cta") || take("sync_restrict::shared::cluster")) {
+    become(op::unsupported, any_operands);
+    return;
+  }
   i_.strong = true;
   i_.order = memory_order::acq_rel;
   static_cast<void>(take_one_of(order_words, i_.order));
@@ -602,9 +777,8 @@ void opcode_reader::restricted_proxy_fence() {
   }
 }
 
-void opcode_reader::other_proxy_fence() {
-  refuse("is not supported: of the proxies, the generic and the async one are checked");
-}
+/// Of the proxies, the generic and the async one are checked.
+void opcode_reader::other_proxy_fence() { become(op::unsupported, any_operands); }
 
 // ---- barriers and warps
 
@@ -717,6 +891,10 @@ void opcode_reader::copy() {
 
 void opcode_reader::bulk_copy() {
   copy();
+  if (take("cp_mask") || take("ignore_oob")) {
+    become(op::unsupported, any_operands);
+    return;
+  }
   i_.multicast = take("multicast::cluster");
   i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
   skip({"bulk_group"});
@@ -727,6 +905,10 @@ void opcode_reader::bulk_copy() {
 
 void opcode_reader::reducing_copy() {
   bulk_copy();
+  if (const ptx_type type = type_named(words_.back()); bytes_of(type) == 2) {
+    become(op::unsupported, any_operands);
+    return;
+  }
   i_.combines = true;
   skip({"noftz"});
   if (!take_operation()) {
@@ -760,7 +942,8 @@ void opcode_reader::value_copy() {
   i_.completes = model::completion::mbarrier;
   i_.combines = words_.front() == "red";
   if (take("release")) {
-    refuse("is not supported: what an asynchronous operation on global memory releases is not decided");
+    become(op::unsupported, any_operands);  // what it releases is not decided
+    return;
   }
   static_cast<void>(take("weak") || take("relaxed"));
   skip({"cluster", "mbarrier::complete_tx::bytes"});
@@ -772,14 +955,6 @@ void opcode_reader::value_copy() {
   }
   piece();
 }
-
-void opcode_reader::tensor_copy() { refuse("is not supported: of the copies, those without a tensor map are checked"); }
-
-void opcode_reader::masked_copy() { refuse("is not supported: of the copies, those without a byte mask are checked"); }
-
-void opcode_reader::bulk_zeros() { refuse("is not supported: of the stores, those of 1 to 32 bytes are checked"); }
-
-void opcode_reader::launch_control() { refuse("is not supported: the blocks of a scenario's launches all run"); }
 
 }  // namespace
 

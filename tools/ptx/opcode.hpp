@@ -11,7 +11,8 @@
 
 namespace membar::ptx {
 
-/// Which operands an instruction has. `addresses`: at most a destination, then an address, then addresses and values.
+/// Which operands an instruction has. `addresses`: at most a destination, then an address, then addresses and values. `results`: any number of
+/// destinations, then of sources.
 enum class operand_shape : unsigned char {
   none,
   any,
@@ -24,7 +25,8 @@ enum class operand_shape : unsigned char {
   atomic,
   reduction,
   addresses,
-  pending_count
+  pending_count,
+  results
 };
 
 /// The operands of an opcode: how many sources and at most how many results where the shape is `registers`, `sources` or `addresses`, each

@@ -6,6 +6,7 @@
 #include <ptx/reader.hpp>
 #include <ptx/words.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -330,6 +331,7 @@ class ptx_reader {
   void block() {
     expect("{");
     scopes_.emplace_back();
+    const std::size_t begin = function_->body.size();
     while (!accept("}")) {
       if (now().kind == kind_t::end) {
         refuse(now(), "expected '}', found " + found());
@@ -337,6 +339,37 @@ class ptx_reader {
       statement();
     }
     scopes_.pop_back();
+    if (!scopes_.empty()) {
+      name_labels_of_block(begin);
+    }
+  }
+
+  /// Gives the labels of an inner block, which are known in it alone, names that no other block has. Those of its own blocks have theirs already.
+  void name_labels_of_block(std::size_t begin) {
+    std::map<std::string, std::string> names;
+    for (std::size_t k = begin; k < function_->body.size(); ++k) {
+      std::string& label = function_->body[k].label;
+      if (!label.empty() && label.find('}') == std::string::npos) {
+        if (!names.emplace(label, label + "}" + std::to_string(inner_labels_++)).second) {
+          throw model::error(function_->body[k].line, 1, "the label " + quote(label) + " is defined twice");
+        }
+        label = names[label];
+      }
+    }
+    const auto rename = [&](std::string& name) {
+      if (const auto it = names.find(name); it != names.end()) {
+        name = it->second;
+      }
+    };
+    for (std::size_t k = begin; k < function_->body.size() && !names.empty(); ++k) {
+      ptx_statement& s = function_->body[k];
+      std::for_each(s.targets.begin(), s.targets.end(), rename);
+      if (s.opcode.starts_with("bra") || s.opcode.starts_with("brx")) {
+        for (ptx_operand& o : s.operands) {
+          rename(o.name);
+        }
+      }
+    }
   }
 
   void statement() {
@@ -552,6 +585,7 @@ class ptx_reader {
   ptx_module module_{};
   ptx_function* function_ = nullptr;
   std::vector<scope> scopes_{};
+  int inner_labels_ = 0;  ///< labels of inner blocks so far
   int file_ = 0;
   int source_line_ = 0;
   int caller_file_ = 0;

@@ -223,6 +223,8 @@ enum class special : std::uint8_t {
   cluster,
   clusters,
   explicit_cluster,
+  dynamic_shared,  ///< bytes of the launch
+  unknown,         ///< of the hardware: which multiprocessor, which grid
   zero,
   one,
   clock,
@@ -266,10 +268,18 @@ inline constexpr meaning<special> special_registers[] = {{"%tid.x", special::thr
                                                          {"%nclusterid.y", special::one},
                                                          {"%nclusterid.z", special::one},
                                                          {"%is_explicit_cluster", special::explicit_cluster},
+                                                         {"%dynamic_smem_size", special::dynamic_shared},
+                                                         {"%smid", special::unknown},
+                                                         {"%nsmid", special::unknown},
+                                                         {"%gridid", special::unknown},
+                                                         {"%total_smem_size", special::unknown},
+                                                         {"%aggr_smem_size", special::unknown},
+                                                         {"%current_graph_exec", special::unknown},
                                                          {"%clock", special::clock},
                                                          {"%clock64", special::clock},
                                                          {"%clock_hi", special::clock},
                                                          {"%globaltimer", special::nanoseconds},
-                                                         {"%globaltimer_lo", special::nanoseconds}};
+                                                         {"%globaltimer_lo", special::nanoseconds},
+                                                         {"%globaltimer_hi", special::zero}};
 
 }  // namespace membar::ptx
