@@ -114,6 +114,136 @@ ret;
 }
 """
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
+# Kernels that need what a scenario may assume.
+ASSUMES = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry put(.param .u64 d)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+st.relaxed.gpu.global.v2.u32 [%rd1], {7, 1};
+ret;
+}
+.visible .entry get(.param .u64 d, .param .u64 out)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [d];
+ld.param.u64 %rd2, [out];
+L: ld.relaxed.gpu.global.v2.u32 {%r1, %r2}, [%rd1];
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra L;
+st.global.u32 [%rd2], %r1;
+ret;
+}
+.visible .entry get_four(.param .u64 d, .param .u64 out)
+{
+.reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [d];
+ld.param.u64 %rd2, [out];
+L: ld.relaxed.gpu.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];
+setp.eq.u32 %p1, %r4, 0;
+@%p1 bra L;
+st.global.u32 [%rd2], %r1;
+ret;
+}
+.visible .entry put_four(.param .u64 d)
+{
+.reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+st.relaxed.gpu.global.v4.u32 [%rd1], {7, 2, 3, 1};
+ret;
+}
+.visible .entry reader(.param .u64 buffer, .param .u64 flag, .param .u64 out)
+{
+.reg .b32 %r<6>; .reg .b64 %rd<6>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [buffer];
+ld.param.u64 %rd2, [flag];
+ld.param.u64 %rd3, [out];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd4, %r1, 4;
+add.u64 %rd1, %rd1, %rd4;
+add.u64 %rd3, %rd3, %rd4;
+ld.global.u32 %r2, [%rd1];
+shfl.sync.bfly.b32 %r3, %r2, 1, 31, 3;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 red.release.gpu.global.add.u32 [%rd2], 1;
+add.u32 %r3, %r3, %r2;
+st.global.u32 [%rd3], %r3;
+ret;
+}
+.visible .entry writer(.param .u64 buffer, .param .u64 flag)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [buffer];
+ld.param.u64 %rd2, [flag];
+L: ld.acquire.gpu.global.u32 %r1, [%rd2];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra L;
+st.global.u32 [%rd1+4], 5;
+ret;
+}
+.visible .entry announce(.param .u64 d, .param .u64 f)
+{
+.reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+ld.param.u64 %rd2, [f];
+st.global.u32 [%rd1], 7;
+st.release.sys.global.u32 [%rd2], 1;
+ret;
+}
+.visible .entry wait(.param .u64 f)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [f];
+L: ld.volatile.global.u32 %r1, [%rd1];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra L;
+ret;
+}
+.visible .entry copy(.param .u64 d, .param .u64 out)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+ld.param.u64 %rd2, [out];
+ld.global.u32 %r1, [%rd1];
+st.global.u32 [%rd2], %r1;
+ret;
+}
+.visible .entry set(.param .u64 d, .param .u32 v)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+ld.param.u32 %r1, [v];
+st.global.u32 [%rd1], %r1;
+ret;
+}
+.visible .entry increment(.param .u64 d)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+ld.global.u32 %r1, [%rd1];
+add.u32 %r1, %r1, 1;
+st.global.u32 [%rd1], %r1;
+ret;
+}
+.visible .entry product(.param .u64 d)
+{
+.reg .b32 %r<12>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, {%r8, %r9, %r10, %r11};
+st.global.u32 [%rd1], %r1;
+ret;
+}
+"""
+VECTORS = "source a.ptx\nmemory d u32[2]\nmemory out u32\nlaunch put args d\nlaunch get args d out\nfinal out == 7\n"
+FOURS = "source a.ptx\nmemory d u64[2]\nmemory out u32\nlaunch put_four args d\nlaunch get_four args d out\nfinal out == 7\n"
+SHUFFLES = ("source a.ptx\nmemory buffer u32[2] = 1 2\nmemory flag u32\nmemory out u32[2]\nlaunch reader block 2 args buffer flag out\n"
+            "launch writer args buffer flag\nfinal out == 3\n")
+BOUNDARY = ("source a.ptx\nmemory d u32\nmemory f u32\nmemory o u32\nlaunch announce args d f\nlaunch wait device 1 stream s args f\n"
+            "launch copy device 1 stream s args d o\nfinal o == 7\n")
+RACY = "source a.ptx\nmemory d u32[2]\nlaunch set args d 1\nlaunch set args d 1\nfinal d == 1\n"
+REPEATED = "source a.ptx\nmemory d u32\nrepeat 3 {\nlaunch increment stream s args d\n}\nfinal d == 3\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
  P0@cta 0,gpu 0        | P1@cta 1,gpu 0 ;
@@ -152,7 +282,7 @@ SCENARIOS = [
     (GOOD.replace("grid 3", "grid 129"), 2, ["error\t3:1: the launch of", "brings the program to 129 threads, and 1 to 128 can be checked: make the grid or the block smaller"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
-    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch, host or final"]),
+    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch, host, final, assume, accept, repeat or use"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t47:", "'sin.approx.f32"]),
@@ -252,6 +382,55 @@ def main():
         expect(["2 of 4 events, of which --events=4 shows all:", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["3 of 4 events, of which --events=4 shows all:"], 1, "--events=3", "race.litmus", cwd=folder)
         expect(["k.ptx\terror\ta source is named by a scenario: a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
+        # what a scenario assumes, each off by default and repeated
+        (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
+
+        def assumes(status, exit_status, text, *further):
+            (folder / "a.scenario").write_text(text, encoding="utf-8")
+            expect([f"a.scenario\t{status}", *further], exit_status, "a.scenario", cwd=folder)
+
+        assumes("violated", 1, VECTORS)
+        assumes("verified", 0, VECTORS + "assume vectors 8\n", "; assume vectors 8\n")
+        assumes("violated", 1, FOURS + "assume vectors 8\n", "; assume vectors 8\n")
+        assumes("verified", 0, FOURS + "assume vectors 16 # packets\n", "; assume vectors 16\n")
+        assumes("race", 1, SHUFFLES)
+        assumes("verified", 0, SHUFFLES + "assume shuffle orders\n", "; assume shuffle orders\n")
+        assumes("race", 1, BOUNDARY)
+        assumes("verified", 0, BOUNDARY + "assume kernel boundary acquires\n", "; assume kernel boundary acquires\n")
+        assumes("race", 1, RACY)
+        assumes("verified", 0, RACY + "assume same-value writes\n", "; assume same-value writes\n")
+        assumes("race", 1, RACY.replace("d 1\nfinal", "d 2\nfinal") + "assume same-value writes\n")
+        assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
+        assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
+        assumes("race", 1, RACY + "accept race d[1]\n")
+        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is no memory: accept race takes NAME, or NAME[ELEMENT]")
+        assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is no element of 'd', which has 2")
+        assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are given, and 8 or 16 is possible")
+        assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")
+        files = [line for line in (RACY + "assume same-value writes\n").splitlines()]
+        (folder / "shared.part").write_text("\n".join(files[:2]), encoding="utf-8")
+        assumes("verified", 0, "\n".join(["use shared.part"] + files[2:]) + "\n")
+        (folder / "shared.part").write_text("source a.ptx\nmemory\n", encoding="utf-8")
+        assumes("error", 2, "# a comment\nuse shared.part\n", "2:1: in 'shared.part': 2:1: expected a name")
+        assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file")
+        (folder / "shared.part").write_text("use shared.part\n", encoding="utf-8")
+        assumes("error", 2, "use shared.part\n", "files use each other more than 8 deep")
+        assumes("verified", 0, REPEATED)
+        assumes("violated", 1, REPEATED.replace("repeat 3", "repeat 2"))
+        assumes("race", 1, REPEATED.replace(" stream s", ""))
+        assumes("error", 2, REPEATED.replace("}\n", ""), "3:1: 'repeat' has no '}' after its launches")
+        assumes("error", 2, REPEATED.replace("repeat 3", "repeat 0"), "3:1: expected 'repeat N {'")
+        (folder / "values.bin").write_bytes((41).to_bytes(4, "little"))
+        assumes("verified", 0, "source a.ptx\nmemory d u32[2] from values.bin\nlaunch increment args d\nfinal d == 42 /\\ d[1] == 0\n")
+        assumes("error", 2, "source a.ptx\nmemory d u16 from values.bin\nlaunch increment args d\n", "2:1: 'values.bin' has 4 bytes, and 'd' has 2")
+        assumes("verified", 0, "source a.ptx\nmemory d u32 at 0x200000000\nmemory e u32 at 0x300000000\n"
+                               "launch increment args 0x200000000\nlaunch increment args e\nfinal d == 1 /\\ e == 1\n")
+        assumes("error", 2, "source a.ptx\nmemory d u32 at 12\nlaunch increment args d\n", "2:1: the address of 'd' is a multiple of 256")
+        assumes("error", 2, "source a.ptx\nmemory d u32[99] at 0x200000000\nmemory e u32 at 0x200000100\nlaunch increment args e\n",
+                "3:1: the memory 'e' overlaps 'd'")
+        assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
+        assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
+                "4:1: the condition asks for 'd', whose value is unknown: the results of matrix instructions and the like are not followed")
         # sources that are only read
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
@@ -350,7 +529,7 @@ def main():
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 51} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 89} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

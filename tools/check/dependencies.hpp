@@ -122,10 +122,10 @@ class dependencies {
     if (result == nullptr) {
       memory_.key_.clear();
       for (const graph_event* e : model::at(graph_.threads, t).events) {
-        memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high});
+        memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high, e->value.unknown ? 1U : 0U});
         if (e->kind == model::event_kind::barrier) {  // lanes exchange values in some: those are in the registers
           const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
-          memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high});
+          memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high, seen.unknown ? 1U : 0U});
         }
       }
       const auto [at, is_new] = model::at(memory_.known_, t).try_emplace(memory_.key_);
@@ -178,7 +178,9 @@ class dependencies {
       }
       const graph_event& e = *model::at(events, n);
       data_flow::set value = flow.none();
-      if (i.code == op::load) {
+      if (e.chosen) {
+        // the predicate is among what the path depends on
+      } else if (i.code == op::load) {
         data_flow::put(value, n);
         flow.put_result(i, i.to[s->part], value);
       } else if (i.code == op::atomic) {
@@ -201,12 +203,11 @@ class dependencies {
 
   /// What the thread was given at an event. The results of sync points are in the registers of the state after it.
   [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
-    if (i.code <= op::fence || part == 0 || i.destinations == 0) {
+    if (e.chosen || i.code <= op::fence || part == 0 || i.destinations == 0) {
       return e.value;
     }
-    const thread_state& after = *model::at(model::at(graph_.threads, t).states, e.number + 1);
-    const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
-    return {word(0), i.destinations > 1 ? word(1) : 0};
+    stack_arena none;
+    return machine(model::at(contexts_, t), none).given(*model::at(model::at(graph_.threads, t).states, e.number + 1), i);
   }
 
   const graph& graph_;

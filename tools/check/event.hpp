@@ -21,6 +21,7 @@ struct thread_state;
 struct wide_value {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
+  bool unknown = false;  ///< it is data that is not followed
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
@@ -40,6 +41,7 @@ struct graph_event {
   bool arrives = false;       ///< at an mbarrier
   bool passes = false;        ///< a test of an mbarrier: the phase is complete
   bool non_coherent = false;  ///< a read through the proxy of data that nobody writes while the kernel runs
+  bool chosen = false;        ///< no event of memory, but which way a thread goes where an unknown value decides: `value`
   bool discarded = false;     ///< a weak read whose value its thread never uses
   mbarrier_op mbarrier = mbarrier_op::none;
   thread_scope scope = thread_scope::system;

@@ -38,6 +38,14 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.discarded = e.kind == event_kind::read && m.is_discarded(s);
 }
 
+/// An access of memory whose races are accepted counts as one of at least relaxed order, at system scope.
+inline void accept_race(const program& checked, graph_event& e) noexcept {
+  if (e.mbarrier == mbarrier_op::none && checked.assumed.accepts(e.address)) {
+    e.strong = true;
+    e.scope = thread_scope::system;
+  }
+}
+
 /// Makes the events that are added to an execution.
 class event_builder {
  public:
@@ -63,11 +71,11 @@ class event_builder {
   }
 
   /// Lets `e` come after the launches before that of its thread, which have ended.
-  void follow_launches(const graph& g, graph_event& e) const {
+  void follow_launches(const graph& g, graph_event& e) {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;
       if (!theirs.empty()) {
-        state_.rules.come_after(*theirs.back(), e);
+        state_.rules.come_after(state_.checked.assumed.kernel_boundary_acquires ? boundary_of(g, u) : *theirs.back(), e);
         state_.rules.follow(e, *theirs.back());
       }
     });
@@ -131,7 +139,7 @@ class event_builder {
   [[nodiscard]] bool is_held(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
     return !state_.equal.empty() && model::at(state_.equal, t) >= 0 && s.status == thread_status::at_event && s.part == 0 &&
-           is_rmw(model::at(state_.machines, t).at(s).code) && first_rmw(g, t) == nullptr &&
+           !s.choosing && is_rmw(model::at(state_.machines, t).at(s).code) && first_rmw(g, t) == nullptr &&
            first_rmw(g, model::at(state_.equal, t)) == nullptr;
   }
 
@@ -140,6 +148,7 @@ class event_builder {
     const machine& m = model::at(state_.machines, e.thread);
     const instruction& i = m.at(s);
     describe_access(e, m, s, is_bulk(g, e.thread));
+    accept_race(state_.checked, e);
     const memory_object* const object = state_.locations.object_of(e.address, e.bytes);
     const std::uint64_t alignment = alignment_of(i, s.part);
     if (object == nullptr || e.address % alignment != 0 || (object->constant && e.kind == event_kind::write)) {
@@ -214,6 +223,17 @@ class event_builder {
   }
 
  private:
+  /// The end of thread `u`, which has ended, as a fence that acquires what its reads have observed.
+  [[nodiscard]] const graph_event& boundary_of(const graph& g, int u) {
+    graph_event& end = make_event(g, u, event_kind::fence);
+    end.strong = true;
+    end.acquires = true;
+    end.scope = thread_scope::system;
+    state_.rules.acquire(g, end);
+    const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // it is no event of the graph
+    return end;
+  }
+
   /// Why it is undefined that `i` makes access `e`; empty if it is not. Source: PTX ISA, "Shared State Space": the window of `.shared::cta` is
   /// the block's own, that of `.shared::cluster` is its cluster's.
   [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {

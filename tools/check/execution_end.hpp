@@ -69,7 +69,10 @@ class execution_end {
    public:
     memory_at_end(memory_bytes bytes, const graph& g) : bytes_(bytes), graph_(g) {}
     [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
-      return bytes_.final_value(graph_, address, bytes);
+      return bytes_.final_value(graph_, address, bytes).low;
+    }
+    [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override {
+      return bytes_.final_value(graph_, address, bytes).unknown;
     }
     [[nodiscard]] const graph& execution() const noexcept override { return graph_; }
 

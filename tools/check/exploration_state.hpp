@@ -48,6 +48,9 @@ struct exploration_state {
 
   void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
     if (!stopped()) {
+      if (status != check_status::gave_up && has_choice(g)) {
+        message += "; that is so if unknown values are such that the threads go the ways that are shown";
+      }
       result.found = finding_of(checked, g, status, std::move(message), blamed);
     }
   }
@@ -105,6 +108,14 @@ struct exploration_state {
                   "thread " + std::to_string(t) + " comes to '" + model::at(machines, t).at(s).text +
                       "', which is read and not executed");
         return false;
+      case thread_status::unknown_operand: {
+        const instruction& i = model::at(machines, t).at(s);
+        report_of(g, t, check_status::gave_up,
+                  "an unknown value decides what '" + i.text + "' of thread " + std::to_string(t) +
+                      " does: the results of "
+                      "matrix instructions and the like are not followed");
+        return false;
+      }
       case thread_status::endless:
         report_of(g, t, check_status::hang,
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
@@ -145,6 +156,13 @@ struct exploration_state {
   check_result result{};
 
  private:
+  /// Whether an unknown value has decided which way a thread went.
+  [[nodiscard]] static bool has_choice(const graph& g) {
+    return std::any_of(g.threads.begin(), g.threads.end(), [](const thread_run& run) {
+      return std::any_of(run.events.begin(), run.events.end(), [](const graph_event* e) { return e->chosen; });
+    });
+  }
+
   [[nodiscard]] static std::vector<machine> made(const program& p, stack_arena& arena) {
     std::vector<machine> result;
     for (const thread_context& c : p.threads) {

@@ -175,7 +175,9 @@ class explorer {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
       const op code = model::at(state_.machines, t).at(s).code;
-      if (code == op::load || (is_rmw(code) && s.part % 2 == 0)) {
+      if (s.choosing) {
+        add_choice(g, t);
+      } else if (code == op::load || (is_rmw(code) && s.part % 2 == 0)) {
         add_read(g, t);
       } else if (code == op::store || is_rmw(code)) {
         add_write(g, t);
@@ -412,10 +414,14 @@ class explorer {
   }
 
   /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
-  /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, and no lanes are chosen.
+  /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, no lanes are chosen, and
+  /// what an unknown value decides is executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
     const bool writes = e.kind == event_kind::write;
     const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
+    if (e.chosen) {
+      return e.value.low != 0;
+    }
     if (!writes && e.kind != event_kind::read) {
       return !state_.points.has_chosen_lanes(g, e, previous);
     }
@@ -441,6 +447,19 @@ class explorer {
     g.sequential_fences += e.sequential ? 1 : 0;
     take_other(g, e, state_of(g, t), {}, e.sequential);
     g.sequential_fences -= e.sequential ? 1 : 0;
+  }
+
+  /// An unknown value decides whether a thread executes its next instruction: both are explored.
+  void add_choice(graph& g, int t) {
+    const int first = at_random() ? chosen(2) : 0;
+    for (int way = first; way < (at_random() ? first + 1 : 2) && !state_.stopped(); ++way) {
+      const stack_arena::mark mark = state_.arena.here();
+      graph_event& e = build_.make_event(g, t, event_kind::barrier);
+      e.chosen = true;
+      e.value.low = way == 0 ? 1 : 0;
+      take_other(g, e, state_of(g, t), e.value, false);
+      state_.arena.release(mark);
+    }
   }
 
   void add_at_sync_point(graph& g, int t, std::uint64_t chosen = 0) {

@@ -202,7 +202,14 @@ class condition_reader {
       refuse(quote(m.name) + " has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
     }
     const int bytes = bytes_of(m.type);
-    return [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
+    const std::string name = m.name + (m.count > 1 ? "[" + std::to_string(index) + "]" : "");
+    return [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type, name,
+            line = line_](const final_memory& end) {
+      if (end.is_unknown(address, bytes)) {
+        throw model::error(line, 1,
+                           "the condition asks for " + quote(name) +
+                               ", whose value is unknown: the results of matrix instructions and the like are not followed");
+      }
       const std::uint64_t v = extended(end.value(address, bytes), type);
       if (is_float(type)) {
         return number_value{0, false, true,

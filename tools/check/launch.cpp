@@ -157,16 +157,21 @@ std::string source_name(const std::string& mangled) {
 }
 
 std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial, bool initialised,
-                         bool constant) {
+                         bool constant, std::uint64_t at) {
   std::uint64_t end = global_window + first_offset;
   for (const memory_object& o : p.memory) {
     if (o.address < shared_window) {
       end = std::max(end, o.address + o.bytes + 256);
     }
   }
-  const std::uint64_t address = aligned(end, 256);
+  const std::uint64_t address = at != 0 ? at : aligned(end, 256);
   if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
     throw model::error("the memory '" + name + "' of " + std::to_string(bytes) + " bytes is empty or larger than 256 MiB");
+  }
+  for (const memory_object& o : p.memory) {
+    if (at != 0 && at < o.address + o.bytes && o.address < at + bytes) {
+      throw model::error("the memory '" + name + "' overlaps '" + o.name + "': give it another address");
+    }
   }
   p.memory.push_back({std::move(name), address, bytes, initialised, constant, std::move(initial)});
   return address;

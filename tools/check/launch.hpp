@@ -37,9 +37,9 @@ struct launch_request {
   std::uint64_t dynamic_shared = 0;  ///< bytes of `extern __shared__` memory
 };
 
-/// Puts memory after all that is there and returns its address.
+/// Puts memory after all that is there, or at address `at` if that is not 0, and returns its address.
 std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
-                         bool initialised = true, bool constant = false);
+                         bool initialised = true, bool constant = false, std::uint64_t at = 0);
 
 /// Puts a module's variables in global and constant memory where `layout_of` has them, the managed ones once. `suffix` follows the names of the
 /// others.

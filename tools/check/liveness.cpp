@@ -169,6 +169,9 @@ class liveness {
         break;
       case source_operand::kind_t::special:
         result.add(special_value(o.machine, context_));
+        if (o.machine == special::unknown) {
+          result.add_any();
+        }
         break;
     }
     if (o.low != 0 && o.kind == source_operand::kind_t::reg) {

@@ -233,6 +233,10 @@ class thread_runner {
     bool goes_on = true;
     while (goes_on && s->status == thread_status::at_event && run_.pending.size() <= model::max_events) {
       const instruction& i = machine_.at(*s);
+      if (s->choosing) {
+        reject_if(true);
+        break;
+      }
       reject_if(i.mbarrier != mbarrier_op::none || i.restricted);
       pending_event& p = run_.pending.emplace_back();
       p.slot = steps_ * slots_of_a_step + s->part;
@@ -402,6 +406,7 @@ class thread_runner {
   [[nodiscard]] bool describe(const thread_state& s, graph_event& e) {
     const instruction& i = machine_.at(s);
     describe_access(e, machine_, s);
+    accept_race(x_.state.checked, e);
     const memory_object* const object = x_.state.locations.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % alignment_of(i, s.part) != 0 ||
                        (object->constant && e.kind == event_kind::write) || acquires_or_releases_a_vector(i);

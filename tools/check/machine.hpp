@@ -20,6 +20,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace membar::check {
@@ -28,19 +29,20 @@ using namespace ptx;
 
 /// Where a thread stands.
 enum class thread_status : std::uint8_t {
-  at_event,        ///< its next instruction is an event
-  waiting,         ///< it went once around a loop that only reads, and nothing has changed for it
-  repeats,         ///< it did, and is where one read before the loop's last round would have brought it with a later value
-  ended,           ///< it has left its kernel
-  trapped,         ///< it has executed `trap`, or an assertion failed
-  endless,         ///< it is in a loop without an event that never ends
-  waits_for_time,  ///< it is in such a loop and reads a clock, which stands still
-  too_long,        ///< it takes more steps between two events than the limit
-  uninitialised,   ///< it has read local memory that it never wrote
-  out_of_bounds,   ///< it has accessed local memory that it does not have
-  others_memory,   ///< it has accessed another thread's local memory
-  unsupported,     ///< it is at an instruction that is read and not executed
-  undecided        ///< it was stopped by who watches it
+  at_event,         ///< its next instruction is an event
+  waiting,          ///< it went once around a loop that only reads, and nothing has changed for it
+  repeats,          ///< it did, and is where one read before the loop's last round would have brought it with a later value
+  ended,            ///< it has left its kernel
+  trapped,          ///< it has executed `trap`, or an assertion failed
+  endless,          ///< it is in a loop without an event that never ends
+  waits_for_time,   ///< it is in such a loop and reads a clock, which stands still
+  too_long,         ///< it takes more steps between two events than the limit
+  uninitialised,    ///< it has read local memory that it never wrote
+  out_of_bounds,    ///< it has accessed local memory that it does not have
+  others_memory,    ///< it has accessed another thread's local memory
+  unsupported,      ///< it is at an instruction that is read and not executed
+  unknown_operand,  ///< an unknown value decides which memory it accesses, or what the access does
+  undecided         ///< it was stopped by who watches it
 };
 
 /// What a thread does with an instruction that it comes to, by who watches it.
@@ -61,6 +63,7 @@ struct thread_state {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
     std::int32_t events = 0;
+    std::uint32_t choices = 0;
     const thread_state* then = nullptr;
     const thread_state* before = nullptr;  ///< its last event before; null if there is none
   };
@@ -72,6 +75,9 @@ struct thread_state {
   std::uint8_t part = 0;  ///< of an instruction of several events: which is next. A read-modify-write: two for each element
   thread_status status = thread_status::at_event;
   bool clock_read = false;    ///< since the last event
+  bool choosing = false;      ///< its next event is the choice whether it executes an instruction whose predicate is unknown
+  bool old_unknown = false;   ///< of `old_low` and `old_high`
+  std::uint32_t choices = 0;  ///< how many it has had
   std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
   wide_value returned{};                   ///< what the elements before held
@@ -130,9 +136,9 @@ class machine {
     }
     if (i.code == op::store) {
       const wide_value v = wide_of(s, i.by[1U + s.part], i.type);
-      return {truncated(v.low, 8 * std::min<int>(i.bytes, 8)), i.bytes == 16 ? v.high : 0};
+      return v.unknown ? v : wide_value{truncated(v.low, 8 * std::min<int>(i.bytes, 8)), i.bytes == 16 ? v.high : 0};
     }
-    return rmw_result(s, i, {s.old_low, s.old_high});
+    return rmw_result(s, i, old_of(s));
   }
 
   /// Whether the next event is the write of a read-modify-write that it has read for.
@@ -161,6 +167,11 @@ class machine {
     s->clock_read = false;
     s->previous = &before;
     s->seen = seen;
+    if (s->choosing) {
+      ++s->choices;
+      advance(*s, watch, seen.low != 0 ? decision::runs : decision::is_skipped);
+      return s;
+    }
     switch (i.code) {
       case op::load:
         if (i.mbarrier != mbarrier_op::none) {
@@ -179,12 +190,17 @@ class machine {
         if (s->part % 2 == 0) {
           s->old_low = seen.low;
           s->old_high = seen.high;
+          s->old_unknown = seen.unknown;
+          if (compares_unknown(*s, i, seen)) {
+            s->status = thread_status::unknown_operand;
+            return s;
+          }
           if (writes(*s, seen)) {
             ++s->part;
             return s;
           }
         } else {
-          s->effects += rmw_result(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
+          s->effects += keeps_value(*s) ? 0 : 1;
         }
         if (i.elements > 1 && goes_to_next_element(*s, i)) {
           return s;
@@ -225,10 +241,10 @@ class machine {
         }
         s->part = 0;
         if (i.destinations > 0) {
-          put(*s, i.to[0], ptx_type::b64, {seen.low, 0});
+          put(*s, i.to[0], ptx_type::b64, {seen.low, 0, seen.unknown});
         }
         if (i.destinations > 1) {
-          put(*s, i.to[1], ptx_type::pred, {seen.high, 0});
+          put(*s, i.to[1], ptx_type::pred, {seen.high, 0, seen.unknown && i.code == op::match});
         }
         ++s->pc;
         break;
@@ -272,15 +288,79 @@ class machine {
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
   [[nodiscard]] bool keeps_value(const thread_state& s) const noexcept {
-    return rmw_result(s, at(s), {s.old_low, s.old_high}) == wide_value{s.old_low, s.old_high};
+    const wide_value result = rmw_result(s, at(s), old_of(s));
+    return !result.unknown && result == old_of(s);
+  }
+
+  /// Whether source `n` of the next event is unknown.
+  [[nodiscard]] bool is_unknown(const thread_state& s, int n) const noexcept { return is_unknown(s, model::at(at(s).by, n)); }
+
+  /// What a sync point has given a thread, by the state after it.
+  [[nodiscard]] wide_value given(const thread_state& after, const instruction& i) const noexcept {
+    const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
+    const bool unknown = i.destinations > 0 && i.to[0].word >= 0 && has_unknown(after, i.to[0].word);
+    return {i.destinations > 0 ? word(0) : 0, i.destinations > 1 ? word(1) : 0, unknown};
   }
 
  private:
-  [[nodiscard]] std::size_t local_begin() const noexcept { return static_cast<std::size_t>(kernel().words) * 8; }
+  /// After the registers a bit for each says whether it is unknown.
+  [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
+  [[nodiscard]] std::size_t local_begin() const noexcept {
+    return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
+  }
   [[nodiscard]] std::size_t local_bytes() const noexcept { return static_cast<std::size_t>(aligned(kernel().local_bytes, 8)); }
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
   [[nodiscard]] std::uint8_t* local(thread_state& s) const noexcept {
     return reinterpret_cast<std::uint8_t*>(s.words()) + local_begin();
+  }
+
+  [[nodiscard]] const std::uint8_t* local(const thread_state& s) const noexcept {
+    return reinterpret_cast<const std::uint8_t*>(s.words()) + local_begin();
+  }
+
+  [[nodiscard]] bool has_unknown(const thread_state& s, int word) const noexcept {
+    const std::uint64_t bits = s.words()[kernel().words + word / 64];
+    return ((bits >> static_cast<unsigned>(word % 64)) & 1U) != 0;
+  }
+  void set_unknown(thread_state& s, int word, bool unknown) const noexcept {
+    std::uint64_t& bits = s.words()[kernel().words + word / 64];
+    const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(word % 64);
+    bits = unknown ? bits | bit : bits & ~bit;
+  }
+  [[nodiscard]] bool is_unknown(const thread_state& s, const source_operand& o) const noexcept {
+    return o.kind == source_operand::kind_t::reg ? has_unknown(s, o.word)
+                                                 : o.kind == source_operand::kind_t::special && o.machine == special::unknown;
+  }
+
+  /// Whether an unknown value decides what an event is: where it accesses memory, or whom it meets. What it moves may be unknown.
+  [[nodiscard]] bool is_undecided(const thread_state& s, const instruction& i) const noexcept {
+    const bool moves = i.mbarrier == mbarrier_op::none && i.code >= op::load && i.code <= op::reduction;
+    unsigned first = moves ? 1 : 0;
+    switch (i.code) {
+      case op::shuffle:
+      case op::vote:
+      case op::match:
+      case op::warp_reduce:
+        first = 1;
+        break;
+      default:
+        break;
+    }
+    const unsigned last = i.code == op::block_barrier && i.destinations > 0 ? i.sources - 1U : i.sources;
+    for (unsigned k = moves ? 0 : first; k < (moves ? first : last); ++k) {
+      if (is_unknown(s, i.by[k])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
+
+  /// Whether a compare-and-swap compares with an unknown value, or one.
+  [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
+    return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
+           (seen.unknown || is_unknown(s, i.by[1]));
   }
 
   [[nodiscard]] std::uint64_t value(const thread_state& s, const source_operand& o) const noexcept {
@@ -303,14 +383,16 @@ class machine {
 
   [[nodiscard]] wide_value wide_of(const thread_state& s, const source_operand& o, ptx_type type) const noexcept {
     const bool two = type == ptx_type::b128 && o.kind == source_operand::kind_t::reg;
-    return {value(s, o), two ? s.words()[o.word + 1] : 0};
+    return is_unknown(s, o) ? wide_value{0, 0, true} : wide_value{value(s, o), two ? s.words()[o.word + 1] : 0};
   }
 
-  static void put(thread_state& s, const destination_operand& d, ptx_type type, wide_value v) noexcept {
+  void put(thread_state& s, const destination_operand& d, ptx_type type, wide_value v) const noexcept {
     if (d.word >= 0) {
-      s.words()[d.word] = truncated(extended(v.low, type), std::min<int>(d.bits, 64));
+      s.words()[d.word] = v.unknown ? 0 : truncated(extended(v.low, type), std::min<int>(d.bits, 64));
+      set_unknown(s, d.word, v.unknown);
       if (d.bits > 64) {
-        s.words()[d.word + 1] = v.high;
+        s.words()[d.word + 1] = v.unknown ? 0 : v.high;
+        set_unknown(s, d.word + 1, v.unknown);
       }
     }
   }
@@ -328,21 +410,23 @@ class machine {
   static bool goes_to_next_element(thread_state& s, const instruction& i) noexcept {
     const unsigned bit = 8U * i.bytes * element_of(s);
     s.returned = bit == 0 ? wide_value{} : s.returned;
+    s.returned.unknown = s.returned.unknown || s.old_unknown;
     (bit < 64 ? s.returned.low : s.returned.high) |= truncated(s.old_low, 8 * i.bytes) << (bit % 64);
     s.part = static_cast<std::uint8_t>(2 * (element_of(s) + 1));
     return s.part < 2 * i.elements;
   }
 
   /// Gives the registers of an atomic what the memory held.
-  static void return_old(thread_state& s, const instruction& i) noexcept {
+  void return_old(thread_state& s, const instruction& i) const noexcept {
     if (i.elements == 1) {
-      put(s, i.to[0], i.type, {s.old_low, s.old_high});
+      put(s, i.to[0], i.type, old_of(s));
       return;
     }
     const int bits = 8 * i.bytes * i.packed;
     for (unsigned k = 0; k < i.destinations; ++k) {
       const unsigned bit = static_cast<unsigned>(bits) * k;
-      put(s, i.to[k], ptx_type::b64, {truncated((bit < 64 ? s.returned.low : s.returned.high) >> (bit % 64), bits), 0});
+      put(s, i.to[k], ptx_type::b64,
+          {truncated((bit < 64 ? s.returned.low : s.returned.high) >> (bit % 64), bits), 0, s.returned.unknown});
     }
   }
 
@@ -355,7 +439,11 @@ class machine {
     if (i.packed > 1) {
       by.low = truncated(by.low >> (8U * i.bytes * (element_of(s) % i.packed)), 8 * i.bytes);
     }
-    if (i.what == model::operation::move || i.what == model::operation::compare_exchange) {
+    const bool replaces = i.what == model::operation::move || i.what == model::operation::compare_exchange;
+    if (by.unknown || (old.unknown && !replaces)) {
+      return {0, 0, true};
+    }
+    if (replaces) {
       return {truncated(by.low, bits), i.bytes == 16 ? by.high : 0};
     }
     if (is_float(i.type)) {
@@ -391,11 +479,11 @@ class machine {
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
     for (int w = 0; w < kernel().words; ++w) {
       if (((live[static_cast<std::size_t>(w / 64)] >> static_cast<unsigned>(w % 64)) & 1U) != 0 &&
-          s.words()[w] != then.words()[w]) {
+          (s.words()[w] != then.words()[w] || has_unknown(s, w) != has_unknown(then, w))) {
         return false;
       }
     }
-    return std::memcmp(s.words() + kernel().words, then.words() + kernel().words, 2 * local_bytes()) == 0;
+    return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
   /// Stops where a loop begins.
@@ -448,9 +536,10 @@ class machine {
     }
     if (mine != nullptr && mine->effects == s.effects && same(s, *mine->then)) {
       s.waits_from = mine->events;
-      s.status = mine->events != s.events ? thread_status::waiting
-                 : s.clock_read           ? thread_status::waits_for_time
-                                          : thread_status::endless;
+      s.status = mine->choices != s.choices ? thread_status::repeats  // another choice shows what comes
+                 : mine->events != s.events ? thread_status::waiting
+                 : s.clock_read             ? thread_status::waits_for_time
+                                            : thread_status::endless;
       return true;
     }
     if constexpr (MayRepeat) {
@@ -465,22 +554,66 @@ class machine {
     }
     auto* const copy = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(copy), &s, bytes());
-    *mine = {s.pc, s.effects, s.events, copy, s.previous};
+    *mine = {s.pc, s.effects, s.events, s.choices, copy, s.previous};
     return false;
   }
 
+  /// Whether the first instruction is executed, where its predicate is unknown.
+  enum class decision : std::uint8_t { none, runs, is_skipped };
+
+  /// What an instruction with an unknown predicate does without a choice: the results of one that is no event are unknown.
+  bool needs_choice(thread_state& s, const instruction& i) const noexcept {
+    const bool of_registers = !is_event(i.code) && i.code != op::branch && i.code != op::branch_index && i.code != op::exit &&
+                              i.code != op::trap && i.code != op::unsupported;
+    if (of_registers) {
+      forget(s, i);
+    }
+    return !of_registers;
+  }
+
+  /// Goes to the target that `brx.idx` names. False if that is not known, or there is none.
+  bool jump_by_index(thread_state& s, const instruction& i) const noexcept {
+    const std::uint64_t n = value(s, i.by[0]);
+    if (is_unknown(s, i.by[0]) || n >= i.targets.size()) {
+      s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::trapped;
+      return false;
+    }
+    s.pc = i.targets[static_cast<std::size_t>(n)];
+    return true;
+  }
+
+  /// Whether it is known, or chosen, if an instruction is executed. If not, the thread stands at the choice.
+  bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
+    runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
+    if (i.guard < 0 || !has_unknown(s, i.guard)) {
+      return true;
+    }
+    if (chosen == decision::none && needs_choice(s, i)) {
+      s.choosing = true;
+      s.status = thread_status::at_event;
+      return false;
+    }
+    runs = chosen == decision::runs;
+    return true;
+  }
+
   template <class Watch>
-  void advance(thread_state& s, Watch& watch) const {
+  void advance(thread_state& s, Watch& watch, decision first = decision::none) const {
     for (int steps = 0; steps < most_steps; ++steps) {
       const instruction& i = at(s);
       if (is_event(i.code) && s.part != 0) {  // the next element of a vector
         s.status = thread_status::at_event;
         return;
       }
-      if (i.head && only_waited<std::is_same_v<Watch, nobody>>(s)) {
+      const decision chosen = std::exchange(first, decision::none);
+      s.choosing = false;
+      if (i.head && chosen == decision::none && only_waited<std::is_same_v<Watch, nobody>>(s)) {
         return;
       }
-      const bool runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
+      bool runs = false;
+      if (!is_decided(s, i, chosen, runs)) {
+        return;
+      }
       const watched then = watch(static_cast<const thread_state&>(s), i, runs);
       if (then == watched::stops) {
         s.status = thread_status::undecided;
@@ -494,15 +627,11 @@ class machine {
         case op::branch:
           s.pc = i.target;
           continue;
-        case op::branch_index: {
-          const std::uint64_t n = value(s, i.by[0]);
-          if (n >= i.targets.size()) {
-            s.status = thread_status::trapped;
+        case op::branch_index:
+          if (!jump_by_index(s, i)) {
             return;
           }
-          s.pc = i.targets[static_cast<std::size_t>(n)];
           continue;
-        }
         case op::exit:
           s.status = thread_status::ended;
           return;
@@ -510,13 +639,16 @@ class machine {
           s.status = thread_status::trapped;
           return;
         case op::unsupported:
-        case op::unknown_result:
           s.status = thread_status::unsupported;
           return;
         case op::nothing:
           break;
         case op::load:
         case op::store:
+          if (is_unknown(s, i.by[0])) {
+            s.status = thread_status::unknown_operand;
+            return;
+          }
           if (is_local(base_address(s, i))) {
             if (!access_local(s, i)) {
               return;
@@ -527,10 +659,14 @@ class machine {
           return;
         default:
           if (is_event(i.code)) {
-            s.status = thread_status::at_event;
+            s.status = is_undecided(s, i) ? thread_status::unknown_operand : thread_status::at_event;
             return;
           }
-          registers(s, i);
+          if (results_are_unknown(s, i)) {
+            forget(s, i);
+          } else {
+            registers(s, i);
+          }
           break;
       }
       ++s.pc;
@@ -556,19 +692,49 @@ class machine {
       return false;
     }
     for (unsigned e = 0; e < i.elements; ++e) {
+      std::uint8_t* const element = memory + std::size_t{e} * i.bytes;
+      std::uint8_t* const state = written + std::size_t{e} * i.bytes;
       wide_value v{};
       if (i.code == op::load) {
-        std::memcpy(&v, memory + std::size_t{e} * i.bytes, i.bytes);
+        v = value_of_bytes(element, i.bytes);
+        v.unknown = std::find(state, state + i.bytes, unknown_byte) != state + i.bytes;
         put(s, i.to[e], i.type, v);
       } else {
         v = wide_of(s, i.by[1U + e], i.type);
-        std::memcpy(memory + std::size_t{e} * i.bytes, &v, i.bytes);
+        const std::uint64_t both[] = {v.low, v.high};
+        std::memcpy(element, both, i.bytes);
+        std::memset(state, v.unknown ? unknown_byte : known_byte, i.bytes);
       }
     }
-    if (i.code == op::store) {
-      std::memset(written, 1, static_cast<std::size_t>(count));
-    }
     return true;
+  }
+
+  /// What a byte of local memory is that was written; 0: it was not.
+  static constexpr std::uint8_t known_byte = 1;
+  static constexpr std::uint8_t unknown_byte = 2;
+
+  [[nodiscard]] static wide_value value_of_bytes(const std::uint8_t* from, std::size_t bytes) noexcept {
+    std::uint64_t both[2] = {};
+    std::memcpy(both, from, bytes);
+    return {both[0], both[1]};
+  }
+
+  /// Whether an instruction of registers computes with unknown values.
+  [[nodiscard]] bool results_are_unknown(const thread_state& s, const instruction& i) const noexcept {
+    if (i.code == op::unknown_result) {
+      return true;
+    }
+    if (i.code == op::select && !is_unknown(s, i.by[2])) {
+      return is_unknown(s, i.by[(value(s, i.by[2]) & 1U) != 0 ? 0 : 1]);
+    }
+    return std::any_of(i.by.begin(), i.by.begin() + i.sources, [&](const source_operand& o) { return is_unknown(s, o); });
+  }
+
+  /// The results of an instruction become unknown.
+  void forget(thread_state& s, const instruction& i) const noexcept {
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      put(s, i.to[k], ptx_type::b64, {0, 0, true});
+    }
   }
 
   void add_with_carry(thread_state& s, const instruction& i) const noexcept {
@@ -599,7 +765,7 @@ class machine {
           wide_value v{};
           const std::uint64_t at = from + std::uint64_t{e} * i.bytes;
           if (at + i.bytes <= context_->parameters.size()) {
-            std::memcpy(&v, context_->parameters.data() + at, i.bytes);
+            v = value_of_bytes(context_->parameters.data() + at, i.bytes);
           }
           put(s, i.to[e], i.type, v);
         }

@@ -64,6 +64,7 @@ class memory_bytes {
       std::uint64_t byte = 0;
       if (latest != nullptr) {
         byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+        e.value.unknown = e.value.unknown || latest->value.unknown;
         state_.rules.follow(e, *latest);
       } else if (!here.initialised) {
         state_.report_of(g, e.thread, check_status::uninitialised,
@@ -78,8 +79,8 @@ class memory_bytes {
   }
 
   /// The bytes of memory at the end of an execution.
-  [[nodiscard]] std::uint64_t final_value(const graph& g, std::uint64_t address, int bytes) const {
-    std::uint64_t result = 0;
+  [[nodiscard]] wide_value final_value(const graph& g, std::uint64_t address, int bytes) const {
+    wide_value result{};
     for (int b = 0; b < bytes; ++b) {
       const std::uint64_t at = address + static_cast<std::uint64_t>(b);
       const graph_event* latest = nullptr;
@@ -93,10 +94,11 @@ class memory_bytes {
       std::uint64_t byte = 0;
       if (latest != nullptr) {
         byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+        result.unknown = result.unknown || latest->value.unknown;
       } else if (const memory_object* o = state_.locations.object_of(at, 1); o != nullptr) {
         byte = at - o->address < o->initial.size() ? o->initial[static_cast<std::size_t>(at - o->address)] : 0;
       }
-      result |= byte << (8 * static_cast<unsigned>(b));
+      result.low |= byte << (8 * static_cast<unsigned>(b));
     }
     return result;
   }

@@ -37,7 +37,7 @@ class next_thread {
         continue;
       }
       const op code = model::at(state_.machines, t).at(state_of(g, t)).code;
-      if (code == op::load || is_rmw(code)) {
+      if ((code == op::load || is_rmw(code)) && !state_of(g, t).choosing) {
         const std::size_t kind = is_rmw(code) ? 0 : 1;
         if (first[kind] < 0) {
           int& place = spins_without_progress(g, t) ? first[kind + 2] : first[kind];
@@ -93,6 +93,9 @@ class next_thread {
     const thread_state& s = state_of(g, t);
     std::vector<const graph_event*> left;
     const instruction& i = model::at(state_.machines, t).at(s);
+    if (s.choosing) {
+      return true;
+    }
     if (i.code >= op::proxy_fence) {
       return (i.code != op::async_wait || synchronization_.awaited(g, t, left)) &&
              (i.code != op::grid_wait || build_.are_over(g, t, false));
@@ -122,6 +125,9 @@ class next_thread {
     for (int events = 0; events < longest_poll && !result; ++events) {
       const instruction& i = m.at(*s);
       const bool writes = m.is_amid_rmw(*s);
+      if (s->choosing) {
+        break;
+      }
       if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_rmw(i.code))) {
         break;
       }

@@ -32,6 +32,28 @@ struct memory_object {
   bool host = false;                    ///< the scenario says that it is in host memory
 };
 
+/// What a scenario assumes of the hardware or accepts of its program, in addition to what the PTX ISA says.
+struct assumptions {
+  /// Bytes at addresses that are accessed at least as by relaxed accesses of system scope.
+  struct range {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  bool shuffle_orders = false;            ///< shuffles, votes, matches and `redux` order memory as `bar.warp.sync` does
+  bool same_value_writes = false;         ///< a write of the value that is there, or that another one writes, is no race
+  bool kernel_boundary_acquires = false;  ///< the end of a kernel is a fence that acquires, at system scope
+  std::vector<range> accepted_races{};
+
+  [[nodiscard]] bool accepts(std::uint64_t address) const noexcept {
+    for (const range& r : accepted_races) {
+      if (address >= r.address && address - r.address < r.bytes) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
 /// Threads with their code and arguments, and the memory they share.
 struct program {
   std::vector<std::shared_ptr<const kernel_code>> kernels;
@@ -40,7 +62,8 @@ struct program {
   std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
   std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
   bool fragment = false;          ///< a litmus test: pieces of kernels, which do not end where their threads do
-  int copies_of_each = 0;         ///< at the end of `threads`: what performs as many copies of each thread that starts some
+  assumptions assumed{};
+  int copies_of_each = 0;  ///< at the end of `threads`: what performs as many copies of each thread that starts some
 };
 
 /// How an exploration ended.
@@ -116,6 +139,8 @@ class final_memory {
   virtual ~final_memory() = default;
   /// The value of `bytes` bytes, at most 8.
   [[nodiscard]] virtual std::uint64_t value(std::uint64_t address, int bytes) const = 0;
+  /// Whether that is data that was not followed.
+  [[nodiscard]] virtual bool is_unknown(std::uint64_t, int) const { return false; }
   [[nodiscard]] virtual const graph& execution() const noexcept = 0;
 };
 

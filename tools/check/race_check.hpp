@@ -31,7 +31,7 @@ class race_check {
           state_.report(g, check_status::undefined, read_only_text(state_.checked, *o, e), {o, &e});
         }
         const std::uint16_t* const clock = state_.rules.clock_for(*o, e);
-        if (precedes(*o, clock) || at_one_mbarrier(*o, e) || state_.rules.morally_strong(*o, e) ||
+        if (precedes(*o, clock) || at_one_mbarrier(*o, e) || is_of_same_value(*o, e) || state_.rules.morally_strong(*o, e) ||
             state_.rules.causes(g, *o, clock)) {
           continue;
         }
@@ -82,6 +82,12 @@ class race_check {
   }
 
  private:
+  /// Whether one of two accesses writes the value that the other one writes or has read, and that is assumed to be no race.
+  [[nodiscard]] bool is_of_same_value(const graph_event& x, const graph_event& y) const noexcept {
+    return state_.checked.assumed.same_value_writes && x.address == y.address && x.bytes == y.bytes && !x.value.unknown &&
+           x.value == y.value;
+  }
+
   /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
   [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
     return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&

@@ -14,6 +14,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -53,9 +55,28 @@ namespace {
 /// Reads a scenario, line by line.
 class scenario_reader {
  public:
-  explicit scenario_reader(std::string_view text) : text_(text) {}
+  scenario_reader(std::string_view text, const file_reader& files) : text_(text), files_(files) {}
 
   [[nodiscard]] scenario read() {
+    read_lines();
+    if (in_host_thread_) {
+      const scenario::launch_line& l = result_.launches.back();
+      throw model::error(l.line, 1, "the host thread " + quote(l.kernel) + " has no '}' after its statements");
+    }
+    if (repeats_ != 0) {
+      throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches");
+    }
+    if (result_.source.empty()) {
+      throw model::error("the scenario names no source");
+    }
+    if (result_.launches.empty()) {
+      throw model::error("the scenario launches nothing");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void read_lines() {
     for (std::size_t begin = 0; begin <= text_.size();) {
       const std::size_t end = std::min(text_.find('\n', begin), text_.size());
       ++line_;
@@ -70,20 +91,8 @@ class scenario_reader {
       }
       begin = end + 1;
     }
-    if (in_host_thread_) {
-      const scenario::launch_line& l = result_.launches.back();
-      throw model::error(l.line, 1, "the host thread " + quote(l.kernel) + " has no '}' after its statements");
-    }
-    if (result_.source.empty()) {
-      throw model::error("the scenario names no source");
-    }
-    if (result_.launches.empty()) {
-      throw model::error("the scenario launches nothing");
-    }
-    return std::move(result_);
   }
 
- private:
   [[noreturn]] void refuse(const std::string& what) const { throw model::error(line_, 1, what); }
 
   [[nodiscard]] bool more() const noexcept { return at_ < words_.size(); }
@@ -136,12 +145,111 @@ class scenario_reader {
       read_launch();
     } else if (directive == "host") {
       read_host_thread(whole);
+    } else if (directive == "assume" || directive == "accept") {
+      read_assumption(directive, whole);
+    } else if (directive == "repeat") {
+      read_repeat();
+    } else if (directive == "}" && repeats_ != 0) {
+      end_repeat();
+    } else if (directive == "use") {
+      read_use();
     } else if (directive == "final") {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse(quote(directive) + " is no directive: expected source, memory, launch, host or final");
+      refuse(quote(directive) +
+             " is no directive: expected source, memory, launch, host, final, assume, accept, repeat or use");
     }
+  }
+
+  void end_of_line() {
+    if (more()) {
+      refuse(quote(words_[at_]) + " is not expected here");
+    }
+  }
+
+  // assume vectors 8|16, assume shuffle orders, assume same-value writes, assume kernel boundary acquires, accept race LOCATION
+  void read_assumption(const std::string& directive, std::string_view whole) {
+    const std::string what = word("what is assumed");
+    if (directive == "accept") {
+      if (what != "race") {
+        refuse("expected 'accept race LOCATION', found " + quote(what));
+      }
+      result_.accepted.emplace_back(word("a location"), line_);
+    } else if (what == "vectors") {
+      const std::uint64_t bytes = number("8 or 16");
+      if (bytes != 8 && bytes != 16) {
+        refuse("vectors of " + std::to_string(bytes) + " bytes are given, and 8 or 16 is possible");
+      }
+      result_.atomic_vector = static_cast<int>(bytes);
+    } else if (what == "shuffle" && accept("orders")) {
+      result_.assumed.shuffle_orders = true;
+    } else if (what == "same-value" && accept("writes")) {
+      result_.assumed.same_value_writes = true;
+    } else if (what == "kernel" && accept("boundary") && accept("acquires")) {
+      result_.assumed.kernel_boundary_acquires = true;
+    } else {
+      refuse(
+          "expected 'assume vectors 8', 'assume vectors 16', 'assume shuffle orders', 'assume same-value writes' or 'assume "
+          "kernel "
+          "boundary acquires', found " +
+          quote(what));
+    }
+    end_of_line();
+    const std::size_t begin = whole.find_first_not_of(" \t");
+    const std::size_t end = whole.find_last_not_of(" \t\r");
+    result_.stated.emplace_back(whole.substr(begin, end - begin + 1));
+  }
+
+  // repeat N { ... }
+  void read_repeat() {
+    if (repeats_ != 0) {
+      refuse("'repeat' is within another one, which is not possible");
+    }
+    repeats_ = static_cast<int>(small("the number of turns", 1000));
+    if (repeats_ == 0 || !accept("{")) {
+      refuse("expected 'repeat N {' with N of 1 to 1000, and '}' on a line of its own after the launches");
+    }
+    end_of_line();
+    repeat_line_ = line_;
+    repeat_begin_ = result_.launches.size();
+  }
+  void end_repeat() {
+    end_of_line();
+    const std::vector<scenario::launch_line> turn(result_.launches.begin() + static_cast<std::ptrdiff_t>(repeat_begin_),
+                                                  result_.launches.end());
+    if (turn.empty() || std::any_of(turn.begin(), turn.end(), [](const auto& l) { return l.request.host; })) {
+      refuse("'repeat' is of launches: there is none, or a host thread");
+    }
+    for (; repeats_ > 1; --repeats_) {
+      result_.launches.insert(result_.launches.end(), turn.begin(), turn.end());
+    }
+    repeats_ = 0;
+  }
+
+  // use FILE
+  void read_use() {
+    const std::string file = word("a file");
+    end_of_line();
+    if (uses_ == 8) {
+      refuse("files use each other more than 8 deep at " + quote(file));
+    }
+    std::string text;
+    try {
+      text = files_ ? files_(file) : throw model::error("no files can be used here");
+    } catch (const std::exception& e) {
+      refuse(quote(file) + ": " + e.what());
+    }
+    const auto [outer, line] = std::pair(std::exchange(text_, text), std::exchange(line_, 0));
+    ++uses_;
+    try {
+      read_lines();
+    } catch (const std::exception& e) {
+      throw model::error(line, 1, "in " + quote(file) + ": " + e.what());
+    }
+    --uses_;
+    text_ = outer;
+    line_ = line;
   }
 
   void read_version(bool first) {
@@ -171,11 +279,16 @@ class scenario_reader {
       type.resize(bracket);
     }
     m.memory.type = type_named(type);
+    if (accept("at")) {
+      read_address(m);
+    }
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
       refuse(quote(type) + " is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
-    if (accept("=")) {
+    if (accept("from")) {
+      read_initial_file(m);
+    } else if (accept("=")) {
       while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
              words_[at_] != "constant") {
         if (!number_is_next() && bytes_of(m.memory.type) == 8) {
@@ -215,6 +328,38 @@ class scenario_reader {
       }
     }
     result_.memory.push_back(std::move(m));
+  }
+
+  // memory NAME TYPE at ADDRESS
+  void read_address(scenario::memory_line& m) {
+    m.address = number("an address");
+    const std::uint64_t alignment = 256;
+    if (m.address < global_window || m.address >= shared_window || m.address % alignment != 0) {
+      refuse("the address of " + quote(m.memory.name) + " is a multiple of 256 from 0x100000000 to 0x3fffffffff00");
+    }
+  }
+
+  // memory NAME TYPE from FILE
+  void read_initial_file(scenario::memory_line& m) {
+    m.file = word("a file");
+    std::string bytes;
+    try {
+      bytes = files_ ? files_(m.file) : throw model::error("no files can be read here");
+    } catch (const std::exception& e) {
+      refuse(quote(m.file) + ": " + e.what());
+    }
+    const auto element = static_cast<std::size_t>(bytes_of(m.memory.type));
+    if (bytes.size() > m.memory.count * element || bytes.size() % element != 0) {
+      refuse(quote(m.file) + " has " + std::to_string(bytes.size()) + " bytes, and " + quote(m.memory.name) + " has " +
+             std::to_string(m.memory.count * element) + ": give as many, or fewer whole elements");
+    }
+    for (std::size_t k = 0; k < bytes.size(); k += element) {
+      std::uint64_t value = 0;
+      for (std::size_t b = 0; b < element; ++b) {
+        value |= std::uint64_t{static_cast<unsigned char>(bytes[k + b])} << (8 * b);
+      }
+      m.values.push_back(value);
+    }
   }
 
   std::array<std::uint32_t, 3> shape(const char* what) {
@@ -292,12 +437,17 @@ class scenario_reader {
   }
 
   std::string_view text_;
+  const file_reader& files_;
   scenario result_{};
   std::vector<std::string> words_{};
   std::size_t at_ = 0;
   int line_ = 0;
   bool begun_ = false;  ///< a line was read
   bool in_host_thread_ = false;
+  int uses_ = 0;     ///< how many files deep
+  int repeats_ = 0;  ///< how many turns; 0: not within `repeat`
+  int repeat_line_ = 0;
+  std::size_t repeat_begin_ = 0;  ///< the first launch of a turn
 };
 
 /// Whether each device has its own of a variable of the module.
@@ -369,6 +519,7 @@ class preparation {
     for (const scenario::launch_line& l : scenario_.launches) {
       add(l);
     }
+    accept_races();
     for (const scenario::final_line& f : scenario_.finals) {
       result_.finals.emplace_back(f.text, read_condition(f.text, f.line, memory_, f.column));
     }
@@ -376,6 +527,27 @@ class preparation {
   }
 
  private:
+  void accept_races() {
+    result_.checked.assumed = scenario_.assumed;
+    result_.stated = scenario_.stated;
+    for (const auto& [text, line] : scenario_.accepted) {
+      const std::size_t bracket = text.find('[');
+      const named_memory* const m = find_memory(memory_, text.substr(0, bracket));
+      if (m == nullptr) {
+        throw model::error(line, 1, quote(text) + " is no memory: accept race takes NAME, or NAME[ELEMENT]");
+      }
+      const auto element = static_cast<std::uint64_t>(bytes_of(m->type));
+      std::uint64_t index = 0;
+      const bool one = bracket != std::string::npos;
+      if (one &&
+          (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m->count)) {
+        throw model::error(line, 1,
+                           quote(text) + " is no element of " + quote(m->name) + ", which has " + std::to_string(m->count));
+      }
+      result_.checked.assumed.accepted_races.push_back({m->address + index * element, one ? element : m->count * element});
+    }
+  }
+
   [[nodiscard]] static std::string device_suffix(int device) { return "@" + std::to_string(device); }
 
   /// Which of `layouts_` a device has.
@@ -448,7 +620,12 @@ class preparation {
     named_memory named = m.memory;
     for (const int d : devices_of(m, per_device)) {
       if (v == nullptr) {
-        named.address = add_memory(result_.checked, named.name, named.count * element, initial, m.initialised, m.constant);
+        try {
+          named.address =
+              add_memory(result_.checked, named.name, named.count * element, initial, m.initialised, m.constant, m.address);
+        } catch (const model::error& e) {
+          throw model::error(m.line, 1, e.what());
+        }
         result_.checked.memory.back().host = m.host;
       } else {
         named.address = layouts_[layout_number(d)].globals.at(named.name);
@@ -545,7 +722,7 @@ class preparation {
     const std::size_t layout = layout_number(device);
     std::shared_ptr<const kernel_code>& code = kernels_[{kernel.name, layout}];
     if (code == nullptr) {
-      kernel_code decoded = decode_kernel(module_, layouts_[layout], kernel);
+      kernel_code decoded = decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector);
       decoded.name = source_name(kernel.name);
       code = std::make_shared<kernel_code>(std::move(decoded));
     }
@@ -633,7 +810,7 @@ class preparation {
 
 }  // namespace
 
-scenario read_scenario(std::string_view text) { return scenario_reader(text).read(); }
+scenario read_scenario(std::string_view text, const file_reader& read_file) { return scenario_reader(text, read_file).read(); }
 
 check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ struct scenario {
   struct memory_line {
     named_memory memory;
     std::vector<std::uint64_t> values{};
+    std::string file{};                              ///< with the initial values as bytes; empty: `values` has them
+    std::uint64_t address = 0;                       ///< where it is; 0: after what is there
     std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
     bool initialised = true;
     bool constant = false;
@@ -67,15 +70,24 @@ struct scenario {
   std::vector<memory_line> memory;
   std::vector<launch_line> launches;
   std::vector<final_line> finals;
+  /// A line `assume` or `accept`, as it was written, and what it says.
+  std::vector<std::string> stated{};
+  assumptions assumed{};
+  int atomic_vector = 0;                                ///< bytes of a vector that is accessed at once; 0: none is
+  std::vector<std::pair<std::string, int>> accepted{};  ///< locations whose races are accepted, and the lines
 };
 
-/// Reads a scenario. Throws `model::error` with the line.
-[[nodiscard]] scenario read_scenario(std::string_view text);
+/// The text of a file that a scenario names, relative to its folder. Throws where there is none.
+using file_reader = std::function<std::string(const std::string&)>;
+
+/// Reads a scenario, with the files that it names by `use` and `from`. Throws `model::error` with the line.
+[[nodiscard]] scenario read_scenario(std::string_view text, const file_reader& read_file = {});
 
 /// A scenario that is ready to be explored.
 struct prepared_scenario {
   program checked;
   std::vector<std::pair<std::string, final_condition>> finals;  ///< each as it was written
+  std::vector<std::string> stated{};                            ///< its assumptions, which a verdict repeats
 
   /// What must hold at the end of every execution.
   [[nodiscard]] check_property property() const;

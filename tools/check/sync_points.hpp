@@ -180,6 +180,10 @@ class sync_points {
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
+    if ((i.code == op::block_barrier ? i.destinations > 0 : i.code >= op::shuffle && i.code <= op::warp_reduce) &&
+        m.is_unknown(s, i.code == op::block_barrier ? i.sources - 1 : 0)) {
+      return {0, 0, true};
+    }
     switch (i.code) {
       case op::block_barrier:
         return {i.destinations > 0 ? m.operand(s, i.sources - 1) & 1U : 0, 0};
@@ -288,6 +292,9 @@ class sync_points {
     for (const graph_event* a : arrivals) {
       ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
     }
+    if (i.code != op::shuffle && std::any_of(arrivals.begin(), arrivals.end(), [](auto* a) { return a->value.unknown; })) {
+      return {0, 0, true};
+    }
     const auto count = static_cast<std::size_t>(arrivals.size());
     std::size_t yes = 0;
     for (const graph_event* a : arrivals) {
@@ -340,7 +347,7 @@ class sync_points {
         from = inside ? from : lane;
         for (const graph_event* a : arrivals) {
           if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
-            return {a->value.low, inside ? 1U : 0U};
+            return {a->value.low, inside ? 1U : 0U, a->value.unknown};
           }
         }
         // a lane that does not take part: the value is undefined, and harmless only where nothing reads it

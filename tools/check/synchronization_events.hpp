@@ -270,7 +270,7 @@ class synchronization_events {
           state_.rules.synchronize(*head, e);
         }
       }
-    } else if (sync_points::orders(code)) {
+    } else if (sync_points::orders(code) || state_.checked.assumed.shuffle_orders) {
       state_.rules.synchronize(a, e);
     }
   }

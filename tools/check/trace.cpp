@@ -42,7 +42,8 @@ namespace {
 
 /// What an event does, after the name of its instruction.
 [[nodiscard]] std::string event_text(const program& p, const graph_event& e) {
-  const std::string value = e.mbarrier != mbarrier_op::none                                  ? mbarrier_text(e.value.low)
+  const std::string value = e.value.unknown                                                  ? "an unknown value"
+                            : e.mbarrier != mbarrier_op::none                                ? mbarrier_text(e.value.low)
                             : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value)
                                                                                              : value_text(e.value);
   switch (e.kind) {
@@ -57,7 +58,10 @@ namespace {
     case model::event_kind::issue:
       return "starts a copy";
     case model::event_kind::barrier:
-      return e.arrives ? "arrives" : "goes on";
+      return e.chosen
+                 ? (e.value.low != 0 ? "is executed, if an unknown value says so" : "is left out, if an unknown value says so")
+             : e.arrives ? "arrives"
+                         : "goes on";
     default:
       return "";
   }

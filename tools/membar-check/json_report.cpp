@@ -98,6 +98,9 @@ class json_writer final : public report {
     if (r.seed != 0) {
       one["seed"] = r.seed;
     }
+    if (!file.prepared.stated.empty()) {
+      one["assumptions"] = file.prepared.stated;
+    }
     if (!file.warnings.empty()) {
       one["warnings"] = file.warnings;
     }

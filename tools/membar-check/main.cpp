@@ -90,9 +90,10 @@ check::prepared_scenario prepared(const std::string& path) {
     result.checked = check::program_of(membar::litmus_files::read_litmus(text));
     return result;
   }
-  check::scenario s = check::read_scenario(text);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  check::scenario s = check::read_scenario(text, [&](const std::string& file) { return read_file((folder / file).string()); });
   s.path = path;
-  return check::prepare(s, ptx_of(s, std::filesystem::path(path).parent_path()));
+  return check::prepare(s, ptx_of(s, folder));
 }
 
 /// Says of each kernel of a source whether it can be read.

@@ -106,6 +106,9 @@ class text_writer final : public report {
         out_ << "; " << warning;
       }
     }
+    for (const std::string& stated : file.prepared.stated) {
+      out_ << "; " << stated;
+    }
     if (how_.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       out_ << "; seed " << r.seed;
     }

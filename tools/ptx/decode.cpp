@@ -62,7 +62,8 @@ namespace {
 /// Decodes one kernel.
 class kernel_decoder {
  public:
-  kernel_decoder(const ptx_module& module, const module_layout& layout) : module_(module), layout_(layout) {}
+  kernel_decoder(const ptx_module& module, const module_layout& layout, int atomic_vector)
+      : module_(module), layout_(layout), atomic_vector_(atomic_vector) {}
 
   [[nodiscard]] kernel_code decode(const ptx_function& kernel) {
     result_.name = kernel.name;
@@ -146,8 +147,12 @@ class kernel_decoder {
         continue;
       }
       instruction i = decode(f, s);
-      if (i.code == op::unknown_result) {
-        append_unknown(f, s, std::move(i));
+      if (i.code == op::unknown_result || i.rows != 0) {
+        i.rows != 0 ? append_rows(f, s, i) : append_unknown(f, s, std::move(i));
+        continue;
+      }
+      if (is_atomic_vector(i)) {
+        append_as_one(s, std::move(i));
         continue;
       }
       if (i.code == op::branch || i.code == op::branch_index) {
@@ -223,19 +228,31 @@ class kernel_decoder {
     return at;
   }
 
+  /// Appends a jump around what a predicate does not let run, if there is one, and returns where it is.
+  std::size_t append_jump_around(const ptx_statement& s, std::int32_t guard, bool guard_negated) {
+    if (guard < 0) {
+      return std::string::npos;
+    }
+    instruction i = placed(s);
+    i.code = op::branch;
+    i.guard = guard;
+    i.guard_negated = !guard_negated;
+    result_.code.push_back(std::move(i));
+    return result_.code.size() - 1;
+  }
+
+  /// A jump that was appended leads to what is appended next.
+  void land(std::size_t jump_from) {
+    if (jump_from < result_.code.size()) {
+      result_.code[jump_from].target = static_cast<std::int32_t>(result_.code.size());
+    }
+  }
+
   void call(frame& f, const ptx_statement& s, int depth) {
-    const std::size_t around = result_.code.size();
-    if (s.guard >= 0) {
-      instruction i = placed(s);
-      i.code = op::branch;
-      i.guard = f.words[static_cast<std::size_t>(s.guard)];
-      i.guard_negated = !s.guard_negated;
-      result_.code.push_back(std::move(i));
-    }
+    const std::int32_t guard = s.guard < 0 ? -1 : f.words[static_cast<std::size_t>(s.guard)];
+    const std::size_t around = append_jump_around(s, guard, s.guard_negated);
     unguarded_call(f, s, depth);
-    if (s.guard >= 0) {
-      result_.code[around].target = static_cast<std::int32_t>(result_.code.size());
-    }
+    land(around);
   }
 
   /// A call that is read, and ends the check where a thread comes to it.
@@ -346,8 +363,8 @@ class kernel_decoder {
       i.guard_negated = s.guard_negated;
     }
     const operand_form form = read_opcode(i);
-    if (i.code == op::unknown_result) {
-      return i;  // append_unknown reads its operands
+    if (i.code == op::unknown_result || i.rows != 0) {
+      return i;  // what appends it reads its operands
     }
     operands(f, s, i, form);
     if (has_carry(i.code)) {
@@ -370,6 +387,126 @@ class kernel_decoder {
     }
   }
 
+  [[nodiscard]] static source_operand register_source(std::int32_t word) {
+    source_operand result;
+    result.kind = source_operand::kind_t::reg;
+    result.word = word;
+    return result;
+  }
+
+  /// Registers of the decoder's own, which hold what a matrix instruction moves.
+  [[nodiscard]] std::int32_t own_registers() {
+    if (own_ < 0) {
+      own_ = result_.words;
+      result_.words += 4;
+    }
+    return own_;
+  }
+
+  /// Whether an access of a vector counts as one access.
+  [[nodiscard]] bool is_atomic_vector(const instruction& i) const noexcept {
+    const int bytes = i.bytes * i.elements;
+    return (i.code == op::load || i.code == op::store) && i.elements > 1 && i.mbarrier == mbarrier_op::none &&
+           bytes <= atomic_vector_ && (bytes == 8 || bytes == 16) && (i.bytes >= 4 || !is_signed(i.type)) &&
+           (i.space == state_space::generic || i.space == state_space::global || i.space == state_space::shared);
+  }
+
+  /// Appends an access of a vector as one of all its bytes, and what packs or unpacks them.
+  void append_as_one(const ptx_statement& s, instruction i) {
+    const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
+    const bool wide = i.bytes * i.elements == 16;
+    const std::int32_t whole = own_registers();
+    instruction parts = i;
+    parts.code = i.code == op::load ? op::unpack : op::pack;
+    parts.guard = i.guard = -1;
+    parts.type = i.type = wide ? ptx_type::b128 : ptx_type::b64;
+    parts.elements = 1;
+    const destination_operand both{whole, static_cast<std::uint8_t>(wide ? 128 : 64)};
+    i.bytes = static_cast<std::uint8_t>(i.bytes * i.elements);
+    i.elements = 1;
+    if (i.code == op::load) {
+      i.to = {both};
+      i.destinations = 1;
+      parts.by = {register_source(whole)};
+      parts.sources = 1;
+      result_.code.push_back(std::move(i));
+      result_.code.push_back(std::move(parts));
+    } else {
+      std::move(parts.by.begin() + 1, parts.by.begin() + parts.sources, parts.by.begin());
+      --parts.sources;
+      parts.by[parts.sources] = {};
+      parts.to = {both};
+      parts.destinations = 1;
+      i.by = {i.by[0], register_source(whole)};
+      i.sources = 2;
+      result_.code.push_back(std::move(parts));
+      result_.code.push_back(std::move(i));
+    }
+    land(around);
+  }
+
+  /// Appends the jump of lanes from `rows` on, or of all if the instruction's own predicate says so, and returns where it is.
+  std::size_t append_jump_of_others(const instruction& of, std::uint64_t rows) {
+    const std::int32_t predicate = own_registers() + 3;
+    instruction test = of;
+    test.code = op::set_predicate;
+    test.type = ptx_type::u32;
+    test.test = ptx_comparison::ge;
+    test.rows = 0;
+    test.guard = -1;
+    test.sources = test.destinations = 0;
+    test.by[0].kind = source_operand::kind_t::special;
+    test.by[0].machine = special::lane;
+    test.sources = 1;
+    constant(test, rows);
+    test.to[test.destinations++] = {predicate, 1};
+    result_.code.push_back(test);
+    instruction around = of;
+    around.code = op::branch;
+    around.rows = 0;
+    around.guard = predicate;
+    around.guard_negated = false;
+    result_.code.push_back(around);
+    return result_.code.size() - 1;
+  }
+
+  /// Appends `ldmatrix` or `stmatrix`: the lane that names a row accesses its 16 bytes, by a weak access. What is moved is unknown.
+  void append_rows(const frame& f, const ptx_statement& s, const instruction& i) {
+    const bool loads = i.code == op::load;
+    if (s.operands.size() != 2) {
+      refuse(s, quote(s.opcode) + " has " + std::to_string(s.operands.size()) + " operands, expected 2");
+    }
+    const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
+    const std::int32_t moved = own_registers();
+    std::vector<destination_operand> to;
+    std::vector<source_operand> by;
+    collect(f, s.operands[loads ? 0 : 1], loads, to, by);
+    instruction data = i;
+    data.code = op::unknown_result;
+    data.rows = 0;
+    data.guard = -1;
+    if (!loads) {
+      append_unknown_of(data, {{moved, 128}}, by);
+    }
+    const std::size_t others = append_jump_of_others(i, i.rows);
+    instruction access = i;
+    access.rows = 0;
+    access.guard = -1;
+    if (loads) {
+      access.to[access.destinations++] = {moved, 128};
+    }
+    address(f, s, access, s.operands[loads ? 1 : 0]);
+    if (!loads) {
+      access.by[access.sources++] = register_source(moved);
+    }
+    result_.code.push_back(access);
+    land(others);
+    if (loads) {
+      append_unknown_of(data, to, {register_source(moved)});
+    }
+    land(around);
+  }
+
   /// Appends an instruction with unknown results, which may have more operands than one instruction holds: first those that join the sources.
   void append_unknown(const frame& f, const ptx_statement& s, instruction i) {
     std::vector<destination_operand> to;
@@ -377,6 +514,10 @@ class kernel_decoder {
     for (std::size_t k = 0; k < s.operands.size(); ++k) {
       collect(f, s.operands[k], k == 0, to, by);
     }
+    append_unknown_of(std::move(i), to, by);
+  }
+
+  void append_unknown_of(instruction i, const std::vector<destination_operand>& to, const std::vector<source_operand>& by) {
     if (by.size() > i.by.size()) {
       joined_ = joined_ < 0 ? result_.words++ : joined_;
     }
@@ -386,8 +527,7 @@ class kernel_decoder {
         i.by[i.sources++] = by[k];
       }
       if (first != 0) {
-        i.by[i.sources].kind = source_operand::kind_t::reg;
-        i.by[i.sources++].word = joined_;
+        i.by[i.sources++] = register_source(joined_);
       }
       for (std::size_t k = i.sources; k < i.by.size(); ++k) {
         i.by[k] = {};
@@ -422,10 +562,7 @@ class kernel_decoder {
       if (results) {
         to.push_back({word, static_cast<std::uint8_t>(r.type == ptx_type::pred ? 1 : r.bits)});
       } else {
-        source_operand source;
-        source.kind = source_operand::kind_t::reg;
-        source.word = word;
-        by.push_back(source);
+        by.push_back(register_source(word));
       }
     }
     for (const ptx_operand& part : o.parts) {
@@ -695,18 +832,21 @@ class kernel_decoder {
 
   const ptx_module& module_;
   const module_layout& layout_;
+  int atomic_vector_;
   kernel_code result_{};
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
   std::vector<const ptx_function*> calls_{};  ///< what is being copied: the kernel, and the calls that led here
   std::int32_t carry_ = -1;                   ///< the register of the carry flag, if there is one
+  std::int32_t own_ = -1;                     ///< the first of the registers that matrix instructions need
   std::int32_t joined_ = -1;                  ///< one for what the sources of an instruction with many of them have in common
 };
 
 }  // namespace
 
-kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel) {
-  return kernel_decoder(module, layout).decode(kernel);
+kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel,
+                          int atomic_vector) {
+  return kernel_decoder(module, layout, atomic_vector).decode(kernel);
 }
 
 }  // namespace membar::ptx

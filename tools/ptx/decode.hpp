@@ -61,7 +61,9 @@ struct module_layout {
 /// Marks the instructions that jumps backward lead to.
 void mark_heads(std::vector<instruction>& code);
 
-/// A kernel of a module. Throws `model::error`, with the line in the PTX text, for what is not known.
-[[nodiscard]] kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel);
+/// A kernel of a module. Throws `model::error`, with the line in the PTX text, for what is not known. A load or store of a vector of up to
+/// `atomic_vector` bytes, 8 or 16, is one access: an assumption that the PTX ISA does not make.
+[[nodiscard]] kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel,
+                                        int atomic_vector = 0);
 
 }  // namespace membar::ptx

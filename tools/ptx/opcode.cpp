@@ -45,6 +45,7 @@ class opcode_reader {
   void of_low_bits();
   void class_test();
   void set_by_comparison();
+  void matrix_rows();
   void integer();
   void arithmetic();
   void of_floats();
@@ -294,8 +295,6 @@ constexpr opcode_row opcodes[] = {
     {"alloca", op::unsupported, any_operands, &opcode_reader::anything},
     {"stacksave", op::unsupported, any_operands, &opcode_reader::anything},
     {"stackrestore", op::unsupported, any_operands, &opcode_reader::anything},
-    {"ldmatrix", op::unsupported, any_operands, &opcode_reader::anything},
-    {"stmatrix", op::unsupported, any_operands, &opcode_reader::anything},
     {"wmma.load", op::unsupported, any_operands, &opcode_reader::anything},
     {"wmma.store", op::unsupported, any_operands, &opcode_reader::anything},
     {"wgmma", op::unsupported, any_operands, &opcode_reader::anything},
@@ -318,6 +317,8 @@ constexpr opcode_row opcodes[] = {
     {"ld", op::load, {operand_shape::load, 2, 3}, &opcode_reader::access},
     {"ldu", op::load, {operand_shape::load, 2, 2}, &opcode_reader::access},
     {"st", op::store, {operand_shape::store, 2, 3}, &opcode_reader::access},
+    {"ldmatrix", op::load, {operand_shape::rows_load, 2, 2}, &opcode_reader::matrix_rows},
+    {"stmatrix", op::store, {operand_shape::rows_store, 2, 2}, &opcode_reader::matrix_rows},
     {"atom", op::atomic, {operand_shape::atomic, 3, 5}, &opcode_reader::read_modify_write},
     {"red", op::reduction, {operand_shape::reduction, 2, 3}, &opcode_reader::read_modify_write},
     {"fence", op::fence, no_operands, &opcode_reader::fence},
@@ -730,6 +731,20 @@ void opcode_reader::read_modify_write() {
   if (i_.code == op::atomic && i_.what == model::operation::compare_exchange) {
     form_.least = form_.most = 4;
   }
+}
+
+/// Matrices of 8 rows of 16 bytes, or of 16 rows where they are of bytes or smaller numbers; each lane up to their number names a row.
+/// Source: PTX ISA, "ldmatrix", "stmatrix".
+void opcode_reader::matrix_rows() {
+  const bool tall = take("m16n16") || take("m16n8");
+  static_cast<void>(take("m8n8") || take("m8n16"));
+  const int count = take("x4") ? 4 : take("x2") ? 2 : 1;
+  skip({"sync", "aligned", "x1", "trans", "b16", "b8", "b8x16.b6x16_p32", "b8x16", "b6x16_p32", "b4x16_p64"});
+  i_.space = take_space();
+  i_.own_block = i_.own_block || i_.space == state_space::generic;
+  i_.type = ptx_type::b128;
+  i_.bytes = 16;
+  i_.rows = static_cast<std::uint8_t>(std::min(count * (tall ? 16 : 8), 32));
 }
 
 void opcode_reader::fence() {

@@ -26,7 +26,9 @@ enum class operand_shape : unsigned char {
   reduction,
   addresses,
   pending_count,
-  results
+  results,
+  rows_load,
+  rows_store
 };
 
 /// The operands of an opcode: how many sources and at most how many results where the shape is `registers`, `sources` or `addresses`, each
