@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the kernels of public projects that membar-check can read, and the instructions for which it refuses the others.
 
-usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] FOLDER
+usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] [--compile] [--count] FOLDER
 
 FOLDER has a checkout of each project of projects.txt, at the commit that is given there, in a folder of its name. The PTX of project P goes to
 FOLDER/ptx/P, where it is kept: a file that is there is not compiled again. Further .ptx files in FOLDER/ptx/P, of another compiler for example,
@@ -162,6 +162,7 @@ def main():
     arguments.add_argument("--page")
     arguments.add_argument("--only")
     arguments.add_argument("--compile", action="store_true", help="compile only")
+    arguments.add_argument("--count", action="store_true", help="count what is compiled, and compile nothing")
     arguments.add_argument("folder", type=pathlib.Path)
     given = arguments.parse_args()
     rows = []
@@ -176,7 +177,7 @@ def main():
         out = given.folder / "ptx" / project.name
         with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
             jobs = []
-            for source, options in project.sources:
+            for source, options in [] if given.count else project.sources:
                 arch = next(o for o in options if o.startswith("-arch=")).removeprefix("-arch=")
                 to = out / (str(source.relative_to(project.root)).replace("/", "+") + f".{arch}.ptx")
                 jobs.append((source, pool.submit(compile_source, given.nvcc, project, source, options, to, given.limit)))

@@ -139,6 +139,23 @@ TEST(matrix_rows, are_written_by_the_lanes_that_name_them) {
       << "what was stored is unknown";
 }
 
+TEST(matrices, are_read_and_written_row_by_row) {
+  // a matrix of 16 rows of 16 halves, which are 32 bytes apart: lanes 2 r and 2 r + 1 have written row r
+  const std::string load =
+      "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11}, [tile], 16;";
+  const std::string store = "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [tile], {%r4, %r5, %r6, %r7}, 16;";
+  EXPECT_EQ(run_warp(fills + "bar.warp.sync -1;" + load).status, check::check_status::verified);
+  EXPECT_EQ(run_warp(fills + load).status, check::check_status::race);
+  EXPECT_EQ(run_warp("setp.ne.u32 %p1, %r2, 31; @%p1 " + fills + "bar.warp.sync -1;" + load).status,
+            check::check_status::uninitialised)
+      << "the end of the last row";
+  EXPECT_EQ(run_warp(store + "bar.warp.sync -1; ld.shared.u32 %r4, [%r1];").status, check::check_status::verified);
+  EXPECT_EQ(run_warp(store + "ld.shared.u32 %r4, [%r1];").status, check::check_status::race);
+  const std::string wide =
+      "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11}, [tile], 17;";
+  EXPECT_EQ(run_warp(fills + "bar.warp.sync -1;" + wide).status, check::check_status::out_of_bounds);
+}
+
 TEST(unknown_values, are_added_and_exchanged) {
   ptx_program p({product + "red.global.add.u32 [x], %r1; atom.global.exch.b32 %r2, [x], 7; st.global.u32 [y], %r2;"});
   const check::check_result r = p.explore([&](const check::final_memory& end) {

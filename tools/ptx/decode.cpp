@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -398,7 +399,7 @@ class kernel_decoder {
   [[nodiscard]] std::int32_t own_registers() {
     if (own_ < 0) {
       own_ = result_.words;
-      result_.words += 4;
+      result_.words += 5;
     }
     return own_;
   }
@@ -470,11 +471,61 @@ class kernel_decoder {
     return result_.code.size() - 1;
   }
 
-  /// Appends `ldmatrix` or `stmatrix`: the lane that names a row accesses its 16 bytes, by a weak access. What is moved is unknown.
+  /// Appends the accesses of the row of a lane, by pieces of 8 bytes.
+  void append_row(const frame& f, const ptx_statement& s, instruction access) {
+    const std::int32_t moved = own_registers();
+    const std::int32_t at = moved + 2;
+    const auto computed = [&](op code, std::initializer_list<source_operand> by) {
+      instruction i = placed(s);
+      i.code = code;
+      i.type = ptx_type::u64;
+      for (const source_operand& o : by) {
+        i.by[i.sources++] = o;
+      }
+      i.to[i.destinations++] = {at, 64};
+      result_.code.push_back(std::move(i));
+    };
+    const auto number_source = [](std::uint64_t value) {
+      source_operand result;
+      result.kind = source_operand::kind_t::constant;
+      result.low = value;
+      return result;
+    };
+    source_operand distance = number_source(access.row_bytes / access.row_element);
+    if (s.operands.size() == 3) {
+      instruction of;
+      of.type = ptx_type::u32;
+      source(f, s, of, s.operands[2]);
+      distance = of.by[0];
+    }
+    source_operand lane;
+    lane.kind = source_operand::kind_t::special;
+    lane.machine = special::lane;
+    computed(op::multiply_low, {lane, number_source(access.row_element)});
+    computed(op::multiply_add_low, {register_source(at), distance, access.by[0]});
+    access.by[0] = register_source(at);
+    for (unsigned piece = 0; piece < access.row_bytes / 8U; ++piece) {
+      result_.code.push_back(access);
+      access.offset += 8;
+      if (access.code == op::load) {  // what is moved depends on all pieces
+        instruction all = placed(s);
+        all.code = op::unknown_result;
+        all.by = {register_source(moved), register_source(moved + 4)};
+        all.sources = piece == 0 ? 1 : 2;
+        all.to = {destination_operand{moved + 4, 64}};
+        all.destinations = 1;
+        result_.code.push_back(std::move(all));
+      }
+    }
+  }
+
+  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`: the lane of a row accesses its bytes, by weak accesses. What is moved is unknown.
   void append_rows(const frame& f, const ptx_statement& s, const instruction& i) {
     const bool loads = i.code == op::load;
-    if (s.operands.size() != 2) {
-      refuse(s, quote(s.opcode) + " has " + std::to_string(s.operands.size()) + " operands, expected 2");
+    const std::size_t most = i.row_bytes != 0 ? 3 : 2;
+    if (s.operands.size() < 2 || s.operands.size() > most) {
+      refuse(s, quote(s.opcode) + " has " + std::to_string(s.operands.size()) + " operands, expected 2" +
+                    (most == 3 ? " or 3" : ""));
     }
     const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
     const std::int32_t moved = own_registers();
@@ -499,10 +550,14 @@ class kernel_decoder {
     if (!loads) {
       access.by[access.sources++] = register_source(moved);
     }
-    result_.code.push_back(access);
+    if (i.row_bytes == 0) {
+      result_.code.push_back(access);
+    } else {
+      append_row(f, s, access);
+    }
     land(others);
     if (loads) {
-      append_unknown_of(data, to, {register_source(moved)});
+      append_unknown_of(data, to, {register_source(i.row_bytes == 0 ? moved : moved + 4)});
     }
     land(around);
   }

@@ -210,7 +210,9 @@ struct instruction {
   bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
   bool multicast = false;                         ///< a copy to several blocks
   bool hinted = false;                            ///< a copy whose last operand is a cache policy, which decoding leaves out
-  std::uint8_t rows = 0;                          ///< a load or store of matrices: how many lanes name a row
+  std::uint8_t rows = 0;                          ///< a load or store of matrices: how many lanes access a row
+  std::uint16_t row_bytes = 0;                    ///< of each row, if the rows are a distance apart that is an operand
+  std::uint8_t row_element = 0;                   ///< the bytes that the distance counts
   std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
   state_space from_space = state_space::generic;  ///< a copy's source
   model::completion completes = model::completion::group;

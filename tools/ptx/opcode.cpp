@@ -46,6 +46,7 @@ class opcode_reader {
   void class_test();
   void set_by_comparison();
   void matrix_rows();
+  void matrix();
   void integer();
   void arithmetic();
   void of_floats();
@@ -295,8 +296,6 @@ constexpr opcode_row opcodes[] = {
     {"alloca", op::unsupported, any_operands, &opcode_reader::anything},
     {"stacksave", op::unsupported, any_operands, &opcode_reader::anything},
     {"stackrestore", op::unsupported, any_operands, &opcode_reader::anything},
-    {"wmma.load", op::unsupported, any_operands, &opcode_reader::anything},
-    {"wmma.store", op::unsupported, any_operands, &opcode_reader::anything},
     {"wgmma", op::unsupported, any_operands, &opcode_reader::anything},
     {"tcgen05", op::unsupported, any_operands, &opcode_reader::anything},
     // the thread's path, and hints
@@ -317,6 +316,8 @@ constexpr opcode_row opcodes[] = {
     {"ld", op::load, {operand_shape::load, 2, 3}, &opcode_reader::access},
     {"ldu", op::load, {operand_shape::load, 2, 2}, &opcode_reader::access},
     {"st", op::store, {operand_shape::store, 2, 3}, &opcode_reader::access},
+    {"wmma.load", op::load, {operand_shape::rows_load, 2, 3}, &opcode_reader::matrix},
+    {"wmma.store", op::store, {operand_shape::rows_store, 2, 3}, &opcode_reader::matrix},
     {"ldmatrix", op::load, {operand_shape::rows_load, 2, 2}, &opcode_reader::matrix_rows},
     {"stmatrix", op::store, {operand_shape::rows_store, 2, 2}, &opcode_reader::matrix_rows},
     {"atom", op::atomic, {operand_shape::atomic, 3, 5}, &opcode_reader::read_modify_write},
@@ -745,6 +746,40 @@ void opcode_reader::matrix_rows() {
   i_.type = ptx_type::b128;
   i_.bytes = 16;
   i_.rows = static_cast<std::uint8_t>(std::min(count * (tall ? 16 : 8), 32));
+}
+
+/// A matrix of rows, or of columns, that are a distance apart. Which lane accesses which element is open; here a row is of one lane. Source: PTX
+/// ISA, "wmma.load", "wmma.store".
+void opcode_reader::matrix() {
+  struct shape_row {
+    std::string_view word;
+    int m, n, k;
+  };
+  constexpr shape_row shapes[] = {{"m16n16k16", 16, 16, 16}, {"m8n32k16", 8, 32, 16}, {"m32n8k16", 32, 8, 16},
+                                  {"m16n16k8", 16, 16, 8},   {"m8n8k4", 8, 8, 4},     {"m8n8k32", 8, 8, 32},
+                                  {"m8n8k128", 8, 8, 128}};
+  const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
+  if (shape == std::end(shapes)) {
+    refuse("has no shape that is known");
+  }
+  const bool a = take("a");
+  const bool b = take("b");
+  skip({"sync", "aligned", "c", "d"});
+  const bool by_rows = !take("col");
+  skip({"row"});
+  i_.space = take_space();
+  const int bits = take("b1") ? 1 : take("s4") || take("u4") ? 4 : take("tf32") ? 32 : 8 * bytes_of(take_type());
+  const int height = b ? shape->k : shape->m;
+  const int width = a ? shape->k : shape->n;
+  i_.rows = static_cast<std::uint8_t>(by_rows ? height : width);
+  i_.row_bytes = static_cast<std::uint16_t>((by_rows ? width : height) * bits / 8);
+  i_.row_element = static_cast<std::uint8_t>(std::max(bits / 8, 1));
+  i_.type = ptx_type::b64;
+  i_.bytes = 8;
+  if (bits == 0 || i_.row_bytes % 8 != 0 || i_.rows > 32) {
+    become(op::unsupported, any_operands);
+    i_.rows = 0;
+  }
 }
 
 void opcode_reader::fence() {
