@@ -863,6 +863,10 @@ void opcode_reader::match() {
 }
 
 void opcode_reader::warp_reduction() {
+  if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // of floats there are only these
+    become(op::unsupported, any_operands);
+    return;
+  }
   warp();
   if (i_.type != ptx_type::u32 && i_.type != ptx_type::s32 && i_.type != ptx_type::b32) {
     refuse("is not supported: redux.sync of integers is");
