@@ -148,8 +148,8 @@ def page_of(rows, total):
     for project, count in rows:
         commit = project.origin.split()[-1][:12] if project.origin else "CUDA 13.0"
         most = ", ".join(f"`{what}` {n}" if re.fullmatch(r"[\w:.]+", what) else f"{what} {n}" for what, n in count.refused.most_common(3))
-        lines.append(f"| {project.name} | {commit} | {count.all} | {count.percent():.1f} % | {most} |")
-    lines.append(f"| all | | {total.all} | {total.percent():.1f} % | |")
+        lines.append(f"| {project.name} | {commit} | {count.all} | {count.read} | {most} |")
+    lines.append(f"| all | | {total.all} | {total.read} | |")
     return "\n".join(lines) + "\n"
 
 
