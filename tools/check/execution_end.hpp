@@ -8,6 +8,7 @@
 #include <check/graph.hpp>
 #include <check/memory_bytes.hpp>
 #include <check/program.hpp>
+#include <check/waiting_together.hpp>
 #include <membar/model/array.hpp>
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class execution_end {
       const auto& order = model::at(g.order, e.location);
       for (int i = event_rules::place_in(order, e.source) + 1; i < model::count_of(order); ++i) {
         const graph_event& w = *model::at(order, i);
-        if (!w.rmw || w.value != w.partner->value) {
+        if ((!w.rmw || w.value != w.partner->value) && !waiting_together::is_of_round(g, w)) {
           return false;
         }
       }

@@ -25,6 +25,7 @@
 #include <check/race_check.hpp>
 #include <check/symmetry.hpp>
 #include <check/synchronization_events.hpp>
+#include <check/waiting_together.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
@@ -123,12 +124,16 @@ class explorer {
   [[nodiscard]] bool wake(const graph& g) {
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
       const thread_state& s = state_of(g, t);
-      if (s.status == thread_status::repeats || (s.status == thread_status::waiting && !end_.waits_for_ever(g, t))) {
+      const std::vector<int>& waiting = waiting_with(g, t);
+      if (s.status == thread_status::repeats ||
+          !std::all_of(waiting.begin(), waiting.end(), [&](int u) { return end_.waits_for_ever(g, u); })) {
         keep_.resize(state_.checked.threads.size());
         for (int u = 0; u < state_.count(); ++u) {
           model::at(keep_, u) = model::count_of(model::at(g.threads, u).events);
         }
-        model::at(keep_, t) = s.waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        for (const int u : waiting) {
+          model::at(keep_, u) = state_of(g, u).waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        }
         graph& h = take_graph();
         copy_kept(g, h, keep_, nullptr);
         visit(h);
@@ -269,23 +274,38 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  /// Whether the last round of a loop that only waits read nothing but values that were not the latest when it read them. No
-  /// write changes such a read later, so that the thread waits to the end. Executions in which it reads later values show all
-  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
-  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
-    const thread_state& s = state_of(g, t);
-    if (s.status != thread_status::waiting && s.status != thread_status::repeats) {
-      return false;
+  /// The threads that wait with thread `t` in a loop, itself included; none if it does not wait.
+  [[nodiscard]] const std::vector<int>& waiting_with(const graph& g, int t) {
+    const thread_status status = state_of(g, t).status;
+    if (status != thread_status::waiting && status != thread_status::repeats) {
+      return together_.of(g, t);
     }
+    alone_.assign(1, t);
+    return alone_;
+  }
+
+  /// Whether the last round of the threads that wait with `t` in a loop read nothing but values that were not the latest when it read them. No
+  /// write changes such a read later, so that they wait to the end. Executions in which it reads later values show all
+  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) {
+    const std::vector<int>& waiting = waiting_with(g, t);
+    bool any = false;
+    return std::all_of(waiting.begin(), waiting.end(), [&](int u) { return has_read_the_past(g, u, any); }) && any;
+  }
+
+  /// Whether the last round of thread `t` read nothing but that; `any` becomes true if it read at all.
+  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) const {
     const auto& events = model::at(g.threads, t).events;
-    for (int n = s.waits_from; n < model::count_of(events); ++n) {
+    for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
-      if (r.kind == event_kind::fence) {
+      const bool own = r.kind == event_kind::write || (r.source != nullptr && waiting_together::is_of_round(g, *r.source));
+      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || (own && waiting_together::has_come_back(g, t))) {
         continue;
       }
       if (r.kind != event_kind::read || r.mixed) {
         return false;
       }
+      any = true;
       const auto& order = model::at(g.order, r.location);
       bool late = false;
       for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
@@ -508,8 +528,9 @@ class explorer {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
+      const bool waits = s.status == thread_status::waiting || waiting_together::has_come_back(g, t);
       stuck = stuck && !build_.is_held(g, t) && !state_.points.waits_for_chosen_lanes(t, s) &&
-              s.status != thread_status::repeats && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
+              s.status != thread_status::repeats && (!waits || end_.waits_for_ever(g, t));
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
     if (!ended || !synchronization_.has_parted_warp(g)) {
@@ -524,7 +545,8 @@ class explorer {
   race_check races_{state_};
   memory_bytes bytes_{state_};
   synchronization_events synchronization_{state_, build_};
-  next_thread next_{state_, build_, synchronization_};
+  waiting_together together_{state_};
+  next_thread next_{state_, build_, synchronization_, together_};
   buffering_check buffering_{state_};
   execution_end end_{state_, property_};
   std::mt19937_64 random_{};
@@ -532,6 +554,7 @@ class explorer {
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
   std::vector<int> keep_{};
+  std::vector<int> alone_{};
   std::uintptr_t stack_begin_ = 0;
 };
 

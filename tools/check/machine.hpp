@@ -59,6 +59,7 @@ struct thread_state {
   struct arrival {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
+    std::uint32_t lasting = 0;
     std::int32_t events = 0;
     const thread_state* then = nullptr;
     const thread_state* before = nullptr;  ///< its last event before; null if there is none
@@ -66,11 +67,13 @@ struct thread_state {
 
   std::int32_t pc = 0;
   std::int32_t events = 0;      ///< how many it has had
-  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`: the first event of the loop's last round
+  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`, `comes_back`: the first event of the loop's last round
   std::uint32_t effects = 0;    ///< how many events changed something
+  std::uint32_t lasting = 0;    ///< of those: how many are neither a sync point nor a write to shared memory
   std::uint8_t part = 0;  ///< of an instruction of several events: which is next. A read-modify-write: two for each element
   thread_status status = thread_status::at_event;
   bool clock_read = false;    ///< since the last event
+  bool comes_back = false;    ///< since the last event: to where a loop begins, as it was there before but for events that do not last
   std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
   wide_value returned{};                   ///< what the elements before held
@@ -157,7 +160,7 @@ class machine {
     std::memcpy(static_cast<void*>(s), &before, bytes());
     const instruction& i = at(*s);
     ++s->events;
-    s->clock_read = false;
+    s->clock_read = s->comes_back = false;
     s->previous = &before;
     s->seen = seen;
     switch (i.code) {
@@ -170,7 +173,7 @@ class machine {
         finish_element(*s, i);
         break;
       case op::store:
-        ++s->effects;
+        count_write(*s, before, true);
         finish_element(*s, i);
         break;
       case op::atomic:
@@ -183,7 +186,7 @@ class machine {
             return s;
           }
         } else {
-          s->effects += rmw_result(*s, i, {s->old_low, s->old_high}) == wide_value{s->old_low, s->old_high} ? 0 : 1;
+          count_write(*s, before, !keeps_value(*s));
         }
         if (i.elements > 1 && goes_to_next_element(*s, i)) {
           return s;
@@ -200,6 +203,7 @@ class machine {
         break;
       case op::async_copy:
         ++s->effects;
+        ++s->lasting;
         s->part = part_of_multicast(*s, i);
         if (s->part != 0) {
           return s;
@@ -214,10 +218,12 @@ class machine {
       case op::grid_launch:
       case op::grid_wait:
         ++s->effects;
+        s->lasting += i.code == op::cluster_arrive || i.code == op::cluster_wait ? 0 : 1;
         ++s->pc;
         break;
       default:  // a sync point: an arrival, then what came of it
         ++s->effects;
+        s->lasting += i.code == op::active_mask ? 1 : 0;
         if (s->part == 0) {
           s->part = 1;
           return s;
@@ -260,6 +266,11 @@ class machine {
 
   /// Whether an address is in local memory, where accesses are no events.
   [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 47U) == (local_window >> 47U); }
+
+  /// Whether an address is in the shared memory of a block.
+  [[nodiscard]] static bool is_shared(std::uint64_t address) noexcept {
+    return address >= shared_window && address < local_window;
+  }
 
   /// The place of an address in the thread's own local memory.
   [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
@@ -376,6 +387,12 @@ class machine {
     return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
   }
 
+  /// Counts the write that is the next event of `before`.
+  void count_write(thread_state& s, const thread_state& before, bool changes) const noexcept {
+    s.effects += changes ? 1 : 0;
+    s.lasting += changes && (!is_shared(address(before)) || at(before).mbarrier != mbarrier_op::none) ? 1 : 0;
+  }
+
   void finish_element(thread_state& s, const instruction& i) const noexcept {
     if (++s.part == i.elements) {
       s.part = 0;
@@ -438,7 +455,8 @@ class machine {
     return false;
   }
 
-  /// The thread is where a jump leads back to. True if it has only waited since it was here.
+  /// The thread is where a jump leads back to. True if it has only waited since it was here. If it has also met others or written to shared
+  /// memory, it goes on and is marked: all who met may wait together (waiting_together.hpp).
   template <bool MayRepeat>
   [[nodiscard]] bool only_waited(thread_state& s) const {
     thread_state::arrival* mine = nullptr;
@@ -461,10 +479,13 @@ class machine {
     }
     if (mine == nullptr) {
       mine = &s.arrivals[s.next_arrival++ % s.arrivals.size()];
+    } else if (mine->effects != s.effects && mine->lasting == s.lasting && same(s, *mine->then)) {
+      s.comes_back = true;
+      s.waits_from = mine->events;
     }
     auto* const copy = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(copy), &s, bytes());
-    *mine = {s.pc, s.effects, s.events, copy, s.previous};
+    *mine = {s.pc, s.effects, s.lasting, s.events, copy, s.previous};
     return false;
   }
 
