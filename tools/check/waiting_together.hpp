@@ -48,7 +48,8 @@ class waiting_together {
         members_.clear();
       }
     }
-    const bool restored = std::all_of(written_.begin(), written_.end(), [&](const graph_event* w) { return is_restored(g, *w); });
+    const bool restored =
+        std::all_of(written_.begin(), written_.end(), [&](const graph_event* w) { return is_restored(g, *w); });
     if (!restored) {
       members_.clear();
     }
