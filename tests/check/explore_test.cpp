@@ -729,9 +729,12 @@ TEST(check_limits, long_executions_do_not_exhaust_the_stack) {
   for (int t = 0; t < 6; ++t) {
     bodies.push_back("mov.u64 %rd0, wide; add.u64 %rd0, %rd0, " + std::to_string(8 * t) + ";" + stores);
   }
-  EXPECT_EQ(ptx_program(bodies).explore().status, check_status::gave_up);
-  bodies.resize(2);
   EXPECT_EQ(ptx_program(bodies).explore().status, check_status::verified);
+  check::check_options options;
+  options.most_stack = std::uint64_t{3} << 20U;
+  EXPECT_EQ(ptx_program(bodies).explore({}, options).status, check_status::gave_up);
+  bodies.resize(1);
+  EXPECT_EQ(ptx_program(bodies).explore({}, options).status, check_status::verified);
 }
 
 TEST(check_limits, many_events_end_in_giving_up) {

@@ -33,7 +33,7 @@ class execution {
   void fence(std::size_t thread, thread_scope scope = thread_scope::device) {
     check::graph_event& e = add(thread, model::event_kind::fence, -1, scope);
     e.sequential = true;
-    ++graph_.sequential_fences;
+    graph_.fences.push_back(&e);
   }
   /// A write at `place` in its location's coherence order; place 0 is the initial write's.
   const check::graph_event* write(std::size_t thread, int location, std::size_t place) {
@@ -191,6 +191,9 @@ void compare_with_every_order(bool scopes) {
   int by_fences = 0;
   int races = 0;
   int ordered = 0;
+  int in_order = 0;      // the order of addition is one, as far as it is tried
+  int broken = 0;        // what two fences alone break in every order
+  int ordered_soon = 0;  // accesses that two fences alone order
   for (int n = 0; n < 6000; ++n) {
     const std::size_t threads = 3 + below(2);
     execution e(threads, 3);
@@ -198,6 +201,8 @@ void compare_with_every_order(bool scopes) {
     std::vector<int> left(threads,
                           3);  // every thread accesses, fences and accesses; the first one goes on with a fence and an access
     left[0] = 5;
+    bool keeps = true;
+    bool breaks = false;
     while (std::any_of(left.begin(), left.end(), [](int more) { return more > 0; })) {
       const std::size_t thread = below(threads);
       const std::size_t l = below(3);
@@ -212,6 +217,8 @@ void compare_with_every_order(bool scopes) {
       } else {
         e.read(thread, location, writes[l][below(writes[l].size())]);
       }
+      keeps = keeps && check::keeps_fence_order(e.graph(), e.rules(), e.events().back());
+      breaks = breaks || check::breaks_every_fence_order(e.graph(), e.rules(), e.events().back());
     }
     suspects found;
     for (int i = 0; i < 2; ++i) {
@@ -231,6 +238,15 @@ void compare_with_every_order(bool scopes) {
     const bool some = all.exists();
     EXPECT_EQ(order.search(found), some) << n;
     EXPECT_EQ(order.race(), race) << n;
+    EXPECT_TRUE(!keeps || some) << n;
+    EXPECT_TRUE(!breaks || !some) << n;
+    for (const auto& s : found) {
+      const bool soon = check::are_ordered_by_fences(e.graph(), rules, *s.first, *s.second);
+      EXPECT_TRUE(!soon || !all.exists(&s)) << n;
+      ordered_soon += soon && some ? 1 : 0;
+    }
+    in_order += keeps ? 1 : 0;
+    broken += breaks && all.consistent_without() ? 1 : 0;
     by_fences += !some && all.consistent_without() ? 1 : 0;
     races += race != nullptr ? 1 : 0;
     ordered += some && race == nullptr && !found.empty() ? 1 : 0;
@@ -238,6 +254,9 @@ void compare_with_every_order(bool scopes) {
   EXPECT_GT(by_fences, 50);  // executions that only their fences forbid
   EXPECT_GT(races, 1000);
   EXPECT_GT(ordered, 50);
+  EXPECT_GT(in_order, 1000);
+  EXPECT_GT(broken, 50);
+  EXPECT_GT(ordered_soon, 50);
 }
 
 TEST(check_orders_fences, of_one_scope_as_every_order_tried_says) { compare_with_every_order(false); }

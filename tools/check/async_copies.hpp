@@ -22,7 +22,7 @@ namespace membar::check {
 using namespace ptx;
 
 /// Threads, and what performs copies for them.
-inline constexpr std::size_t most_threads_and_copies = 256;
+inline constexpr std::size_t most_threads_and_copies = 1024;
 
 /// The most bytes of one copy.
 inline constexpr std::uint64_t most_copied = 4096;

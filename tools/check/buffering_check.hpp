@@ -46,7 +46,7 @@ class buffering_check {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
             !precedes(*r, state_.rules.clock_for(*r, e))) {
           buffering_ = !follows_at_location(g, *r, e) &&
-                       !dependencies(g, state_.checked.threads, known_).reaches(*r, e.thread, e.number);
+                       !dependencies(g, state_.checked.threads, state_.points, known_).reaches(*r, e.thread, e.number);
         }
       }
     };
@@ -70,7 +70,7 @@ class buffering_check {
         const graph_event& h = *model::at(events, n);
         fence = fence || (h.kind == event_kind::fence && h.acquires);
         if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {
-          dependencies on(g, state_.checked.threads, known_);
+          dependencies on(g, state_.checked.threads, state_.points, known_);
           for (int k = n + 1; k < model::count_of(events) && !buffering_; ++k) {
             const event_kind kind = model::at(events, k)->kind;
             buffering_ = (kind == event_kind::read || kind == event_kind::write) && !on.reaches(h, t, k);

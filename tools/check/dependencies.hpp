@@ -6,6 +6,7 @@
 #include <check/data_flow.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
+#include <check/sync_points.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
 
@@ -21,8 +22,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The dependencies of one execution. Those that lanes of a warp pass on in a shuffle, a vote, a match or a reduction are not followed: what is asked
-/// for here is never less than what the model has without them.
+/// The dependencies of one execution. What a shuffle, a vote, a match, a reduction or a barrier with a vote gives depends on what the others have
+/// brought that it is made of. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
 class dependencies {
  public:
   /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
@@ -53,8 +54,8 @@ class dependencies {
   };
 
   /// What `known` has is used, and what is found is added to it.
-  dependencies(const graph& g, std::span<const thread_context> contexts, memory& known)
-      : graph_(g), contexts_(contexts), memory_(known) {
+  dependencies(const graph& g, std::span<const thread_context> contexts, const sync_points& points, memory& known)
+      : graph_(g), contexts_(contexts), points_(points), memory_(known) {
     memory_.tidy(contexts.size());
   }
 
@@ -93,12 +94,27 @@ class dependencies {
         if (read.source != nullptr) {
           open.emplace_back(read.source->thread, read.source->number);
         }
+        if (read.kind == model::event_kind::barrier) {
+          add_what_others_bring(read);
+        }
       }
     }
     return false;
   }
 
  private:
+  /// Goes on with the arrivals that the result of a sync point, from which `e` goes on, is made of.
+  void add_what_others_bring(const graph_event& e) {
+    const thread_run& run = model::at(graph_.threads, e.thread);
+    const graph_event& arrival = *model::at(run.events, e.number - 1);
+    std::vector<const graph_event*> left;
+    for (const graph_event* a : points_.together(graph_, e.thread, arrival.sync_point, arrival.turn, left)) {
+      if (points_.uses(e.thread, *model::at(run.states, e.number), *a)) {
+        memory_.open_.emplace_back(a->thread, a->number);
+      }
+    }
+  }
+
   /// An asynchronous operation depends on the instruction that starts it, and the value that a read-modify-write writes on the one it read.
   /// Returns whether that is `on`. Which piece of a copy depends on which is not followed.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
@@ -140,7 +156,7 @@ class dependencies {
 
   void follow(int t, of_thread& result) const {
     stack_arena arena;
-    const machine m(model::at(contexts_, t), arena);
+    const machine m = points_.machine_of(t).in(arena);
     const auto& events = model::at(graph_.threads, t).events;
     data_flow flow(m, model::count_of(events) + 1);
     const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
@@ -161,6 +177,9 @@ class dependencies {
         }
         for (unsigned k = 0; i.code == op::async_copy && k < i.sources; ++k) {
           flow.join(on, i.by[k], false);
+        }
+        if (brings(i, *s)) {
+          flow.join(on, i.by[i.code == op::block_barrier ? i.sources - 1U : 0U], false);
         }
         if (writes && i.code == op::store) {
           flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);
@@ -193,12 +212,23 @@ class dependencies {
           }
         }
       } else if (i.code > op::fence) {
+        if (s->part == 1) {
+          data_flow::put(value, n);
+        }
+        for (unsigned k = 1; i.code == op::shuffle && k < 3; ++k) {
+          flow.join(value, i.by[k], false);
+        }
         for (unsigned k = 0; k < i.destinations; ++k) {
           flow.put_result(i, i.to[k], value);
         }
       }
       s = m.step(*s, seen_by(t, e, i, s->part), watch);
     }
+  }
+
+  /// Whether the next event, an arrival, brings a value.
+  [[nodiscard]] static bool brings(const instruction& i, const thread_state& s) noexcept {
+    return i.code > op::fence && i.code < op::async_copy && i.destinations > 0 && s.part == 0;
   }
 
   /// What the thread was given at an event. The results of sync points are in the registers of the state after it.
@@ -212,6 +242,7 @@ class dependencies {
 
   const graph& graph_;
   std::span<const thread_context> contexts_;
+  const sync_points& points_;
   memory& memory_;
 };
 

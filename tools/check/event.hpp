@@ -43,6 +43,9 @@ struct graph_event {
   bool non_coherent = false;  ///< a read through the proxy of data that nobody writes while the kernel runs
   bool chosen = false;        ///< no event of memory, but which way a thread goes where an unknown value decides: `value`
   bool discarded = false;     ///< a weak read whose value its thread never uses
+  bool same_value = false;    ///< a read for a read-modify-write that cannot change the value, and has no write of its own
+  std::uint8_t update =
+      0;  ///< half of a read-modify-write that commutes with those of the same number (commuting_updates.hpp); 0: of none
   mbarrier_op mbarrier = mbarrier_op::none;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
@@ -52,7 +55,8 @@ struct graph_event {
   std::int32_t location = -1;
   std::int32_t pc = 0;
   std::int32_t bytes = 0;
-  std::uint32_t stamp = 0;  ///< the order in which events were added
+  std::uint32_t stamp = 0;   ///< the order in which events were added
+  std::uint64_t serial = 0;  ///< its own, among all events that the exploration has made
   std::uint64_t address = 0;
   std::uint64_t physical = 0;
   wide_value value{};                    ///< read or written; a sync point's arrival: what the thread brings

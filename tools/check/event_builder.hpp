@@ -3,6 +3,7 @@
 /// The next event of a thread, with its clocks: what it comes after, which memory it accesses, and what it reads.
 #pragma once
 
+#include <check/commuting_updates.hpp>
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
@@ -36,6 +37,8 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.releases = e.kind == event_kind::write && model::releases(i.order);
   e.non_coherent = i.non_coherent;
   e.discarded = e.kind == event_kind::read && m.is_discarded(s);
+  e.same_value = e.rmw && m.is_neutral(s);
+  e.update = e.rmw ? m.class_of_update(s) : std::uint8_t{0};
 }
 
 /// An access of memory whose races are accepted counts as one of at least relaxed order, at system scope.
@@ -92,6 +95,7 @@ class event_builder {
     auto* const e = new (state_.arena.take(sizeof(graph_event))) graph_event;
     const thread_run& run = model::at(g.threads, t);
     e->kind = kind;
+    e->serial = ++state_.made_events;
     e->thread = t;
     e->number = model::count_of(run.events);
     e->pc = run.states.back()->pc;
@@ -151,7 +155,8 @@ class event_builder {
     accept_race(state_.checked, e);
     const memory_object* const object = state_.locations.object_of(e.address, e.bytes);
     const std::uint64_t alignment = alignment_of(i, s.part);
-    if (object == nullptr || e.address % alignment != 0 || (object->constant && e.kind == event_kind::write)) {
+    if (object == nullptr || e.address % alignment != 0 ||
+        (object->constant && (e.kind == event_kind::write || e.same_value))) {
       const std::string what = object == nullptr            ? " lies in no object"
                                : e.address % alignment != 0 ? " is not aligned"
                                                             : " writes to constant memory";
@@ -196,7 +201,10 @@ class event_builder {
     e.source = source;
     if (source != nullptr) {
       e.value = source->value;
-      state_.rules.follow(e, *source);
+      if (e.update == 0) {
+        state_.rules.follow(e, *source);
+        commuting_updates::for_each_of_phase(*source, [&](const graph_event& a) { state_.rules.follow(e, a); });
+      }
     } else {
       e.value = state_.locations[e.location].initial;
       if (!state_.locations[e.location].initialised && !e.discarded) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <check/block_lifetime.hpp>
+#include <check/commuting_updates.hpp>
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/memory_bytes.hpp>
 #include <check/program.hpp>
+#include <check/waiting_together.hpp>
 #include <membar/model/array.hpp>
 
 #include <cstdint>
@@ -32,7 +34,8 @@ class execution_end {
       const auto& order = model::at(g.order, e.location);
       for (int i = event_rules::place_in(order, e.source) + 1; i < model::count_of(order); ++i) {
         const graph_event& w = *model::at(order, i);
-        if (!w.rmw || w.value != w.partner->value) {
+        if (!commuting_updates::is_passed_over(w, e) && (!w.rmw || w.value != w.partner->value) &&
+            !waiting_together::is_of_round(g, w)) {
           return false;
         }
       }

@@ -70,7 +70,8 @@ struct exploration_state {
   /// Whether one of two events of a location is a non-coherent read and the other one a write while its kernel runs. Source: PTX ISA,
   /// "ld.global.nc".
   [[nodiscard]] bool changes_what_is_read_only(const graph_event& x, const graph_event& y) const {
-    const bool conflict = (x.non_coherent && y.kind == event_kind::write) || (y.non_coherent && x.kind == event_kind::write);
+    const auto writes = [](const graph_event& e) { return e.kind == event_kind::write || e.same_value; };
+    const bool conflict = (x.non_coherent && writes(y)) || (y.non_coherent && writes(x));
     const int a = model::at(checked.threads, x.thread).launch;
     const int b = model::at(checked.threads, y.thread).launch;
     return conflict && !ends_before(a, b) && !ends_before(b, a);
@@ -153,6 +154,7 @@ struct exploration_state {
   bool copies = checked.copies_of_each != 0;             ///< some threads perform asynchronous copies
   bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
   std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
+  std::uint64_t made_events = 0;
   check_result result{};
 
  private:

@@ -12,6 +12,7 @@
 // reads-from (load buffering) are ruled out on the way (buffering_check.hpp), or else explored in the end (load_buffering.hpp).
 #include <check/async_copies.hpp>
 #include <check/buffering_check.hpp>
+#include <check/commuting_updates.hpp>
 #include <check/event_builder.hpp>
 #include <check/execution_end.hpp>
 #include <check/exploration_state.hpp>
@@ -25,12 +26,17 @@
 #include <check/race_check.hpp>
 #include <check/symmetry.hpp>
 #include <check/synchronization_events.hpp>
+#include <check/waiting_together.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
+
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -45,8 +51,13 @@ namespace {
 /// One exploration.
 class explorer {
  public:
-  explorer(const program& checked, const check_property& property, const check_options& options)
-      : property_(property), options_(options), state_(checked, options.readings) {
+  explorer(const program& checked, const check_property& property, const check_options& options, kept_apart& apart)
+      : property_(property), options_(options), state_(checked, options.readings), updates_(state_, apart) {
+    if (merges_updates()) {
+      for (machine& m : state_.machines) {
+        m.merge_updates();
+      }
+    }
     if (options.symmetry && !at_random() && !state_.copies) {
       state_.equal = equals_before(checked);
       if (std::all_of(state_.equal.begin(), state_.equal.end(), [](int t) { return t < 0; })) {
@@ -58,6 +69,9 @@ class explorer {
 
   /// Whether the exploration ended because a thread starts more copies than there is to perform them.
   [[nodiscard]] bool lacks_copies() const noexcept { return synchronization_.lacks_copies(); }
+
+  /// Whether it ended because memory was found whose updates do not commute, and has to begin again.
+  [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -117,18 +131,23 @@ class explorer {
   // ---- at random: a path of the exploration, with another order of the threads, and no changes of earlier reads
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0; }
+  [[nodiscard]] bool merges_updates() const noexcept { return options_.merge_updates && !at_random() && !state_.copies; }
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
   /// Takes back the last round of a thread that waits although later values are there. Returns whether one did.
   [[nodiscard]] bool wake(const graph& g) {
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
       const thread_state& s = state_of(g, t);
-      if (s.status == thread_status::repeats || (s.status == thread_status::waiting && !end_.waits_for_ever(g, t))) {
+      const std::vector<int>& waiting = waiting_with(g, t);
+      if (s.status == thread_status::repeats ||
+          !std::all_of(waiting.begin(), waiting.end(), [&](int u) { return end_.waits_for_ever(g, u); })) {
         keep_.resize(state_.checked.threads.size());
         for (int u = 0; u < state_.count(); ++u) {
           model::at(keep_, u) = model::count_of(model::at(g.threads, u).events);
         }
-        model::at(keep_, t) = s.waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        for (const int u : waiting) {
+          model::at(keep_, u) = state_of(g, u).waits_from - (s.status == thread_status::repeats ? 1 : 0);
+        }
         graph& h = take_graph();
         copy_kept(g, h, keep_, nullptr);
         visit(h);
@@ -209,27 +228,31 @@ class explorer {
       return;
     }
     g.reserve(static_cast<std::size_t>(state_.locations.size()));
+    if (merges_updates() && !updates_.allow(g, first)) {
+      return;
+    }
     if (first.rmw) {
       buffering_.look_for_early_read(g, first);
     }
     ++g.next_stamp;
     const bool other_sizes = bytes_.has_other_sizes(g, first.location);
     const suspects found = other_sizes ? races_.races_of(g, first) : suspects{};
-    if (!found.empty() && g.sequential_fences < 2) {
+    if (!found.empty() && g.fences.size() < 2) {
       state_.report_race(g, *found.front().first, *found.front().second);
       return;
     }
     const int newest = model::count_of(model::at(g.order, first.location)) - 1;
     const int mixed = other_sizes ? bytes_.changed_by_other_sizes(g, first) : -1;
-    const int oldest = std::max(build_.oldest_source(g, first, first.location), mixed);
-    // at random: a read-modify-write and half of the other reads read the newest
-    const int last = !at_random() ? oldest : first.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1);
-    for (int i = at_random() ? last : newest; i >= last && !state_.stopped(); --i) {
+    std::vector<int> places;
+    find_sources(g, first, std::max(build_.oldest_source(g, first, first.location), mixed), newest, places);
+    for (std::size_t k = 0; k < places.size() && !state_.stopped(); ++k) {
+      const int i = places[k];
       const stack_arena::mark mark = state_.arena.here();
-      graph_event& e = i == newest ? first : build_.make_event(g, t, event_kind::read);
-      if (i != newest) {
+      graph_event& e = k == 0 ? first : build_.make_event(g, t, event_kind::read);
+      if (k != 0) {
         static_cast<void>(build_.place_access(g, e, s));
         e.stamp = g.next_stamp - 1;
+        e.update = first.update;
       }
       if (i == mixed) {
         if (bytes_.mixed_value(g, e, i)) {
@@ -239,11 +262,27 @@ class explorer {
         buffering_.look_for_late_acquire(g, e);
         take_read(g, e, s);
       }
-      if (i != newest) {
+      if (k != 0) {
         state_.arena.release(mark);
       }
     }
     --g.next_stamp;
+  }
+
+  /// The places in coherence of the writes that a read may take, the newest first. At random one of them: a read-modify-write and half of the
+  /// other reads read the newest.
+  void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
+    if (at_random()) {
+      places.push_back(r.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1));
+    } else if (r.update != 0) {
+      places.push_back(newest);
+    } else if (merges_updates() && r.mbarrier == mbarrier_op::test) {
+      updates_.find_sources(g, r, oldest, places);
+    } else {
+      for (int i = newest; i >= oldest; --i) {
+        places.push_back(i);
+      }
+    }
   }
 
   /// Adds a read that has its source, and explores what follows. `also` is a write that is added with it.
@@ -258,47 +297,83 @@ class explorer {
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
-    if (races_.consistent(g, found) && state_.healthy(g, e.thread)) {
-      if (!at_random() && waits_for_the_past(g, e.thread)) {
+    const bool in_order = g.fences_in_order;
+    if (races_.consistent(g, found, {&e, also}) && state_.healthy(g, e.thread)) {
+      if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e))) {
         ++state_.result.counts.blocked;
       } else {
         visit(g);
       }
     }
+    g.fences_in_order = in_order;
     model::at(g.reads, e.location).pop_back();
     run.states.pop_back();
     run.events.pop_back();
     state_.arena.release(mark);
   }
 
-  /// Whether the last round of a loop that only waits read nothing but values that were not the latest when it read them. No
-  /// write changes such a read later, so that the thread waits to the end. Executions in which it reads later values show all
-  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
-  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
-    const thread_state& s = state_of(g, t);
-    if (s.status != thread_status::waiting && s.status != thread_status::repeats) {
-      return false;
+  /// The threads that wait with thread `t` in a loop, itself included; none if it does not wait.
+  [[nodiscard]] const std::vector<int>& waiting_with(const graph& g, int t) {
+    const thread_status status = state_of(g, t).status;
+    if (status != thread_status::waiting && status != thread_status::repeats) {
+      return together_.of(g, t);
     }
+    alone_.assign(1, t);
+    return alone_;
+  }
+
+  /// Whether the last round of the threads that wait with `t` in a loop read nothing but values that were not the latest when it read them. No
+  /// write changes such a read later, so that they wait to the end. Executions in which it reads later values show all
+  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) {
+    const std::vector<int>& waiting = waiting_with(g, t);
+    bool any = false;
+    return std::all_of(waiting.begin(), waiting.end(), [&](int u) { return has_read_the_past(g, u, any); }) && any;
+  }
+
+  /// Whether the last round of thread `t` read nothing but that; `any` becomes true if it read at all.
+  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) const {
     const auto& events = model::at(g.threads, t).events;
-    for (int n = s.waits_from; n < model::count_of(events); ++n) {
+    for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
-      if (r.kind == event_kind::fence) {
+      const bool own = r.kind == event_kind::write || (r.source != nullptr && waiting_together::is_of_round(g, *r.source));
+      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || (own && waiting_together::has_come_back(g, t))) {
         continue;
       }
       if (r.kind != event_kind::read || r.mixed) {
         return false;
       }
-      const auto& order = model::at(g.order, r.location);
-      bool late = false;
-      for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
-        const graph_event& w = *model::at(order, i);
-        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->past));
-      }
-      if (!late) {
+      any = true;
+      if (!has_missed_the_latest(g, r)) {
         return false;
       }
     }
     return true;
+  }
+
+  /// Whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed at once, and changes
+  /// nothing else for its thread. No write changes the first one later, because it did not read the latest when it read. The execution in which it passes at
+  /// once shows all that this one does.
+  [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) const {
+    const thread_run& run = model::at(g.threads, e.thread);
+    if (!merges_updates() || !e.passes || e.number == 0) {
+      return false;
+    }
+    const graph_event& first = *model::at(run.events, e.number - 1);
+    return first.mbarrier == mbarrier_op::test && !first.passes && has_missed_the_latest(g, first) &&
+           model::at(state_.machines, e.thread)
+               .needs_one_test(*model::at(run.states, first.number), *model::at(run.states, e.number), first.value, e.value,
+                               *run.states.back());
+  }
+
+  /// Whether there was a later write when `r` read.
+  [[nodiscard]] static bool has_missed_the_latest(const graph& g, const graph_event& r) {
+    const auto& order = model::at(g.order, r.location);
+    return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {
+      return commuting_updates::changes(*w, r, [&](const graph_event& o) {
+        return o.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(o, r.source->past));
+      });
+    });
   }
 
   // ---- writes
@@ -316,6 +391,10 @@ class explorer {
     thread_run& run = model::at(g.threads, t);
     e.value = model::at(state_.machines, t).stored(s);
     e.partner = e.rmw ? run.events.back() : nullptr;
+    e.update = e.rmw ? e.partner->update : std::uint8_t{0};
+    if (merges_updates() && !e.rmw && !updates_.allow(g, e)) {
+      return;
+    }
     if (e.rmw && e.mbarrier != mbarrier_op::none && !synchronization_.changes_mbarrier(g, e, s)) {
       return;
     }
@@ -323,15 +402,22 @@ class explorer {
     heads.clear();
     state_.rules.release(g, e, heads);
     e.heads = build_.kept(heads);
+    if (merges_updates()) {
+      if (!updates_.allow_release(g, e)) {
+        return;
+      }
+    }
     ++g.next_stamp;
     const suspects found = races_.races_of(g, e);
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, t).step(s, {}));
     if (state_.healthy(g, t)) {
+      const bool in_order = g.fences_in_order;
       for_each_place(g, e, [&] {
-        if (races_.consistent(g, found) && synchronization_.may_begin_mbarrier(g, e)) {
+        if (races_.consistent(g, found, {&e, nullptr}) && synchronization_.may_begin_mbarrier(g, e)) {
           visit(g);
         }
+        g.fences_in_order = in_order;
       });
       if (!at_random()) {
         change_reads(g, e);
@@ -366,20 +452,25 @@ class explorer {
   /// Lets write `w`, the last event, change what reads read that do not precede it.
   void change_reads(graph& g, const graph_event& w) {
     const auto& reads = model::at(g.reads, w.location);
+    const stack_arena::mark mark = state_.arena.here();
+    const std::uint16_t* const past = updates_.past_of(w);
     for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, w.past)) {
+      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) ||
+          commuting_updates::is_passed_over(w, r)) {
         continue;
       }
-      change_read(g, r, w);
+      change_read(g, r, w, past);
     }
+    state_.arena.release(mark);
   }
 
-  void change_read(const graph& g, const graph_event& r, const graph_event& w) {
+  /// `past`: what is there whenever a read reads from `w`.
+  void change_read(const graph& g, const graph_event& r, const graph_event& w, const std::uint16_t* past) {
     keep_.resize(state_.checked.threads.size());
     for (int t = 0; t < state_.count(); ++t) {
       const auto& events = model::at(g.threads, t).events;
-      int n = w.past[t];
+      int n = past[t];
       while (n < model::count_of(events) && model::at(events, n)->stamp < r.stamp) {
         ++n;
       }
@@ -388,7 +479,7 @@ class explorer {
     for (int t = 0; t < state_.count(); ++t) {
       const auto& events = model::at(g.threads, t).events;
       for (int n = model::at(keep_, t); n < model::count_of(events); ++n) {
-        if (!reads_and_writes_the_latest(g, *model::at(events, n), w)) {
+        if (!reads_and_writes_the_latest(g, *model::at(events, n), w, past)) {
           return;
         }
       }
@@ -396,10 +487,12 @@ class explorer {
     graph& h = take_graph();
     copy_kept(g, h, keep_, &w);
     const stack_arena::mark mark = state_.arena.here();
+    updates_.connect(h);
     graph_event& changed = build_.make_event(h, r.thread, event_kind::read);
     const thread_state& s = state_of(h, r.thread);
     static_cast<void>(build_.place_access(h, changed, s));
     changed.stamp = r.stamp;
+    changed.update = r.update;
     if (build_.read_from(h, changed, &w)) {
       buffering_.look_for_late_acquire(h, changed);
       for_each_place(h, w, [&] {
@@ -416,9 +509,10 @@ class explorer {
   /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
   /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, no lanes are chosen, and
   /// what an unknown value decides is executed.
-  [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
+  [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
+                                                 const std::uint16_t* past) const {
     const bool writes = e.kind == event_kind::write;
-    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.past)); };
+    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, past)); };
     if (e.chosen) {
       return e.value.low != 0;
     }
@@ -426,14 +520,18 @@ class explorer {
       return !state_.points.has_chosen_lanes(g, e, previous);
     }
     const auto& reads = model::at(g.reads, e.location);
-    if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
-      return false;
+    const bool read = writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) {
+                        return (r->source == &e || (e.update != 0 && commuting_updates::has_seen(g, *r, e))) &&
+                               r->update == 0 && previous(*r);
+                      });
+    if (read || e.update != 0) {
+      return !read;
     }
     // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
-      if (previous(*model::at(order, i))) {
+      if (commuting_updates::changes(*model::at(order, i), e, previous)) {
         return false;
       }
     }
@@ -444,9 +542,16 @@ class explorer {
 
   void add_fence(graph& g, int t) {
     const graph_event& e = synchronization_.next_fence(g, t);
-    g.sequential_fences += e.sequential ? 1 : 0;
+    if (merges_updates() && !updates_.allow_acquire(g, e)) {
+      return;
+    }
+    if (e.sequential) {
+      g.fences.push_back(&e);
+    }
     take_other(g, e, state_of(g, t), {}, e.sequential);
-    g.sequential_fences -= e.sequential ? 1 : 0;
+    if (e.sequential) {
+      g.fences.pop_back();
+    }
   }
 
   /// An unknown value decides whether a thread executes its next instruction: both are explored.
@@ -505,7 +610,7 @@ class explorer {
     ++g.next_stamp;
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, e.thread).step(s, seen));
-    if (state_.healthy(g, e.thread) && (!check || races_.consistent(g, {}))) {
+    if (state_.healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
       if (!at_random() && waits_for_the_past(g, e.thread)) {
         ++state_.result.counts.blocked;
       } else {
@@ -527,8 +632,9 @@ class explorer {
       longest += model::count_of(model::at(g.threads, t).events);
       const thread_state& s = state_of(g, t);
       ended = ended && s.status == thread_status::ended;
+      const bool waits = s.status == thread_status::waiting || waiting_together::has_come_back(g, t);
       stuck = stuck && !build_.is_held(g, t) && !state_.points.waits_for_chosen_lanes(t, s) &&
-              s.status != thread_status::repeats && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
+              s.status != thread_status::repeats && (!waits || end_.waits_for_ever(g, t));
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
     if (!ended || !synchronization_.has_parted_warp(g)) {
@@ -540,10 +646,12 @@ class explorer {
   check_options options_;
   exploration_state state_;
   event_builder build_{state_};
-  race_check races_{state_};
+  commuting_updates updates_;
+  race_check races_{state_, merges_updates()};
   memory_bytes bytes_{state_};
   synchronization_events synchronization_{state_, build_};
-  next_thread next_{state_, build_, synchronization_};
+  waiting_together together_{state_};
+  next_thread next_{state_, build_, synchronization_, together_};
   buffering_check buffering_{state_};
   execution_end end_{state_, property_};
   std::mt19937_64 random_{};
@@ -551,6 +659,7 @@ class explorer {
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
   std::vector<int> keep_{};
+  std::vector<int> alone_{};
   std::uintptr_t stack_begin_ = 0;
 };
 
@@ -563,12 +672,17 @@ namespace {
 constexpr std::uint64_t random_events = 300'000;
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
-  if (checked.copies_of_each != 0 || !starts_copies(checked)) {
-    return detail::explorer(checked, property, options).run();
+  detail::kept_apart apart;
+  while (checked.copies_of_each != 0 || !starts_copies(checked)) {
+    detail::explorer exploration(checked, property, options, apart);
+    check_result result = exploration.run();
+    if (!exploration.begins_again()) {
+      return result;
+    }
   }
   for (int each = 2;; each *= 2) {
     auto whole = std::make_shared<const program>(with_copies(checked, each));
-    detail::explorer exploration(*whole, property, options);
+    detail::explorer exploration(*whole, property, options, apart);
     check_result result = exploration.run();
     const bool more = 2 * (whole->threads.size() - checked.threads.size()) + checked.threads.size() <= most_threads_and_copies;
     if (!exploration.lacks_copies() || !more) {
@@ -595,7 +709,40 @@ void name_readings(const program& checked, const check_property& property, const
 
 }  // namespace
 
-check_result explore(const program& checked, const check_property& property, const check_options& options) {
+namespace {
+
+/// Runs `what` on a thread with a stack of its own, or here if there is none to be had.
+void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
+  struct task {
+    const std::function<void()>* what;
+    std::exception_ptr thrown{};
+  } mine{&what};
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, bytes);
+  const auto run = [](void* of) -> void* {
+    auto& t = *static_cast<task*>(of);
+    try {
+      (*t.what)();
+    } catch (...) {
+      t.thrown = std::current_exception();
+    }
+    return nullptr;
+  };
+  const bool started = pthread_create(&thread, &attributes, run, &mine) == 0;
+  pthread_attr_destroy(&attributes);
+  if (!started) {
+    what();
+    return;
+  }
+  pthread_join(thread, nullptr);
+  if (mine.thrown != nullptr) {
+    std::rethrow_exception(mine.thrown);
+  }
+}
+
+check_result explore_here(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
   if (result.status == check_status::race && options.name_readings && starts_copies(checked)) {
     name_readings(checked, property, options, result);
@@ -608,6 +755,15 @@ check_result explore(const program& checked, const check_property& property, con
   random.most_events = random_events;
   check_result shown = explore_all(checked, property, random);
   return shown.status == check_status::gave_up ? std::move(result) : std::move(shown);
+}
+
+}  // namespace
+
+check_result explore(const program& checked, const check_property& property, const check_options& options) {
+  constexpr std::size_t besides = std::size_t{1} << 20U;
+  check_result result;
+  run_on_stack(options.most_stack + besides, [&] { result = explore_here(checked, property, options); });
+  return result;
 }
 
 }  // namespace membar::check

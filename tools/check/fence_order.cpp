@@ -12,6 +12,15 @@
 // forced edges is consistent: it is closed, and x is not before y in it. So nothing needs to be tried. Fences whose scopes do not
 // include each other's threads may be related through others alone, and then two edges can break together what neither breaks alone:
 // there both ways of a pair are tried, and what each forces cuts the search short.
+//
+// *Why the order of addition is tried first.* A fence that is added last comes after all others, and nothing follows it yet. So only a read or a
+// write can break an axiom: the one that is added, by what leads to it. That is all that precedes it, and all that precedes
+// a fence added no later than the last one that precedes it. An order of all fences relates more than the model asks for,
+// so that axioms which it does not break hold with fewer pairs as well. Where it breaks one, another order is looked for.
+//
+// *Why two accesses are ordered in every order.* Fence g knows a write if the write, or a read that observes it, precedes g. If an access of that
+// location follows fence f and is older than the write, or is the write, g before f would break Coherence or Causality. So f is before g, and
+// what precedes f precedes what follows g. This is how a fence in each thread orders the data of a last block.
 #include <check/fence_order.hpp>
 #include <check/graph.hpp>
 #include <membar/model/array.hpp>
@@ -123,6 +132,95 @@ bool fence_pairs::orient(state& now, std::vector<pair> open) {
 }
 
 }  // namespace detail
+
+bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e) {
+  if (e.location < 0 || e.mixed) {
+    return true;
+  }
+  const auto& order = model::at(g.order, e.location);
+  const auto place = event_rules::place_in(order, e.kind == model::event_kind::write ? &e : e.source);
+  const auto last = std::find_if(g.fences.rbegin(), g.fences.rend(), [&](auto* f) { return precedes(*f, e.base); });
+  if (place + 1 == model::count_of(order) || last == g.fences.rend()) {
+    return true;
+  }
+  std::vector<std::uint16_t> before(e.base, e.base + g.threads.size());
+  std::for_each(last, g.fences.rend(), [&](auto* f) { rules.join(before.data(), f->base); });
+  return std::none_of(order.begin() + place + 1, order.end(), [&](auto* w) { return rules.causes(g, *w, before.data()); });
+}
+
+namespace {
+
+/// The place in a location's order of the last write that fence `f` knows.
+[[nodiscard]] int last_known(const graph& g, const event_rules& rules, int location, const graph_event& f) {
+  const auto& order = model::at(g.order, location);
+  int last = model::count_of(order) - 1;
+  while (last > 0 && !precedes(*model::at(order, last), f.base)) {
+    --last;
+  }
+  for (const graph_event* r : model::at(g.reads, location)) {
+    if (r->source != nullptr && !r->mixed && precedes(*r, f.base) && rules.morally_strong(*r->source, *r)) {
+      last = std::max(last, event_rules::place_in(order, r->source));
+    }
+  }
+  return last;
+}
+
+/// Whether no order has `second` before `first`.
+[[nodiscard]] bool is_before_in_every_order(const graph& g, const event_rules& rules, const graph_event& first,
+                                            const graph_event& second) {
+  for (int l = 0; l < model::count_of(g.order); ++l) {
+    const auto& order = model::at(g.order, l);
+    const int last = order.size() > 1 ? last_known(g, rules, l, second) : 0;
+    for (int k = 1; k <= last; ++k) {
+      if (precedes(first, model::at(order, k)->base)) {
+        return true;
+      }
+    }
+    for (const graph_event* r : model::at(g.reads, l)) {
+      if (last > 0 && !r->mixed && precedes(first, r->base) && event_rules::place_in(order, r->source) < last) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y) {
+  std::vector<const graph_event*> after;   // of each thread: its first fence after `x`
+  std::vector<const graph_event*> before;  // and its last one before `y`
+  const auto put = [](std::vector<const graph_event*>& fences, const graph_event* f, bool last, int own) {
+    const auto mine = std::find_if(fences.begin(), fences.end(), [&](auto* o) { return o->thread == f->thread; });
+    if (mine == fences.end()) {
+      fences.insert(f->thread == own ? fences.begin() : fences.end(), f);
+    } else if (last) {
+      *mine = f;
+    }
+  };
+  for (const graph_event* f : g.fences) {
+    if (rules.causes(g, x, f->base)) {
+      put(after, f, false, x.thread);
+    }
+    if (precedes(*f, y.base)) {
+      put(before, f, true, y.thread);
+    }
+  }
+  return std::any_of(after.begin(), after.end(), [&](auto* f) {
+    return std::any_of(before.begin(), before.end(), [&](auto* s) {
+      return f == s || precedes(*f, s->base) || (rules.morally_strong(*f, *s) && is_before_in_every_order(g, rules, *f, *s));
+    });
+  });
+}
+
+bool breaks_every_fence_order(const graph& g, const event_rules& rules, const graph_event& e) {
+  if (e.location < 0 || e.mixed) {
+    return false;
+  }
+  const auto& order = model::at(g.order, e.location);
+  const auto place = event_rules::place_in(order, e.kind == model::event_kind::write ? &e : e.source);
+  return std::any_of(order.begin() + place + 1, order.end(), [&](auto* w) { return are_ordered_by_fences(g, rules, *w, e); });
+}
 
 fence_order::fence_order(const graph& g, const event_rules& rules) : graph_(g), rules_(rules) {
   for (const thread_run& t : g.threads) {

@@ -58,7 +58,8 @@ struct graph {
       order;  ///< per location: its writes in coherence order, first the initial one (null)
   std::vector<std::vector<const graph_event*>> reads;  ///< per location
   std::uint32_t next_stamp = 0;
-  int sequential_fences = 0;
+  std::vector<const graph_event*> fences{};  ///< the `fence.sc`, in the order in which they were added
+  bool fences_in_order = true;               ///< that order is a Fence-SC order
 
   void reserve(std::size_t locations) {
     while (order.size() < locations) {
@@ -73,7 +74,9 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
   const auto kept = [&](const graph_event* e) { return e != never && e->number < keep[static_cast<std::size_t>(e->thread)]; };
   to.threads.resize(from.threads.size());
   to.next_stamp = from.next_stamp;
-  to.sequential_fences = 0;
+  to.fences.clear();
+  std::copy_if(from.fences.begin(), from.fences.end(), std::back_inserter(to.fences), kept);
+  to.fences_in_order = from.fences_in_order;
   for (std::size_t t = 0; t < from.threads.size(); ++t) {
     const thread_run& run = from.threads[t];
     to.threads[t].events.assign(run.events.begin(), run.events.begin() + keep[t]);
@@ -81,9 +84,6 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
     to.threads[t].idle = run.idle;
     if (run.idle != nullptr) {
       to.threads[t].start(run.issue != nullptr && kept(run.issue) ? run.issue : nullptr);
-    }
-    for (const graph_event* e : to.threads[t].events) {
-      to.sequential_fences += e->sequential ? 1 : 0;
     }
   }
   to.order.resize(from.order.size());

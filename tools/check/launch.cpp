@@ -111,6 +111,11 @@ void check_size(const program& p, const launch_request& request, std::uint64_t b
                        std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
                        " can be checked: make the grid or the block smaller");
   }
+  if (size > most_threads_of_a_block) {
+    throw model::error("the launch of '" + kernel.name + "' has blocks of " + std::to_string(size) +
+                       " threads, and CUDA has at most " + std::to_string(most_threads_of_a_block) +
+                       ": make the block smaller");
+  }
   if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
                        std::to_string(request.cluster) + ": a cluster is along x, and the blocks are a multiple of it");

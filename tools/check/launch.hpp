@@ -20,7 +20,8 @@ using namespace ptx;
 [[nodiscard]] std::string source_name(const std::string& mangled);
 
 /// The most threads of a checked program.
-inline constexpr int most_threads = 128;
+inline constexpr int most_threads = 4096;
+inline constexpr std::uint64_t most_threads_of_a_block = 1024;
 
 /// One launch of a kernel.
 struct launch_request {

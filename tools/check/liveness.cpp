@@ -57,9 +57,12 @@ class liveness {
 
   [[nodiscard]] register_use find(bool compiled) {
     register_use result;
+    result.asks_pending = std::any_of(code_.begin(), code_.end(),
+                                      [](const instruction& i) { return i.text.rfind("mbarrier.pending_count", 0) == 0; });
     if (size_ > most_instructions || std::int64_t{size_} * words_ > most_sets) {
       live_.assign(code_.size(), set(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0}));
       result.live = at_heads();
+      result.unused = unused_results({});
       return result;
     }
     find_values();
@@ -69,21 +72,44 @@ class liveness {
     if (compiled) {
       result.discarded = discarded_loads();
     }
+    result.unused = unused_results({});
     if (has_loop_without_event()) {
       find_live(true);
       result.deciding = at_heads();
+      result.unused = unused_results(result.unused);
     }
     return result;
   }
 
  private:
-  /// The live registers where a loop begins again.
+  /// The live registers where a loop begins again, and at events.
   [[nodiscard]] std::vector<register_use::set> at_heads() const {
     std::vector<register_use::set> result(code_.size());
     for (int i = 0; i < size_; ++i) {
-      if (model::at(code_, i).head) {
+      if (model::at(code_, i).head || is_event(model::at(code_, i).code)) {
         model::at(result, i) = model::at(live_, i);
       }
+    }
+    return result;
+  }
+
+  /// The read-modify-writes whose result can matter to nothing, of those that `among` has; empty: of all.
+  [[nodiscard]] std::vector<bool> unused_results(const std::vector<bool>& among) const {
+    std::vector<bool> result(code_.size(), false);
+    for (int n = 0; n < size_; ++n) {
+      const instruction& i = model::at(code_, n);
+      const auto at = static_cast<std::size_t>(n);
+      const bool asked = (i.code == op::atomic || i.code == op::reduction) && (among.empty() || among[at]);
+      bool used = false;
+      const auto look = [&](int next) {
+        for_each_destination(i, [&](int word) { used = used || (next < size_ && has(model::at(live_, next), word)); });
+      };
+      if (asked && !reached_.empty() && reached_[at]) {
+        for_each_successor(n, look);
+      } else if (asked) {
+        look(std::min(n + 1, size_ - 1));  // larger kernels: every register is live
+      }
+      result[at] = asked && !used;
     }
     return result;
   }

@@ -62,6 +62,7 @@ struct thread_state {
   struct arrival {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
+    std::uint32_t lasting = 0;
     std::int32_t events = 0;
     std::uint32_t choices = 0;
     const thread_state* then = nullptr;
@@ -70,13 +71,16 @@ struct thread_state {
 
   std::int32_t pc = 0;
   std::int32_t events = 0;      ///< how many it has had
-  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`: the first event of the loop's last round
+  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`, `comes_back`: the first event of the loop's last round
   std::uint32_t effects = 0;    ///< how many events changed something
+  std::uint32_t lasting = 0;    ///< of those: how many are neither a sync point nor a write to shared memory
   std::uint8_t part = 0;  ///< of an instruction of several events: which is next. A read-modify-write: two for each element
   thread_status status = thread_status::at_event;
-  bool clock_read = false;    ///< since the last event
-  bool choosing = false;      ///< its next event is the choice whether it executes an instruction whose predicate is unknown
-  bool old_unknown = false;   ///< of `old_low` and `old_high`
+  bool clock_read = false;   ///< since the last event
+  bool choosing = false;     ///< its next event is the choice whether it executes an instruction whose predicate is unknown
+  bool old_unknown = false;  ///< of `old_low` and `old_high`
+  bool comes_back =
+      false;  ///< since the last event: to where a loop begins, as it was there before but for events that do not last
   std::uint32_t choices = 0;  ///< how many it has had
   std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
@@ -164,7 +168,7 @@ class machine {
     std::memcpy(static_cast<void*>(s), &before, bytes());
     const instruction& i = at(*s);
     ++s->events;
-    s->clock_read = false;
+    s->clock_read = s->comes_back = false;
     s->previous = &before;
     s->seen = seen;
     if (s->choosing) {
@@ -182,7 +186,7 @@ class machine {
         finish_element(*s, i);
         break;
       case op::store:
-        ++s->effects;
+        count_write(*s, before, true);
         finish_element(*s, i);
         break;
       case op::atomic:
@@ -200,7 +204,7 @@ class machine {
             return s;
           }
         } else {
-          s->effects += keeps_value(*s) ? 0 : 1;
+          count_write(*s, before, !keeps_value(*s));
         }
         if (i.elements > 1 && goes_to_next_element(*s, i)) {
           return s;
@@ -217,6 +221,7 @@ class machine {
         break;
       case op::async_copy:
         ++s->effects;
+        ++s->lasting;
         s->part = part_of_multicast(*s, i);
         if (s->part != 0) {
           return s;
@@ -231,10 +236,12 @@ class machine {
       case op::grid_launch:
       case op::grid_wait:
         ++s->effects;
+        s->lasting += i.code == op::cluster_arrive || i.code == op::cluster_wait ? 0 : 1;
         ++s->pc;
         break;
       default:  // a sync point: an arrival, then what came of it
         ++s->effects;
+        s->lasting += i.code == op::active_mask ? 1 : 0;
         if (s->part == 0) {
           s->part = 1;
           return s;
@@ -270,6 +277,29 @@ class machine {
     return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
   }
 
+  /// Whether a thread could do without the test of an mbarrier that is the next event of `first` and saw `seen_first`: that of `second`, which saw
+  /// `seen_second` and led to `now`, asks for the same, what it saw would have brought the thread there at once, and had it failed as well, the
+  /// thread would be where it was before it.
+  [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
+                                    wide_value seen_second, const thread_state& now) const {
+    const instruction& early = at(first);
+    const instruction& late = at(second);
+    if (late.mbarrier != mbarrier_op::test || address(first) != address(second) || early.parity != late.parity ||
+        value(first, early.by[1]) != value(second, late.by[1]) || early.scope > late.scope ||
+        (model::acquires(early.order) && !model::acquires(late.order))) {
+      return false;
+    }
+    const stack_arena::mark mark = arena_->here();
+    const auto is_same = [&](const thread_state* s, const thread_state& as) {
+      return s->status == as.status && s->pc == as.pc && s->part == as.part && same(*const_cast<thread_state*>(s), as);
+    };
+    const bool passes_at_once = now.status == thread_status::at_event && is_same(step(first, seen_second), now);
+    const thread_state* const again = step(second, seen_first);
+    const bool result = passes_at_once && (again->status == thread_status::waiting || is_same(again, second));
+    arena_->release(mark);
+    return result;
+  }
+
   /// What the next event, a read-modify-write of an mbarrier whose read is done, does to it.
   [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
@@ -278,12 +308,82 @@ class machine {
   /// Whether an address is in local memory, where accesses are no events.
   [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 47U) == (local_window >> 47U); }
 
+  /// Whether an address is in the shared memory of a block.
+  [[nodiscard]] static bool is_shared(std::uint64_t address) noexcept {
+    return address >= shared_window && address < local_window;
+  }
+
   /// The place of an address in the thread's own local memory.
   [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
 
   /// Whether a read-modify-write that reads `seen` writes.
   [[nodiscard]] bool writes(const thread_state& s, wide_value seen) const noexcept {
-    return at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen);
+    return !is_neutral(s) && (at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen));
+  }
+
+  /// The same machine, whose states are elsewhere.
+  [[nodiscard]] machine in(stack_arena& arena) const noexcept {
+    machine other = *this;
+    other.arena_ = &arena;
+    return other;
+  }
+
+  /// From now on updates that no order of them changes are marked, and those that change nothing only read (commuting_updates.hpp).
+  void merge_updates() noexcept { merges_ = true; }
+
+  /// Whether the read-modify-write that is next cannot change the value, whatever that is.
+  [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
+    const instruction& i = at(s);
+    if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
+        is_unknown(s, 1) || is_unknown(s, 2)) {
+      return false;
+    }
+    const int bits = 8 * i.bytes;
+    const std::uint64_t by = truncated(value(s, i.by[1]), bits);
+    const std::uint64_t ones = truncated(~std::uint64_t{0}, bits);
+    const std::uint64_t sign = is_signed(i.type) ? std::uint64_t{1} << static_cast<unsigned>(bits - 1) : 0;
+    switch (i.what) {
+      case model::operation::add:
+      case model::operation::bit_or:
+      case model::operation::bit_xor:
+        return by == 0;
+      case model::operation::bit_and:
+        return by == ones;
+      case model::operation::maximum:
+        return by == sign;
+      case model::operation::minimum:
+        return by == (sign ^ ones);
+      case model::operation::compare_exchange:
+        return by == truncated(value(s, i.by[2]), bits);
+      default:
+        return false;
+    }
+  }
+
+  /// The number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0: in none.
+  [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const noexcept {
+    const instruction& i = at(s);
+    const std::vector<bool>& unused = context_->registers->unused;
+    if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) || is_unknown(s, 1)) {
+      return 0;
+    }
+    constexpr std::uint8_t arrival = 255;
+    if (i.mbarrier != mbarrier_op::none) {
+      return i.mbarrier == mbarrier_op::arrive && !i.transaction && !i.keeps_phase && has_plain_tokens() ? arrival
+                                                                                                         : std::uint8_t{0};
+    }
+    const bool commutes =
+        i.what == model::operation::add || (i.what >= model::operation::bit_and && i.what <= model::operation::maximum);
+    return commutes && !model::acquires(i.order) && unused[static_cast<std::size_t>(s.pc)] && !is_neutral(s)
+               ? static_cast<std::uint8_t>(1 + 2 * static_cast<int>(i.what) + (is_signed(i.type) ? 1 : 0))
+               : std::uint8_t{0};
+  }
+
+  /// What the next event, the write of a read-modify-write, stores where `old` was before; and whether it completes a phase.
+  [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const noexcept {
+    const instruction& i = at(s);
+    return {rmw_result(s, i, old),
+            i.mbarrier != mbarrier_op::none && updated_mbarrier(i, old.low, value(s, i.by[1])).completes};
   }
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
@@ -419,7 +519,11 @@ class machine {
   /// Gives the registers of an atomic what the memory held.
   void return_old(thread_state& s, const instruction& i) const noexcept {
     if (i.elements == 1) {
-      put(s, i.to[0], i.type, old_of(s));
+      wide_value old = old_of(s);
+      if (i.mbarrier != mbarrier_op::none && has_plain_tokens()) {
+        old.low = phase_of(old.low);
+      }
+      put(s, i.to[0], i.type, old);
       return;
     }
     const int bits = 8 * i.bytes * i.packed;
@@ -463,6 +567,13 @@ class machine {
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
     const int blocks = i.multicast ? std::popcount(truncated(value(s, i.by[4]), 16)) : 1;
     return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
+  }
+
+  /// Counts the write that is the next event of `before`.
+  void count_write(thread_state& s, const thread_state& before, bool changes) const noexcept {
+    changes = changes || class_of_update(before) != 0;
+    s.effects += changes ? 1 : 0;
+    s.lasting += changes && (!is_shared(address(before)) || at(before).mbarrier != mbarrier_op::none) ? 1 : 0;
   }
 
   void finish_element(thread_state& s, const instruction& i) const noexcept {
@@ -527,7 +638,8 @@ class machine {
     return false;
   }
 
-  /// The thread is where a jump leads back to. True if it has only waited since it was here.
+  /// The thread is where a jump leads back to. True if it has only waited since it was here. If it has also met others or written to shared
+  /// memory, it goes on and is marked: all who met may wait together (waiting_together.hpp).
   template <bool MayRepeat>
   [[nodiscard]] bool only_waited(thread_state& s) const {
     thread_state::arrival* mine = nullptr;
@@ -551,10 +663,13 @@ class machine {
     }
     if (mine == nullptr) {
       mine = &s.arrivals[s.next_arrival++ % s.arrivals.size()];
+    } else if (mine->effects != s.effects && mine->lasting == s.lasting && mine->choices == s.choices && same(s, *mine->then)) {
+      s.comes_back = true;
+      s.waits_from = mine->events;
     }
     auto* const copy = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(copy), &s, bytes());
-    *mine = {s.pc, s.effects, s.events, s.choices, copy, s.previous};
+    *mine = {s.pc, s.effects, s.lasting, s.events, s.choices, copy, s.previous};
     return false;
   }
 
@@ -833,8 +948,12 @@ class machine {
     }
   }
 
+  /// Whether what an arrival at an mbarrier returns is asked for its phase alone: the kernel asks no token how many arrivals are pending.
+  [[nodiscard]] bool has_plain_tokens() const noexcept { return merges_ && !context_->registers->asks_pending; }
+
   const thread_context* context_;
   stack_arena* arena_;
+  bool merges_ = false;
 };
 
 }  // namespace membar::check

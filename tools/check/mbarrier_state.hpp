@@ -83,6 +83,11 @@ struct mbarrier_outcome {
   return {s.word(), nullptr, completes};
 }
 
+/// The state of which only the phase is left.
+[[nodiscard]] constexpr std::uint64_t phase_of(std::uint64_t word) noexcept {
+  return mbarrier_state{0, 0, 0, mbarrier_state::of(word).phase}.word();
+}
+
 /// An mbarrier that was just initialized.
 [[nodiscard]] constexpr std::uint64_t initial_mbarrier(std::uint64_t expected) noexcept {
   const auto count = static_cast<std::int64_t>(truncated(expected, mbarrier_state::count_bits));

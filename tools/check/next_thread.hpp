@@ -8,6 +8,7 @@
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <check/synchronization_events.hpp>
+#include <check/waiting_together.hpp>
 #include <membar/model/array.hpp>
 
 #include <array>
@@ -20,8 +21,9 @@ namespace membar::check::detail {
 /// Chooses the thread whose event is added next.
 class next_thread {
  public:
-  next_thread(exploration_state& state, const event_builder& build, const synchronization_events& synchronization)
-      : state_(state), build_(build), synchronization_(synchronization) {}
+  next_thread(exploration_state& state, const event_builder& build, const synchronization_events& synchronization,
+              waiting_together& together)
+      : state_(state), build_(build), synchronization_(synchronization), together_(together) {}
 
   /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
   /// rounds of a loop that would only wait come last.
@@ -30,17 +32,25 @@ class next_thread {
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    std::array<int, 4> first{-1, -1, -1,
-                             -1};  // read-modify-writes, loads, and both again of threads that spin without progress
+    // read-modify-writes, loads, threads that have come back to a loop in which others go on, and the first two of threads that spin without
+    // progress
+    constexpr std::size_t comes_back = 2;
+    std::array<int, 5> first{-1, -1, -1, -1, -1};
     for (int t = 0; t < state_.count(); ++t) {
       if (!is_ready(g, t)) {
+        continue;
+      }
+      if (waiting_together::has_come_back(g, t)) {
+        if (first[comes_back] < 0 && is_met(g, t) && together_.of(g, t).empty()) {
+          first[comes_back] = t;
+        }
         continue;
       }
       const op code = model::at(state_.machines, t).at(state_of(g, t)).code;
       if ((code == op::load || is_rmw(code)) && !state_of(g, t).choosing) {
         const std::size_t kind = is_rmw(code) ? 0 : 1;
         if (first[kind] < 0) {
-          int& place = spins_without_progress(g, t) ? first[kind + 2] : first[kind];
+          int& place = spins_without_progress(g, t) ? first[comes_back + 1 + kind] : first[kind];
           place = place < 0 ? t : place;
         }
         continue;
@@ -65,9 +75,15 @@ class next_thread {
       return t;
     }
     std::vector<int> ready;
+    std::vector<int> back;
     for (int t = 0; t < state_.count(); ++t) {
       if (is_ready(g, t) && is_met(g, t)) {
-        ready.push_back(t);
+        (waiting_together::has_come_back(g, t) ? back : ready).push_back(t);
+      }
+    }
+    for (std::size_t k = 0; ready.empty() && k < back.size(); ++k) {
+      if (together_.of(g, back[k]).empty()) {
+        ready.push_back(back[k]);
       }
     }
     return ready.empty() ? -1 : model::at(ready, chosen(model::count_of(ready)));
@@ -154,6 +170,7 @@ class next_thread {
   exploration_state& state_;
   const event_builder& build_;
   const synchronization_events& synchronization_;
+  waiting_together& together_;
   std::vector<std::pair<sync_points::waiting, bool>> asked_{};
 };
 

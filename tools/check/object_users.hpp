@@ -105,7 +105,7 @@ class object_users {
     }
     use& u = model::at(users_, o);
     const model::place& where = model::at(program_.threads, thread).where;
-    const bool writes = e.kind == model::event_kind::write;
+    const bool writes = e.kind == model::event_kind::write || e.same_value;
     if (where.host) {
       (writes ? u.host_writes : u.host_reads) = true;
     } else {

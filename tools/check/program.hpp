@@ -156,6 +156,9 @@ struct check_options {
   /// Of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be. Only for a property that asks for memory
   /// alone, as the final conditions of a scenario do: one that looks at the execution may tell equal threads apart.
   bool symmetry = false;
+  /// Of executions that differ by the order of updates that commute (commuting_updates.hpp) explore one. Only for a property that asks for memory
+  /// alone: registers that can matter to nothing hold what one order gives.
+  bool merge_updates = false;
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
   /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.
@@ -163,7 +166,7 @@ struct check_options {
   model::other_readings readings{};  ///< of what the PTX ISA leaves open: docs/readings.md
   bool name_readings = true;         ///< the message of a race says if there is none with the other side of one
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
-  std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
+  std::uint64_t most_stack = std::uint64_t{96} << 20U;  ///< of the thread that explores, which needs a little more
 };
 
 }  // namespace membar::check

@@ -9,6 +9,8 @@
 #include <check/program.hpp>
 #include <membar/model/array.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -17,14 +19,16 @@ namespace membar::check::detail {
 /// Looks for races of the event that is added.
 class race_check {
  public:
-  explicit race_check(exploration_state& state) : state_(state) {}
+  /// `merges_updates`: some reads are of read-modify-writes that cannot change the value, and count as writes.
+  race_check(exploration_state& state, bool merges_updates) : state_(state), merges_updates_(merges_updates) {}
 
   /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
   [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
     suspects result;
+    const bool writes = e.kind == event_kind::write || e.same_value;
     const auto look = [&](const std::vector<const graph_event*>& others) {
       for (const graph_event* o : others) {
-        if (o == nullptr || o->thread == e.thread) {
+        if (o == nullptr || o->thread == e.thread || (!writes && o->kind == event_kind::read && !o->same_value)) {
           continue;
         }
         if (state_.changes_what_is_read_only(*o, e)) {
@@ -46,7 +50,7 @@ class race_check {
     const auto look_at = [&](int location) {
       if (location < model::count_of(g.order)) {
         look(model::at(g.order, location));
-        if (e.kind == event_kind::write) {
+        if (writes || merges_updates_) {
           look(model::at(g.reads, location));
         }
       }
@@ -58,13 +62,26 @@ class race_check {
     return result;
   }
 
-  /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
-  [[nodiscard]] bool consistent(const graph& g, const suspects& found) {
-    if (g.sequential_fences < 2) {
+  /// Whether the graph, to which `added` were added last and brought these suspects, is consistent and free of races. Reports a race.
+  [[nodiscard]] bool consistent(graph& g, const suspects& found, const std::array<const graph_event*, 2>& added) {
+    if (g.fences.size() < 2) {
       if (!found.empty()) {
         state_.report_race(g, *found.front().first, *found.front().second);
       }
       return found.empty();
+    }
+    for (const graph_event* e : added) {
+      if (e != nullptr && g.fences_in_order && !keeps_fence_order(g, state_.rules, *e)) {
+        if (breaks_every_fence_order(g, state_.rules, *e)) {
+          return false;
+        }
+        g.fences_in_order = false;
+      }
+    }
+    if (g.fences_in_order && std::all_of(found.begin(), found.end(), [&](const auto& pair) {
+          return are_ordered_by_fences(g, state_.rules, *pair.first, *pair.second);
+        })) {
+      return true;
     }
     if (state_.copies && !found.empty()) {
       state_.report(g, check_status::gave_up,
@@ -95,6 +112,7 @@ class race_check {
   }
 
   exploration_state& state_;
+  bool merges_updates_;
 };
 
 }  // namespace membar::check::detail

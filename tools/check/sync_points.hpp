@@ -28,6 +28,8 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace membar::check {
@@ -41,7 +43,17 @@ using namespace ptx;
 class sync_points {
  public:
   sync_points(std::span<const thread_context> threads, std::span<const machine> machines)
-      : threads_(threads), machines_(machines) {}
+      : threads_(threads), machines_(machines) {
+    for (int t = 0; t < model::count_of(threads); ++t) {
+      const thread_context& c = model::at(threads, t);
+      if (c.copies_of < 0) {
+        widen(blocks_, static_cast<std::uint64_t>(c.block_number), t);
+        widen(warps_, warp_of(c), t);
+      }
+    }
+  }
+
+  [[nodiscard]] const machine& machine_of(int thread) const { return model::at(machines_, thread); }
 
   /// The number of the sync point at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
   [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
@@ -212,13 +224,8 @@ class sync_points {
     const thread_run& run = model::at(g.threads, thread);
     const bool cluster = model::at(machines_, thread).at(*run.states.back()).code == op::cluster_wait;
     const std::uint64_t sync_point = cluster ? cluster_sync_point : run.events.back()->sync_point;
-    int first = thread;
-    const bool warp = sync_point >= warp_sync_point && !cluster;
-    while (first > 0 && model::at(threads_, first - 1).block_number == model::at(threads_, thread).block_number &&
-           (!warp || same_warp(first - 1, thread))) {
-      --first;
-    }
-    return {sync_point, arrivals(g, thread, sync_point), first};
+    return {sync_point, cluster ? arrivals(g, thread, sync_point) : run.events.back()->turn,
+            among(thread, cluster ? 0 : sync_point).first};
   }
 
   /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
@@ -236,7 +243,8 @@ class sync_points {
       return {};
     }
     std::vector<const graph_event*> result;
-    for (int t = 0; t < model::count_of(threads_); ++t) {
+    const numbers of = among(thread, sync_point);
+    for (int t = of.first; t <= of.last; ++t) {
       if (!takes_part(t, thread, sync_point) || (warps_of(sync_point) != 0 && !has_come(g, t, sync_point, turn))) {
         continue;
       }
@@ -288,6 +296,9 @@ class sync_points {
                                   std::string& wrong) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
+    if (i.destinations == 0) {
+      return {};
+    }
     std::uint64_t ballot = 0;
     for (const graph_event* a : arrivals) {
       ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
@@ -323,28 +334,7 @@ class sync_points {
         return {static_cast<std::uint64_t>(std::countr_zero(lowest)), lowest == lane_bit(thread) ? 1U : 0U};
       }
       case op::shuffle: {
-        const int lane = std::countr_zero(lane_bit(thread));
-        const int by = static_cast<int>(m.operand(s, 1) & 31U);
-        const int clamp = static_cast<int>(m.operand(s, 2) & 31U);
-        const int segment = static_cast<int>((m.operand(s, 2) >> 8U) & 31U);
-        const int highest = (lane & segment) | (clamp & ~segment);
-        int from = lane;
-        switch (i.mode) {
-          case 1:
-            from = lane - by;
-            break;
-          case 2:
-            from = lane + by;
-            break;
-          case 3:
-            from = lane ^ by;
-            break;
-          default:
-            from = (lane & segment) | (by & ~segment);
-            break;
-        }
-        const bool inside = i.mode == 1 ? from >= highest : from <= highest;
-        from = inside ? from : lane;
+        const auto [from, inside] = lane_read(thread, s);
         for (const graph_event* a : arrivals) {
           if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
             return {a->value.low, inside ? 1U : 0U, a->value.unknown};
@@ -358,6 +348,14 @@ class sync_points {
       default:
         return {};
     }
+  }
+
+  /// Whether what `thread` is given depends on what arrival `a` brings.
+  [[nodiscard]] bool uses(int thread, const thread_state& s, const graph_event& a) const {
+    const instruction& i = model::at(machines_, thread).at(s);
+    return i.destinations > 0 && i.code != op::elect && i.code != op::active_mask &&
+           (i.code != op::shuffle || lane_bit(a.thread) == std::uint64_t{1}
+                                                               << static_cast<unsigned>(lane_read(thread, s).first));
   }
 
   /// How often a thread has arrived at a sync point by its first `events` events; `found` becomes arrival number `turn`.
@@ -391,6 +389,44 @@ class sync_points {
   }
 
  private:
+  /// Numbers of threads, from the first to the last.
+  struct numbers {
+    int first = 0;
+    int last = -1;
+  };
+  using ranges = std::unordered_map<std::uint64_t, numbers>;
+
+  [[nodiscard]] static std::uint64_t warp_of(const thread_context& c) noexcept {
+    return static_cast<std::uint64_t>(c.block_number) << 32U | c.number_in_block() / 32;
+  }
+  static void widen(ranges& of, std::uint64_t key, int thread) {
+    of.try_emplace(key, numbers{thread, thread}).first->second.last = thread;
+  }
+
+  /// The threads among which those are that take part in a sync point of `thread`.
+  [[nodiscard]] numbers among(int thread, std::uint64_t sync_point) const {
+    const thread_context& c = model::at(threads_, thread);
+    if (sync_point == cluster_sync_point || c.copies_of >= 0) {
+      return {0, model::count_of(threads_) - 1};
+    }
+    return (sync_point & warp_sync_point) == 0 ? blocks_.at(static_cast<std::uint64_t>(c.block_number)) : warps_.at(warp_of(c));
+  }
+
+  /// The lane from which `thread` reads by a shuffle, and whether it is one that the shuffle may read from; otherwise it is its own.
+  /// Source: PTX ISA, "shfl.sync".
+  [[nodiscard]] std::pair<int, bool> lane_read(int thread, const thread_state& s) const {
+    const machine& m = model::at(machines_, thread);
+    const int lane = std::countr_zero(lane_bit(thread));
+    const int by = static_cast<int>(m.operand(s, 1) & 31U);
+    const int clamp = static_cast<int>(m.operand(s, 2) & 31U);
+    const int segment = static_cast<int>((m.operand(s, 2) >> 8U) & 31U);
+    const int highest = (lane & segment) | (clamp & ~segment);
+    const int mode = m.at(s).mode;
+    const int from = mode == 1 ? lane - by : mode == 2 ? lane + by : mode == 3 ? lane ^ by : (lane & segment) | (by & ~segment);
+    const bool inside = mode == 1 ? from >= highest : from <= highest;
+    return {inside ? from : lane, inside};
+  }
+
   /// The sync point of these lanes at the `activemask` `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
     return warp_sync_point | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
@@ -509,7 +545,8 @@ class sync_points {
   /// How many warps of the block of `thread` have come to a sync point for the n-th time; with that of `thread` itself, if it comes now.
   [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
-    for (int t = 0; t < model::count_of(threads_); ++t) {
+    const numbers of = among(thread, 0);
+    for (int t = of.first; t <= of.last; ++t) {
       const bool first = t == 0 || !same_warp(t - 1, t);
       if (first && takes_part(t, thread, 0)) {
         count += (comes && same_warp(t, thread)) || has_come(g, t, sync_point, turn) ? 1 : 0;
@@ -540,6 +577,8 @@ class sync_points {
 
   std::span<const thread_context> threads_;
   std::span<const machine> machines_;
+  ranges blocks_{};
+  ranges warps_{};
   /// Whether some barrier of a block says how many threads it is of.
   bool counts_ = std::any_of(threads_.begin(), threads_.end(), [](const thread_context& c) {
     return std::any_of(c.kernel->code.begin(), c.kernel->code.end(), [](const instruction& i) {

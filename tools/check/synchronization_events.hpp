@@ -94,8 +94,8 @@ class synchronization_events {
     } else if (wrong.empty()) {
       std::vector<const graph_event*> left;
       const std::vector<const graph_event*> arrivals = state_.points.group(g, t, left);
+      meet_all(e, arrivals, i.code, cluster);
       for (const graph_event* a : arrivals) {
-        meet(e, *a, i.code, cluster);
         if (const std::string misuse = misuse_of_barrier(e, *a); !misuse.empty()) {
           state_.report(g, check_status::undefined, misuse, {a, model::at(g.threads, t).events.back()});
           return nullptr;
@@ -261,6 +261,41 @@ class synchronization_events {
     return i.code == op::block_barrier || i.code == op::block_arrive;
   }
 
+  /// Lets `e` go on after the arrivals. What they come after together is the same for all threads that go on from there, and is found once.
+  void meet_all(graph_event& e, const std::vector<const graph_event*>& arrivals, op code, bool cluster) {
+    if (cluster || state_.copies || e.begun != e.base) {
+      for (const graph_event* a : arrivals) {
+        meet(e, *a, code, cluster);
+      }
+      return;
+    }
+    const bool known =
+        last_met_.code == code && std::equal(arrivals.begin(), arrivals.end(), last_met_.arrivals.begin(),
+                                             last_met_.arrivals.end(), [](auto* a, const auto& b) { return a->serial == b; });
+    const std::size_t clocks = e.past != e.prefix ? 3 : 2;
+    const std::size_t width = state_.checked.threads.size();
+    if (!known) {
+      last_met_.code = code;
+      last_met_.arrivals.clear();
+      last_met_.clocks.assign(clocks * width, 0);
+      for (const graph_event* a : arrivals) {
+        last_met_.arrivals.push_back(a->serial);
+        if (sync_points::orders(code)) {
+          state_.rules.join(last_met_.clocks.data(), a->base);
+        }
+        state_.rules.join(last_met_.clocks.data() + width, a->prefix);
+        if (clocks == 3) {
+          state_.rules.join(last_met_.clocks.data() + 2 * width, a->past);
+        }
+      }
+    }
+    state_.rules.join(const_cast<std::uint16_t*>(e.base), last_met_.clocks.data());
+    state_.rules.join(const_cast<std::uint16_t*>(e.prefix), last_met_.clocks.data() + width);
+    if (clocks == 3) {
+      state_.rules.join(const_cast<std::uint16_t*>(e.past), last_met_.clocks.data() + 2 * width);
+    }
+  }
+
   /// Lets `e` go on after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
@@ -411,6 +446,12 @@ class synchronization_events {
   std::map<const kernel_code*, control_flow> flows_{};
   std::vector<copy_shape> shapes_ = shapes_of(state_.checked);  ///< of the copies that the program starts
   bool lacks_copies_ = false;
+  /// What the arrivals at the last barrier come after: base, prefix and past of all of them.
+  struct {
+    op code = op::nothing;
+    std::vector<std::uint64_t> arrivals{};  ///< their serial numbers
+    std::vector<std::uint16_t> clocks{};
+  } last_met_{};
 };
 
 }  // namespace membar::check::detail

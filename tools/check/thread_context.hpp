@@ -21,9 +21,11 @@ using namespace ptx;
 struct register_use {
   using set = std::vector<std::uint64_t>;
 
-  std::vector<set> live{};        ///< where a loop begins again, what can still matter to an event; else empty
+  std::vector<set> live{};        ///< where a loop begins again and at events: what can still matter to an event; else empty
   std::vector<set> deciding{};    ///< there, what also decides a branch; no sets: every loop has an event
   std::vector<bool> discarded{};  ///< a weak load whose value this thread never uses
+  std::vector<bool> unused{};     ///< a read-modify-write without a result, or with one that can matter to nothing
+  bool asks_pending = false;      ///< some instruction asks how many arrivals at an mbarrier are pending
 };
 
 /// What a thread is given at its launch, and where it runs.

@@ -152,8 +152,8 @@ std::string read_only_text(const program& p, const graph_event& x, const graph_e
 
 std::string race_text(const program& p, const graph_event& x, const graph_event& y) {
   const auto access = [&](const graph_event& e) {
-    return std::string(e.kind == model::event_kind::write ? "a write" : "a read") + " of " + std::to_string(e.bytes) +
-           " bytes by " + thread_text(p, e.thread);
+    return std::string(e.kind == model::event_kind::write || e.same_value ? "a write" : "a read") + " of " +
+           std::to_string(e.bytes) + " bytes by " + thread_text(p, e.thread);
   };
   std::string why;
   if (x.via != y.via && precedes(x, y.base)) {

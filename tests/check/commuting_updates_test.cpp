@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Updates that commute are explored in one order, and what is found stays the same.
+#include <tests/check/ptx_programs.hpp>
+
+#include <check/graph.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace commuting_updates_test {
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+using check::graph_event;
+
+check::check_options merged(bool on, bool load_buffering = true) {
+  check::check_options options;
+  options.load_buffering = load_buffering;
+  options.merge_updates = on;
+  options.most_buffered_steps = 5'000;
+  options.most_events = 2'000'000;
+  options.random_before_giving_up = 0;
+  return options;
+}
+
+/// An execution in words in which updates that commute have no order.
+std::string identity(const check::graph& g) {
+  const auto name = [](const graph_event& e) { return std::to_string(e.thread) + "." + std::to_string(e.number) + " "; };
+  const auto up_to = [&](const graph_event* last) {
+    std::vector<std::string> names;
+    for (const graph_event* e = last; e != nullptr; e = e->update != 0 ? e->partner->source : nullptr) {
+      names.push_back(name(*e));
+      if (e->mbarrier != check::mbarrier_op::none && e->completes) {
+        break;  // what a test sees is the phase
+      }
+    }
+    std::sort(names.begin(), names.end());
+    std::string text = "<";
+    for (const std::string& n : names) {
+      text += n;
+    }
+    return last != nullptr && last->completes ? "<phase" + std::to_string(last->value.low) : text;
+  };
+  std::string text;
+  for (const auto& run : g.threads) {
+    for (const graph_event* e : run.events) {
+      text += e->kind == membar::model::event_kind::read && e->update == 0 ? name(*e) + up_to(e->source) : "";
+    }
+    text += std::to_string(run.events.size()) + ";";
+  }
+  for (const auto& order : g.order) {
+    std::vector<std::string> updates;
+    text += "|";
+    for (std::size_t k = 1; k <= order.size(); ++k) {
+      if (k < order.size() && order[k]->update != 0) {
+        updates.push_back(name(*order[k]));
+        continue;
+      }
+      std::sort(updates.begin(), updates.end());
+      for (const std::string& u : updates) {
+        text += "+" + u;
+      }
+      updates.clear();
+      text += k < order.size() ? name(*order[k]) : "";
+    }
+  }
+  return text;
+}
+
+struct answer {
+  check::check_result result{};
+  std::set<std::vector<std::uint64_t>> states{};
+  std::vector<std::string> executions{};
+};
+
+/// What is found of a program, and the last `cells` words of 32 bits of its memory.
+answer answer_of(const check::program& p, std::uint64_t from, int cells, bool merge, bool load_buffering = true) {
+  answer a;
+  a.result = check::explore(
+      p,
+      [&](const check::final_memory& end) {
+        std::vector<std::uint64_t> state;
+        for (int n = 0; n < cells; ++n) {
+          state.push_back(end.value(from + 4 * static_cast<std::uint64_t>(n), 4));
+        }
+        a.states.insert(state);
+        a.executions.push_back(identity(end.execution()));
+        return std::string();
+      },
+      merged(merge, load_buffering));
+  // an exploration that began again has shown others before: only the last ones count
+  a.executions.erase(a.executions.begin(), a.executions.end() - static_cast<std::ptrdiff_t>(a.result.counts.executions));
+  return a;
+}
+
+struct tally {
+  std::uint64_t apart = 0;
+  std::uint64_t merged = 0;
+  int found = 0;
+  int clean = 0;
+};
+
+void compare(const check::program& p, std::uint64_t from, int cells, const std::string& text, tally& t) {
+  answer with = answer_of(p, from, cells, true);
+  answer without = answer_of(p, from, cells, false);
+  if (with.result.status == check_status::gave_up || without.result.status == check_status::gave_up) {
+    with = answer_of(p, from, cells, true, false);
+    without = answer_of(p, from, cells, false, false);
+  }
+  EXPECT_EQ(with.result.status, without.result.status) << text << with.result.found.message << "\n"
+                                                       << without.result.found.message;
+  if (without.result.status != check_status::verified) {
+    ++t.found;
+    return;
+  }
+  ++t.clean;
+  if (!without.result.load_buffering_is_open) {
+    EXPECT_EQ(with.states, without.states) << text;
+  }
+  // with load buffering left out, a cycle through updates that commute is still there with another order of them
+  EXPECT_TRUE(std::includes(with.states.begin(), with.states.end(), without.states.begin(), without.states.end())) << text;
+  const std::set<std::string> different(with.executions.begin(), with.executions.end());
+  EXPECT_EQ(different.size(), with.executions.size()) << "an execution is there twice\n" << text;
+  t.merged += with.executions.size();
+  t.apart += without.executions.size();
+}
+
+/// Draws programs.
+class drawn {
+ public:
+  explicit drawn(std::uint32_t seed) : stream_(seed) {}
+  [[nodiscard]] int below(int n) { return static_cast<int>(stream_() % static_cast<std::uint32_t>(n)); }
+  [[nodiscard]] std::string pick(const std::vector<std::string>& of) {
+    return of[static_cast<std::size_t>(below(static_cast<int>(of.size())))];
+  }
+
+  /// An access of x or y. Register %r15 is used by nothing, and %r0 to %r3 are stored in the end.
+  [[nodiscard]] std::string access(bool fences) {
+    const std::string at = "[" + pick({"x", "x", "y"}) + "]";
+    const std::string result = "%r" + std::to_string(below(4));
+    switch (below(fences ? 11 : 9)) {
+      case 0:
+      case 1:
+      case 2:
+        return "red." + pick({"relaxed", "relaxed", "release"}) + ".gpu.global.add.u32 " + at + ", " +
+               pick({"1", "2", "4", "0"}) + ";\n";
+      case 3:
+        return "atom." + pick({"relaxed", "release", "acq_rel"}) + ".gpu.global.add.u32 %r15, " + at + ", 1;\n";
+      case 4:
+        return pick({"red.relaxed.gpu.global.or.b32 ", "red.relaxed.gpu.global.max.u32 ", "red.relaxed.gpu.global.min.s32 "}) +
+               at + ", " + pick({"1", "2", "3"}) + ";\n";
+      case 5:
+        return "atom.relaxed.gpu.global." + pick({"add.u32 ", "or.b32 ", "exch.b32 "}) + result + ", " + at + ", " +
+               pick({"0", "8"}) + ";\n";
+      case 6:
+      case 7:
+        return "ld." + pick({"relaxed", "acquire"}) + ".gpu.global.u32 " + result + ", " + at + ";\n";
+      case 8:
+        return "st." + pick({"relaxed", "release"}) + ".gpu.global.u32 " + at + ", " + pick({"16", "32"}) + ";\n";
+      case 9:
+        return "fence.sc.gpu;\n";
+      default:
+        return "fence.acq_rel.gpu;\n";
+    }
+  }
+
+  [[nodiscard]] static std::string result(int thread) {
+    std::string text;
+    for (int n = 0; n < 4; ++n) {
+      text += "st.global.u32 [wide+" + std::to_string(16 * thread + 4 * n) + "], %r" + std::to_string(n) + ";\n";
+    }
+    return text;
+  }
+
+ private:
+  std::mt19937 stream_;
+};
+
+const std::string variables =
+    ".global .align 64 .b8 wide[64];\n.global .u32 x;\n.global .u32 y;\n.shared .align 8 .b64 barrier;\n";
+
+/// A program of one block, whose threads each execute one of `bodies`.
+check::program block_of(const std::vector<std::string>& bodies, const std::string& before = "") {
+  std::string text = before + "mov.u32 %r14, %tid.x;\n";
+  for (std::size_t t = 0; t < bodies.size(); ++t) {
+    const std::string n = std::to_string(t);
+    text += "setp.ne.u32 %p0, %r14, " + n + ";\n@%p0 bra S" + n + ";\n" + bodies[t] + "ret;\nS" + n + ":\n";
+  }
+  check::launch_request request;
+  request.block[0] = static_cast<std::uint32_t>(bodies.size());
+  return program_of_launch(variables, text, request);
+}
+
+std::uint64_t executions_of(const check::program& p) {
+  const check::check_result r = check::explore(p, {}, merged(true));
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  return r.counts.executions;
+}
+
+std::vector<std::string> times(int count, const std::string& body) {
+  return std::vector<std::string>(static_cast<std::size_t>(count), body);
+}
+
+TEST(check_merges_updates, that_nobody_looks_at_in_between) {
+  EXPECT_EQ(executions_of(ptx_program(times(7, "red.relaxed.gpu.global.add.u32 [x], 1;")).get()), 1U);
+  EXPECT_EQ(executions_of(ptx_program(times(7, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;")).get()), 1U);
+  EXPECT_EQ(
+      executions_of(ptx_program(times(4, "red.relaxed.gpu.global.add.u32 [x], 1;red.relaxed.gpu.global.or.b32 [y], 1;")).get()),
+      1U);
+  EXPECT_EQ(executions_of(block_of(times(5, "red.relaxed.gpu.global.add.u32 [x], 1; barrier.sync 0; ld.global.u32 %r0, [x];"))),
+            1U);
+  EXPECT_EQ(executions_of(block_of(times(5, "membar.gl; red.relaxed.gpu.global.add.u32 [x], 1;"))), 120U)
+      << "fences may order them";
+}
+
+TEST(check_merges_updates, not_if_the_result_is_used) {
+  EXPECT_EQ(
+      executions_of(
+          ptx_program(times(3, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; st.relaxed.gpu.global.u32 [y], %r0;")).get()),
+      36U);
+  EXPECT_EQ(executions_of(ptx_program(times(3, "red.relaxed.gpu.global.inc.u32 [x], 1;")).get()), 6U);
+  EXPECT_EQ(
+      executions_of(ptx_program({"red.relaxed.gpu.global.add.u32 [x], 1;", "red.relaxed.gpu.global.or.b32 [x], 1;"}).get()),
+      2U);
+}
+
+TEST(check_merges_updates, not_around_a_read) {
+  EXPECT_EQ(executions_of(ptx_program({"red.relaxed.gpu.global.add.u32 [x], 1;", "red.relaxed.gpu.global.add.u32 [x], 1;",
+                                       "ld.relaxed.gpu.global.u32 %r0, [x]; st.global.u32 [y], %r0;"})
+                              .get()),
+            6U);
+}
+
+TEST(check_merges_updates, that_change_nothing_with_reads) {
+  for (const std::string& same :
+       {std::string("add.u32 %r0, [x], 0"), std::string("or.b32 %r0, [x], 0"), std::string("and.b32 %r0, [x], -1"),
+        std::string("max.u32 %r0, [x], 0"), std::string("min.u32 %r0, [x], 0xffffffff"),
+        std::string("max.s32 %r0, [x], 0x80000000"), std::string("cas.b32 %r0, [x], 0, 0")}) {
+    EXPECT_EQ(executions_of(ptx_program(times(4, "atom.relaxed.gpu.global." + same + ";")).get()), 1U) << same;
+    ptx_program race({"atom.relaxed.gpu.global." + same + ";", "ld.global.u32 %r0, [x];"});
+    EXPECT_EQ(race.explore({}, merged(true)).status, check_status::race) << same;
+    ptx_program other({"ld.global.u32 %r0, [x];", "atom.relaxed.gpu.global." + same + ";"});
+    EXPECT_EQ(other.explore({}, merged(true)).status, check_status::race) << same;
+  }
+}
+
+TEST(check_merges_updates, of_blocks_on_random_programs) {
+  drawn stream(1);
+  tally t;
+  for (int n = 0; n < 300; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      std::string body;
+      for (int k = 1 + stream.below(2); k > 0; --k) {
+        body += stream.access(n % 2 == 0);
+      }
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    ptx_program p(bodies);
+    check::program whole = p.get();
+    compare(whole, p.address("wide"), 12, text, t);
+    compare(whole, p.address("x"), 2, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "blocks: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 350);
+  EXPECT_GT(t.apart, t.merged);
+}
+
+TEST(check_merges_updates, of_threads_that_meet_on_random_programs) {
+  drawn stream(2);
+  tally t;
+  for (int n = 0; n < 200; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      std::string body;
+      for (int round = 0; round < 2; ++round) {
+        for (int k = stream.below(3); k > 0; --k) {
+          body += stream.access(n % 4 == 0);
+        }
+        body += "barrier.sync 0;\n";
+      }
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    const check::program p = block_of(bodies);
+    compare(p, p.memory.front().address, 18, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "threads: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 100);
+  EXPECT_GT(t.apart, t.merged);
+}
+
+const std::string wait_for_phase = ": mbarrier.try_wait.shared.b64 %p1, [barrier], %rd1;\n@!%p1 bra ";
+
+/// A thread of some that use an mbarrier: it arrives and waits, or only looks, with accesses between.
+std::string barrier_thread(drawn& stream, int rounds) {
+  std::string body;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string label = "W" + std::to_string(stream.below(1'000'000'000));
+    body += stream.below(2) == 0 ? stream.access(false) : "";
+    body += "mbarrier.arrive.shared.b64 %rd1, [barrier];\n";
+    body += stream.below(3) == 0 ? stream.access(false) : "";
+    body += stream.below(3) == 0 ? "mbarrier.test_wait.shared.b64 %p2, [barrier], %rd1;\nselp.u32 %r3, 1, 2, %p2;\n" : "";
+    body += label + wait_for_phase + label + ";\n";
+  }
+  return body;
+}
+
+TEST(check_merges_updates, that_are_arrivals_at_an_mbarrier_on_random_programs) {
+  drawn stream(3);
+  tally t;
+  for (int n = 0; n < 300; ++n) {
+    const int threads = 2 + stream.below(2);
+    // sometimes more or fewer arrivals are expected than there are
+    const std::string expected = std::to_string(stream.below(8) == 0 ? threads + stream.below(3) - 1 : threads);
+    const std::string before = "mov.u32 %r13, %tid.x;\nsetp.ne.u32 %p0, %r13, 0;\n@!%p0 mbarrier.init.shared.b64 [barrier], " +
+                               expected + ";\nbar.sync 0;\n";
+    std::vector<std::string> bodies;
+    std::string text = expected + "\n";
+    for (int thread = 0; thread < threads; ++thread) {
+      const std::string body = barrier_thread(stream, threads == 2 ? 2 : 1);
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    const check::program p = block_of(bodies, before);
+    compare(p, p.memory.front().address, 18, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "arrivals: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 200);
+  EXPECT_GT(t.found, 10);
+  EXPECT_GT(t.apart, 2 * t.merged);
+}
+
+TEST(check_merges_updates, that_are_arrivals_of_many_threads) {
+  const std::string before =
+      "mov.u32 %r13, %tid.x;\nsetp.ne.u32 %p0, %r13, 0;\n@!%p0 mbarrier.init.shared.b64 [barrier], 12;\nbarrier.sync 0;\n";
+  std::vector<std::string> bodies;
+  for (int t = 0; t < 12; ++t) {
+    const std::string label = "W" + std::to_string(t);
+    bodies.push_back("mbarrier.arrive.shared.b64 %rd1, [barrier];\n" + label + wait_for_phase + label + ";\n");
+  }
+  EXPECT_EQ(executions_of(block_of(bodies, before)), 1U);
+}
+
+}  // namespace
+}  // namespace commuting_updates_test

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocks as they are launched: every thread computes, and few synchronize. Sums of blocks are added by atomics whose result nobody uses.
+__global__ void sum_all(const unsigned* in, unsigned* sum) {
+  __shared__ unsigned of_block;
+  if (threadIdx.x == 0) {
+    of_block = 0;
+  }
+  __syncthreads();
+  const unsigned value = in[(blockIdx.x * blockDim.x + threadIdx.x) % 32];
+  const unsigned of_warp = __reduce_add_sync(~0U, 3 * value + 1);
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(&of_block, of_warp);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(sum, of_block);
+  }
+}

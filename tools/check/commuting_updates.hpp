@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Updates whose order changes nothing: read-modify-writes of one operation whose old value nobody uses, and arrivals at an mbarrier.
+///
+/// Each order of such updates of a location is an execution of its own, and all are the same for everybody who looks at the location before or after
+/// all of them. So one is explored: each update reads the latest one, no other changes what it has read, and it does not follow from it. A test of
+/// an mbarrier may look in between. It sees how many phases are complete, which only the last arrival of a phase changes; that one
+/// follows from all of them.
+///
+/// That holds as long as
+///  * every other access of the location comes before or after all updates by causality,
+///  * no `fence.sc` comes before an update that is not ordered by causality with all others: an order of fences might order the two,
+///  * nothing acquires by what an update has read, if some update releases: the order says who synchronizes with whom.
+/// Where an execution shows that it does not, the location is kept apart, and the exploration begins again.
+#pragma once
+
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace membar::check::detail {
+
+/// Memory whose updates are explored in every order.
+class kept_apart {
+ public:
+  [[nodiscard]] bool has(const memory_object* object, std::uint64_t address) const {
+    return objects_.count(object) != 0 || addresses_.count(address) != 0;
+  }
+  /// The location is kept apart, and after some locations of an object all of it.
+  void add(const memory_object* object, std::uint64_t address) {
+    constexpr int most_locations = 3;
+    addresses_.insert(address);
+    of_object_.insert(object);
+    if (of_object_.count(object) >= most_locations) {
+      objects_.insert(object);
+    }
+  }
+
+ private:
+  std::set<std::uint64_t> addresses_{};
+  std::multiset<const memory_object*> of_object_{};
+  std::set<const memory_object*> objects_{};
+};
+
+/// Finds updates that commute in an execution.
+class commuting_updates {
+ public:
+  commuting_updates(exploration_state& state, kept_apart& apart) : state_(state), apart_(apart) {}
+
+  /// Whether the exploration has to begin again, because a location was found that is to be kept apart.
+  [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
+
+  /// Whether a read of `r` would be the same after write `w`: a test of an mbarrier, whose phase `w` does not complete.
+  [[nodiscard]] static bool is_passed_over(const graph_event& w, const graph_event& r) noexcept {
+    return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
+  }
+
+  /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
+  [[nodiscard]] bool allow(const graph& g, graph_event& e) {
+    if (e.update != 0 && apart_.has(object_of(e), e.address)) {
+      e.update = 0;
+    }
+    if (!may_commute(g, e, e.location)) {
+      return keep_apart(g, e.location);
+    }
+    for (const int other : state_.locations[e.location].overlapping) {
+      if (other < model::count_of(g.order) &&
+          (!may_commute(g, e, other) || (e.update != 0 && model::at(g.order, other).size() > 1))) {
+        return keep_apart(g, e.update != 0 ? e.location : other);
+      }
+    }
+    return true;
+  }
+
+  /// Whether the starts of release patterns of write `w`, if it is an update, are nothing that somebody acquires by another update's read.
+  [[nodiscard]] bool allow_release(const graph& g, const graph_event& w) {
+    if (w.update == 0 || w.mbarrier != mbarrier_op::none || w.heads.empty()) {
+      return true;
+    }
+    released_.insert(w.address);
+    return acquired_.count(w.address) == 0 || keep_apart(g, w.location);
+  }
+
+  /// Whether fence `e` acquires nothing by what an update has read.
+  [[nodiscard]] bool allow_acquire(const graph& g, const graph_event& e) {
+    if (!e.acquires) {
+      return true;
+    }
+    for (const graph_event* r : model::at(g.threads, e.thread).events) {
+      if (r->update != 0 && r->kind == event_kind::read && !r->reduction && r->mbarrier == mbarrier_op::none) {
+        acquired_.insert(r->address);
+        if (released_.count(r->address) != 0) {
+          return keep_apart(g, r->location);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The places in its location's order of the writes that `r`, a test of an mbarrier, may read from, the newest first; only writes down to
+  /// `oldest` unless it is one of updates that commute.
+  void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
+    const auto& order = model::at(g.order, r.location);
+    for (int i = model::count_of(order) - 1; i >= 0;) {
+      i = last_complete(order, i);  // what it sees of a phase that is not complete
+      places.push_back(i);
+      if (is_update(order, i) ? !may_miss_phase(g, r, i) : i <= oldest) {
+        return;
+      }
+      --i;
+    }
+  }
+
+  /// Gives updates that do not read the latest one before them, because a graph was cut, new reads and writes. Returns nothing.
+  void connect(graph& g) {
+    for (std::size_t l = 0; l < g.order.size(); ++l) {
+      auto& order = g.order[l];
+      for (std::size_t k = 1; k < order.size(); ++k) {
+        if (order[k]->update != 0 && order[k]->partner->source != order[k - 1]) {
+          order[k] = read_again(g, *order[k], order[k - 1]);
+        }
+      }
+    }
+  }
+
+  /// Calls `use` with the other arrivals of the phase that `w` completes, if it does that.
+  template <class Use>
+  static void for_each_of_phase(const graph_event& w, const Use& use) {
+    for (const graph_event* a = w.update != 0 && w.completes ? w.partner->source : nullptr;
+         a != nullptr && a->update != 0 && !a->completes; a = a->partner->source) {
+      use(*a);
+    }
+  }
+
+  /// Whether write `w`, which comes after what `r` reads in coherence, changes it, if what `counts` says is there: for a test of an mbarrier all
+  /// arrivals of a phase that is complete.
+  template <class Counts>
+  [[nodiscard]] static bool changes(const graph_event& w, const graph_event& r, const Counts& counts) {
+    bool all = !is_passed_over(w, r) && counts(w);
+    if (r.mbarrier == mbarrier_op::test) {
+      for_each_of_phase(w, [&](const graph_event& a) { all = all && counts(a); });
+    }
+    return all;
+  }
+
+  /// Whether `r` has seen update `w`.
+  [[nodiscard]] static bool has_seen(const graph& g, const graph_event& r, const graph_event& w) {
+    const auto& order = model::at(g.order, w.location);
+    return r.update == 0 && event_rules::place_in(order, r.source) >= event_rules::place_in(order, &w);
+  }
+
+  /// What is there whenever write `w` is, and a read takes its value from it: with the other arrivals of a phase that it completes.
+  [[nodiscard]] const std::uint16_t* past_of(const graph_event& w) {
+    if (w.update == 0 || !w.completes) {
+      return w.past;
+    }
+    const std::size_t width = state_.checked.threads.size();
+    auto* const past = static_cast<std::uint16_t*>(state_.arena.take(width * sizeof(std::uint16_t)));
+    std::copy(w.past, w.past + width, past);
+    for_each_of_phase(w, [&](const graph_event& a) { state_.rules.join(past, a.past); });
+    return past;
+  }
+
+ private:
+  [[nodiscard]] static bool is_update(const std::vector<const graph_event*>& order, int i) noexcept {
+    return model::at(order, i) != nullptr && model::at(order, i)->update != 0;
+  }
+
+  /// The place of the last write up to place `i` that is no update or completes a phase.
+  [[nodiscard]] static int last_complete(const std::vector<const graph_event*>& order, int i) noexcept {
+    while (is_update(order, i) && !model::at(order, i)->completes) {
+      --i;
+    }
+    return i;
+  }
+
+  /// Whether `r`, a test, need not see that the phase is over which the update at `place` completes: some arrival of it, which may be the last one then,
+  /// comes neither before `r` nor before another test that has not seen that, and nothing that comes before `r` has seen the end of the phase.
+  [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
+    const auto& order = model::at(g.order, r.location);
+    const auto& reads = model::at(g.reads, r.location);
+    if (std::any_of(reads.begin(), reads.end(), [&](const graph_event* o) {
+          return o->update == 0 && precedes(*o, r.base) && event_rules::place_in(order, o->source) >= place;
+        })) {
+      return false;
+    }
+    for (int i = model::count_of(order) - 1; i > place; --i) {
+      if (precedes(*model::at(order, i), r.base)) {
+        return false;
+      }
+    }
+    const auto may_be_last = [&](const graph_event& a) {
+      return !precedes(a, r.base) && std::none_of(reads.begin(), reads.end(), [&](const graph_event* o) {
+        return o->update == 0 && precedes(a, o->base) && event_rules::place_in(order, o->source) < place;
+      });
+    };
+    bool misses = false;
+    for (int i = place; i > 0 && is_update(order, i) && (i == place || !model::at(order, i)->completes); --i) {
+      misses = misses || may_be_last(*model::at(order, i));
+    }
+    return misses;
+  }
+
+  [[nodiscard]] bool has_fence_before(const graph& g, const graph_event& e) const {
+    return std::any_of(g.fences.begin(), g.fences.end(), [&](const graph_event* f) { return precedes(*f, e.base); });
+  }
+
+  /// Whether `e` and what is in the graph at a location leave the updates there in any order.
+  [[nodiscard]] bool may_commute(const graph& g, const graph_event& e, int location) const {
+    if (location >= model::count_of(g.order)) {
+      return true;
+    }
+    const auto& order = model::at(g.order, location);
+    const auto is_test = [](const graph_event& o) { return o.mbarrier == mbarrier_op::test; };
+    for (const graph_event* o : order) {
+      if (o == nullptr || precedes(*o, e.base) || (o->update == 0 && e.update == 0)) {
+        continue;
+      }
+      if (o->update == e.update ? !g.fences.empty() && (has_fence_before(g, *o) || has_fence_before(g, e))
+                                : !is_test(e) || (!g.fences.empty() && has_fence_before(g, e))) {
+        return false;
+      }
+    }
+    const auto& reads = model::at(g.reads, location);
+    return e.update == 0 || std::all_of(reads.begin(), reads.end(), [&](const graph_event* r) {
+             return r->update == e.update || precedes(*r, e.base) ||
+                    (is_test(*r) && (g.fences.empty() || !has_fence_before(g, *r)));
+           });
+  }
+
+  [[nodiscard]] const memory_object* object_of(const graph_event& e) const {
+    return state_.locations.object_of(e.address, e.bytes);
+  }
+
+  [[nodiscard]] bool keep_apart(const graph& g, int location) {
+    const location_info& l = state_.locations[location];
+    apart_.add(state_.locations.object_of(l.address, l.bytes), l.address);
+    begins_again_ = true;
+    state_.report(g, check_status::gave_up, "the exploration begins again");
+    return false;
+  }
+
+  /// Update `w` of a graph with another source for its read.
+  [[nodiscard]] const graph_event* read_again(graph& g, const graph_event& w, const graph_event* source) {
+    auto* const read = new (state_.arena.take(sizeof(graph_event))) graph_event(*w.partner);
+    auto* const write = new (state_.arena.take(sizeof(graph_event))) graph_event(w);
+    thread_run& run = model::at(g.threads, w.thread);
+    read->source = source;
+    read->value = source != nullptr ? source->value : state_.locations[w.location].initial;
+    const auto [value, completes] = model::at(state_.machines, w.thread).updated(*model::at(run.states, w.number), read->value);
+    write->partner = read;
+    write->value = value;
+    write->completes = completes;
+    auto& reads = model::at(g.reads, w.location);
+    std::replace(reads.begin(), reads.end(), w.partner, static_cast<const graph_event*>(read));
+    model::at(run.events, read->number) = read;
+    model::at(run.events, write->number) = write;
+    std::vector<const graph_event*> heads;
+    state_.rules.release(g, *write, heads);
+    auto* const kept = static_cast<const graph_event**>(state_.arena.take(heads.size() * sizeof(heads[0]) + 1));
+    std::copy(heads.begin(), heads.end(), kept);
+    write->heads = {kept, heads.size()};
+    return write;
+  }
+
+  exploration_state& state_;
+  kept_apart& apart_;
+  std::set<std::uint64_t> released_{};  ///< locations with an update that ends a release pattern
+  std::set<std::uint64_t> acquired_{};  ///< locations with an update that begins an acquire pattern
+  bool begins_again_ = false;
+};
+
+}  // namespace membar::check::detail

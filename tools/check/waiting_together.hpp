@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Threads that wait together: a block that polls through a barrier with a vote, a warp that polls through votes or shuffles, or either
+/// with a flag that it hands on in shared memory.
+///
+/// A thread has come back if it is where a loop begins, in the state in which it was there before, and between the two it only read, met others and
+/// wrote to shared memory. Threads wait together if all have come back who met each other in these rounds, the rounds have the same sync points, and
+/// the shared memory that they wrote holds what it held before; nobody else of the block is left who might look at it. Without these
+/// rounds the execution is one that is explored as well: with the same values, and less that is ordered.
+#pragma once
+
+#include <check/exploration_state.hpp>
+#include <check/graph.hpp>
+#include <check/machine.hpp>
+#include <membar/model/array.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace membar::check::detail {
+
+/// Finds the threads that wait together.
+class waiting_together {
+ public:
+  explicit waiting_together(exploration_state& state) : state_(state) {}
+
+  /// Whether thread `t` has come back.
+  [[nodiscard]] static bool has_come_back(const graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    return s.comes_back && s.status == thread_status::at_event && s.part == 0;
+  }
+
+  /// Whether an event is of the last round of a thread that has come back.
+  [[nodiscard]] static bool is_of_round(const graph& g, const graph_event& e) {
+    return has_come_back(g, e.thread) && e.number >= state_of(g, e.thread).waits_from;
+  }
+
+  /// The threads with which thread `t` waits together, itself included; empty if it does not wait.
+  [[nodiscard]] const std::vector<int>& of(const graph& g, int t) {
+    members_.clear();
+    written_.clear();
+    if (has_come_back(g, t)) {
+      members_.push_back(t);
+    }
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      if (!take_round(g, model::at(members_, static_cast<int>(k)))) {
+        members_.clear();
+      }
+    }
+    const bool restored =
+        std::all_of(written_.begin(), written_.end(), [&](const graph_event* w) { return is_restored(g, *w); });
+    if (!restored) {
+      members_.clear();
+    }
+    return members_;
+  }
+
+ private:
+  [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
+
+  /// Adds those whom member `t` met in its round. False if one of them has not come back, or met it before its own round.
+  [[nodiscard]] bool take_round(const graph& g, int t) {
+    const auto& events = model::at(g.threads, t).events;
+    int open = 0;  // arrivals at the cluster's barrier without a wait
+    for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
+      const graph_event& e = *model::at(events, n);
+      if (e.kind == event_kind::write) {
+        written_.push_back(&e);
+      }
+      if (e.kind != event_kind::barrier) {
+        continue;
+      }
+      open += e.arrives ? 1 : -1;
+      if (!e.arrives) {
+        continue;
+      }
+      const std::vector<const graph_event*> all = state_.points.together(g, t, e.sync_point, e.turn, left_);
+      if (all.empty()) {
+        return false;
+      }
+      for (const graph_event* a : all) {
+        if (!is_of_round(g, *a)) {
+          return false;
+        }
+        if (!is_member(a->thread)) {
+          members_.push_back(a->thread);
+        }
+      }
+    }
+    return open == 0;
+  }
+
+  /// Whether a location that was written in the rounds holds what it held before them, and nobody else can look at it.
+  [[nodiscard]] bool is_restored(const graph& g, const graph_event& w) const {
+    const thread_context& writer = model::at(state_.checked.threads, w.thread);
+    if (writer.cluster_blocks > 1 || state_.copies || !machine::is_shared(w.address)) {
+      return false;
+    }
+    for (int t = 0; t < state_.count(); ++t) {
+      const bool beside = model::at(state_.checked.threads, t).block_number == writer.block_number;
+      if (beside && state_of(g, t).status != thread_status::ended && !is_member(t)) {
+        return false;
+      }
+    }
+    for (const int other : state_.locations[w.location].overlapping) {
+      if (other < model::count_of(g.order) && model::at(g.order, other).size() > 1) {
+        return false;
+      }
+    }
+    const auto& order = model::at(g.order, w.location);
+    int first = 1;
+    while (!is_of_round(g, *model::at(order, first))) {
+      ++first;
+    }
+    for (int n = first; n < model::count_of(order); ++n) {
+      if (!is_of_round(g, *model::at(order, n))) {
+        return false;
+      }
+    }
+    const graph_event* const before = model::at(order, first - 1);
+    const location_info& here = state_.locations[w.location];
+    return before != nullptr ? before->value == order.back()->value : here.initialised && here.initial == order.back()->value;
+  }
+
+  exploration_state& state_;
+  std::vector<int> members_{};
+  std::vector<const graph_event*> written_{};
+  std::vector<const graph_event*> left_{};
+};
+
+}  // namespace membar::check::detail
