@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's symmetric memory as membar adopts it, on a made-up PyTorch: threads are the processes."""
 
+import os
+import signal
 import sys
 import threading
+import time
 import types
 import unittest
 
@@ -128,7 +131,7 @@ class Adopted(unittest.TestCase):
             return [memories[rank].all_gather((1 << 64) - 1 - 10 * i - rank) for i in range(50)]
         for each in self.processes(body):
             self.assertEqual(each, [[(1 << 64) - 1 - 10 * i - rank for rank in range(COUNT)] for i in range(50)])
-        self.assertLessEqual(self.store.most, 3 * COUNT)
+        self.assertLessEqual(self.store.most, 4 * COUNT)
 
     def setup_count(self):
         from membar import _adopted
@@ -154,12 +157,43 @@ class Adopted(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "an earlier collective call failed"):
             memory.all_gather(1)
 
+    def test_a_rank_that_left_is_named_at_once(self):
+        memory = self.adopted_memory(Tensor(0))
+        self.setup_count()
+        other = self.adopted_memory(Tensor(1))
+        del other
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, r"ranks \[1\] have left"):
+            memory.all_gather(1)
+        self.assertLess(time.monotonic() - begin, 1)
+
+    def test_a_process_that_ended_is_named_at_once(self):
+        memory = self.adopted_memory(Tensor(0))
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        own = self.store.values["membar/0_1_2/1/process/0"].decode()
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it has ended, and still has its number
+        for rank, process in ((1, os.getpid()), (2, child)):
+            self.store.set(f"membar/0_1_2/1/process/{rank}", own.replace(str(os.getpid()), str(process), 1))
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, r"ranks \[2\] have left"):
+            memory.all_gather(1)
+        self.assertLess(time.monotonic() - begin, 1)
+        os.waitpid(child, 0)
+
+    def test_a_forked_child_does_not_leave(self):
+        memory = self.adopted_memory(Tensor(0))
+        memory.all_gather._process = os.getpid() + 1  # as in a child
+        del memory
+        self.assertNotIn("membar/0_1_2/1/left/0", self.store.values)
+
     def test_adoptions_do_not_mix_their_numbers(self):
         first, second = self.adopted_memory(Tensor(0), seconds=0.05), self.adopted_memory(Tensor(0), seconds=0.05)
         for each in (first, second):
             with self.assertRaises(TimeoutError):
                 each.all_gather(1)
-        self.assertEqual(len(self.store.values), 2)
+        self.assertEqual(len([key for key in self.store.values if "process" not in key]), 2)
 
     def test_what_is_no_symmetric_memory_is_refused(self):
         with self.assertRaisesRegex(ValueError, "not contiguous on a GPU"):
