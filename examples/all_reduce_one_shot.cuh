@@ -20,8 +20,6 @@ using ended_signal = symmetric::signal<symmetric::set>;
 struct piece {
   float values[3];
 };
-template <>
-inline constexpr bool membar::symmetric::has_no_padding<piece> = true;
 
 constexpr unsigned one_shot_blocks = 32, one_shot_threads = 512;
 constexpr membar::wait_budget one_shot_budget = membar::wait_budget::milliseconds(5000);
