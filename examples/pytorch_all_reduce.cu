@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The two all-reduces for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py compiles and uses it.
-#include "all_reduce_one_shot.cuh"
-#include "all_reduce_two_shots.cuh"
-
+/// membar::all_reduce for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py compiles it, and makes
+/// operators of it.
 #include <membar/symmetric/adopted_backend.hpp>
+#include <membar/symmetric/all_reduce.cuh>
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -12,34 +11,64 @@
 #include <pybind11/stl.h>
 #include <torch/extension.h>
 
-class all_reduces {
+#include <variant>
+
+namespace symmetric = membar::symmetric;
+using backend = symmetric::adopted_backend;
+
+class AllReduce {
+  template <class T>
+  using sums_of = membar::all_reduce<T, membar::sum, backend>;
+
  public:
-  /// In adopted memory: what `membar.adopted_memory` returns. `small`, `large`: the most floats of one shot and of two.
-  all_reduces(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes,
-              symmetric::all_gather_callback all_gather, std::size_t small, std::size_t large)
-      : gpus_(adopted(rank, addresses, bytes), std::move(all_gather)),
-        heap_(gpus_, bytes),
-        one_shot_(heap_, small),
-        two_shots_(heap_),
-        buffer_(heap_.allocate<float>(large)) {}
-
-  /// Adds up `values` of all processes, in place, in PyTorch's current stream.
-  void one_shot(torch::Tensor values) const {
-    TORCH_CHECK(values.device() == gpu() && values.is_contiguous() && values.scalar_type() == torch::kFloat32,
-                "values: contiguous float32 on this process's GPU");
-    const c10::cuda::CUDAGuard guard(gpu());
-    auto* const data = values.mutable_data_ptr<float>();
-    one_shot_.enqueue(self(), data, data, static_cast<std::size_t>(values.numel()), at::cuda::getCurrentCUDAStream());
+  /// In adopted memory: what `membar.adopted_memory` returns. Of `dtype`, at most `most` elements at once; 0 bytes in one shot: as
+  /// membar chooses.
+  AllReduce(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes,
+            symmetric::all_gather_callback all_gather, torch::ScalarType dtype, std::size_t most, std::size_t most_in_one_shot)
+      : gpus_(adopted(rank, addresses, bytes), std::move(all_gather)), heap_(gpus_, bytes) {
+    const membar::all_reduce_options options{.most_in_one_shot = most_in_one_shot};
+    switch (dtype) {
+      case torch::kFloat32:
+        sums_.emplace<sums_of<float>>(heap_, most, options);
+        break;
+      case torch::kFloat16:
+        sums_.emplace<sums_of<__half>>(heap_, most, options);
+        break;
+      case torch::kBFloat16:
+        sums_.emplace<sums_of<__nv_bfloat16>>(heap_, most, options);
+        break;
+      default:
+        TORCH_CHECK(false, "membar: an all-reduce is of float32, float16 or bfloat16");
+    }
   }
 
-  /// Symmetric memory, of which `two_shots` adds up the first `size` floats of all processes, in place: a multiple of 4.
-  torch::Tensor buffer() const {
-    const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(gpu());
-    return torch::from_blob(buffer_.on(self()).local(), {static_cast<std::int64_t>(buffer_.size())}, options);
+  /// Sums of `in` of all processes to `out`, which may be `in`, in PyTorch's current stream.
+  void enqueue(const torch::Tensor& in, const torch::Tensor& out) {
+    TORCH_CHECK(in.sizes() == out.sizes(), "membar: the result of an all-reduce has another shape than its input");
+    with(in, [&](auto& sums, auto* type, cudaStream_t stream) {
+      sums.enqueue(self(), data(in, type), data(out, type), static_cast<std::size_t>(in.numel()), stream);
+    });
   }
-  void two_shots(std::size_t size) const {
-    const c10::cuda::CUDAGuard guard(gpu());
-    two_shots_.enqueue(buffer_.on(self()), size, at::cuda::getCurrentCUDAStream());
+  /// Adds the sums of `in` to `residual`, and writes its rows, normalized and multiplied by `weight`, to `out`.
+  void enqueue_with_norm(const torch::Tensor& in, const torch::Tensor& residual, const torch::Tensor& weight, double epsilon,
+                         const torch::Tensor& out) {
+    const auto width = static_cast<std::size_t>(weight.numel());
+    TORCH_CHECK(in.sizes() == out.sizes() && in.sizes() == residual.sizes() && width != 0 && in.size(-1) == weight.numel(),
+                "membar: input, residual and result of an all-reduce with norm have rows of the weight's length");
+    with(in, [&]<class T>(auto& sums, T* type, cudaStream_t stream) {
+      const symmetric::residual_rms_norm<T> norm{data(residual, type), data(weight, type), static_cast<float>(epsilon),
+                                                 static_cast<std::size_t>(in.numel()) / width, width};
+      sums.enqueue(self(), data(in, type), data(out, type), norm, stream);
+    });
+  }
+  /// Throws if a process was too late for an all-reduce. After a wait for the stream.
+  void check() {
+    visit([](auto& sums, auto*) { sums.check(); });
+  }
+  /// The collective end, which is checked.
+  void close() {
+    visit([](auto& sums, auto*) { sums.close(); });
+    heap_.close();
   }
 
  private:
@@ -50,21 +79,59 @@ class all_reduces {
     }
     return memory;
   }
-  pe self() const { return gpus_.local_pes().front(); }
-  c10::Device gpu() const { return {torch::kCUDA, static_cast<c10::DeviceIndex>(gpus_.device_of(self()))}; }
+  [[nodiscard]] symmetric::pe self() const { return gpus_.local_pes().front(); }
+  [[nodiscard]] c10::Device gpu() const { return {torch::kCUDA, static_cast<c10::DeviceIndex>(gpus_.device_of(self()))}; }
 
-  symmetric::adopted_backend gpus_;
-  symmetric::heap<symmetric::adopted_backend> heap_;
-  one_shot_all_reduce<symmetric::adopted_backend> one_shot_;
-  two_shot_all_reduce<symmetric::adopted_backend> two_shots_;
-  symmetric::scoped_array<float, symmetric::adopted_backend> buffer_;
+  template <class T>
+  [[nodiscard]] T* data(const torch::Tensor& of, T*) const {
+    constexpr auto dtype = std::is_same_v<T, float>    ? torch::kFloat32
+                           : std::is_same_v<T, __half> ? torch::kFloat16
+                                                       : torch::kBFloat16;
+    TORCH_CHECK(of.device() == gpu() && of.is_contiguous() && of.scalar_type() == dtype,
+                "membar: an all-reduce takes contiguous tensors of its type on this process's GPU");
+    return static_cast<T*>(of.data_ptr());
+  }
+  template <class Use>
+  void visit(Use use) {
+    std::visit(
+        [&]<class Sums>(Sums& sums) {
+          if constexpr (std::is_same_v<Sums, sums_of<float>>) {
+            use(sums, static_cast<float*>(nullptr));
+          } else if constexpr (std::is_same_v<Sums, sums_of<__half>>) {
+            use(sums, static_cast<__half*>(nullptr));
+          } else if constexpr (std::is_same_v<Sums, sums_of<__nv_bfloat16>>) {
+            use(sums, static_cast<__nv_bfloat16*>(nullptr));
+          }
+        },
+        sums_);
+  }
+  template <class Use>
+  void with(const torch::Tensor& in, Use use) {
+    const c10::cuda::CUDAGuard guard(in.device());
+    const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+    visit([&](auto& sums, auto* type) {
+      const auto held = sums.guard(self()).on_after_previous(stream);  // PyTorch's streams take turns
+      use(sums, type, stream);
+    });
+  }
+
+  backend gpus_;
+  symmetric::heap<backend> heap_;
+  std::variant<std::monostate, sums_of<float>, sums_of<__half>, sums_of<__nv_bfloat16>> sums_;
 };
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
-  pybind11::class_<all_reduces>(module, "AllReduces")
-      .def(pybind11::init<int, const std::vector<std::uintptr_t>&, std::size_t, symmetric::all_gather_callback, std::size_t,
-                          std::size_t>())
-      .def("one_shot", &all_reduces::one_shot)
-      .def("buffer", &all_reduces::buffer)
-      .def("two_shots", &all_reduces::two_shots);
+  pybind11::class_<AllReduce>(module, "AllReduce")
+      .def(pybind11::init([](int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes,
+                             symmetric::all_gather_callback all_gather, const pybind11::object& dtype, std::size_t most,
+                             std::size_t most_in_one_shot) {
+             return std::make_unique<AllReduce>(rank, addresses, bytes, std::move(all_gather),
+                                                torch::python::detail::py_object_to_dtype(dtype), most, most_in_one_shot);
+           }),
+           pybind11::arg("rank"), pybind11::arg("addresses"), pybind11::arg("bytes"), pybind11::arg("all_gather"),
+           pybind11::arg("dtype"), pybind11::arg("most"), pybind11::arg("most_in_one_shot") = 0)
+      .def("enqueue", &AllReduce::enqueue)
+      .def("enqueue_with_norm", &AllReduce::enqueue_with_norm)
+      .def("check", &AllReduce::check)
+      .def("close", &AllReduce::close);
 }
