@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -260,6 +261,63 @@ TEST_F(host_groups, refuse_another_size_and_a_rank_that_has_joined) {
   });
   std::sort(codes.begin(), codes.end());
   expect_all(codes, {0, 0, 0, 0, 10});
+}
+
+TEST_F(host_groups, tell_a_process_that_is_later_than_the_budget_that_it_was_too_late) {
+  membar_test::meeting given_up;
+  expect_all(processes(2,
+                       [&](int rank) {
+                         host_group all = host_group::join(where, rank, 2, budget);
+                         if (rank == 0) {
+                           all.set_budget(hardly);
+                         } else if (!given_up.wait_for(1)) {
+                           return 2;
+                         }
+                         const int wrong = unless_refused("PE 1 of the group did not come to a collective call within",
+                                                          [&] { static_cast<void>(all.all_gather(1)); });
+                         given_up.come();
+                         return wrong;
+                       }),
+             {0, 0});
+}
+
+/// What `body` returns in a process of a PID namespace of its own; 77 where there can be none.
+template <class Body>
+int in_own_pid_namespace(Body body) {
+  if (::unshare(CLONE_NEWPID) != 0) {
+    return 77;
+  }
+  return processes(1, [&](int) { return body(); })[0];
+}
+
+TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
+  if (processes(1, [](int) { return in_own_pid_namespace([] { return 0; }); })[0] == 77) {
+    EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
+    GTEST_SKIP() << "this user can make no PID namespace";
+  }
+  for (const bool calls : {false, true}) {
+    where = calls ? symmetric::make_rendezvous() : where;
+    expect_all(processes(3,
+                         [&](int rank) {
+                           const auto member = [&] {
+                             host_group all = host_group::join(where, rank, 3, budget);
+                             if (rank == 1) {
+                               std::_Exit(0);  // without the end of its objects
+                             }
+                             const auto begin = std::chrono::steady_clock::now();
+                             std::string sentence;
+                             while (sentence.empty()) {
+                               sentence = refusal([&] { calls ? static_cast<void>(all.all_gather(1)) : all.require_all(); });
+                             }
+                             return sentence.find("PE 1 of the group has ended") != sentence.npos &&
+                                            std::chrono::steady_clock::now() - begin < budget / 2
+                                        ? 0
+                                        : 1;
+                           };
+                           return rank == 0 ? member() : in_own_pid_namespace(member);
+                         }),
+               {0, 0, 0});
+  }
 }
 
 /// Leaves this process `left` descriptors.

@@ -392,15 +392,23 @@ class host_group {
       }
       for (std::size_t i = 0; !progress && i != peers.size(); ++i) {
         if (peers[i] == peer_state::came && waiting[2 * i].revents != 0) {
-          letter next;  // one that has given up says so; one that has ended after its letter is found in the next call
-          if (peek(socket_of(static_cast<int>(i)), next) && next.what == kind::broken) {
-            give_up(next.why, next.value);
-          }
+          refuse_broken(static_cast<int>(i));  // one that has ended after its letter is found in the next call
           peers[i] = peer_state::closed;
         }
       }
     }
+    for (int other = 0; other != at_->count; ++other) {  // who has given up after its letter, because this process was late
+      refuse_broken(other);
+    }
     return all;
+  }
+
+  /// Throws where the next letter of a process says that it has given up.
+  void refuse_broken(int other) {
+    letter next;
+    if (other != at_->rank && peek(socket_of(other), next) && next.what == kind::broken) {
+      give_up(next.why, next.value);
+    }
   }
 
   /// What is known of another process during an exchange.
