@@ -89,7 +89,7 @@ TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
 }
 
 TEST_F(all_reduce_on_the_host, with_norm_is_one_kernel_where_it_is_small) {
-  const symmetric::residual_rms_norm<float> norm{values, values, 1e-6F, 4, 256};
+  const symmetric::residual_rms_norm<float> norm{values, values, 1e-6F, 4, 255};
   sums->enqueue(pe(0), values, values, norm, first.handle());
   EXPECT_EQ(now().launches.size(), 1U);
   now().launches.clear();

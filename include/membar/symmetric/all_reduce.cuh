@@ -146,7 +146,7 @@ struct all_reduce_memory {
   span<detail::reduced_vector<T>, Backend> staged;        ///< PEs x `part` that came, and as many results
   object<abort_flag, Backend> stop;
   unsigned long long* rounds;   ///< of each block, in one shot
-  unsigned long long* failure;  ///< on the host: 0, or 1 and the PE that did not come
+  unsigned long long* failure;  ///< on the host: 0; 1 if another PE gave up; 2 and the PE that did not come
   std::size_t part;             ///< the most vectors of a PE's part in two shots
   wait_budget budget;
   bool trap;
@@ -189,7 +189,7 @@ class reducing_wait {
   __device__ void fail(int missing) noexcept {
     late_ = true;
     if (is_aborted(memory_.stop)) {
-      return tell(0);
+      return tell(given_up);
     }
     abort_everywhere(memory_.stop);
     tell(static_cast<unsigned long long>(missing) + 2);
@@ -199,9 +199,10 @@ class reducing_wait {
   }
 
  private:
+  static constexpr unsigned long long given_up = 1;
   __device__ void tell(unsigned long long why) noexcept {
-    if (why != 0 || membar::load<thread_scope::system>(memory_.failure, relaxed) == 0) {
-      membar::store<thread_scope::system>(memory_.failure, why + 1, relaxed);
+    if (why != given_up || membar::load<thread_scope::system>(memory_.failure, relaxed) == 0) {
+      membar::store<thread_scope::system>(memory_.failure, why, relaxed);
     }
   }
 
@@ -663,7 +664,7 @@ class all_reduce {
             cudaErrorTimeout,
             "membar: PE %llu did not come to an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
             "budget, and make the all-reduce anew on every PE",
-            why - 3, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
+            why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
         throw error(
             cudaErrorTimeout,
