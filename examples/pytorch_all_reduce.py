@@ -56,7 +56,8 @@ class AllReduce:
         device = torch.device("cuda", torch.cuda.current_device())
         self._tensor = symm_mem.empty(64 * (1 << 20) + 4 * most * element, dtype=torch.uint8, device=device)
         memory = membar.adopted_memory(self._tensor, dist.group.WORLD)
-        self._all = extension(rank).AllReduce(memory.rank, memory.addresses, memory.bytes, memory.all_gather, dtype, most, most_in_one_shot)
+        of_type = getattr(extension(rank), str(dtype).removeprefix("torch."))
+        self._all = of_type(memory.rank, memory.addresses, memory.bytes, memory.all_gather, most, most_in_one_shot)
         self.enqueue, self.enqueue_with_norm, self.check = self._all.enqueue, self._all.enqueue_with_norm, self._all.check
         self._name = name
         _made[name] = self
