@@ -6,9 +6,6 @@
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 namespace symmetric = membar::symmetric;
 using symmetric::by_block, symmetric::by_thread, symmetric::by_warp, symmetric::equals;
 using symmetric::object, symmetric::packed, symmetric::pe, symmetric::span;
@@ -247,29 +244,6 @@ extern "C" __global__ void pass_packed_by_thread(object<packed<message>> box, pe
   if (symmetric::test_packed(box, &passed, 1)) {
     symmetric::put_packed(by_thread, box, &passed, 2, other);  // never out of registers
   }
-}
-
-// Pairs, bytes and structs with gaps, three to a word of 12 bytes or one to several.
-struct odd {
-  char bytes[13];
-};
-struct with_gaps {
-  char small;
-  float large;
-  __nv_bfloat16 end;
-};
-// CHECK-LABEL: .entry put_packed_types(
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
-// CHECK-COUNT-5: st.relaxed.sys.b128
-// CHECK-NOT: {{st\.relaxed|fence\.|\.acquire|\.release|membar\.}}
-// CHECK: ret;
-extern "C" __global__ void put_packed_types(object<packed<__half2>> halves, object<packed<__nv_bfloat162>> pairs,
-                                            object<packed<odd>> bytes, object<packed<with_gaps>> gaps, const __half2* half,
-                                            const __nv_bfloat162* pair, const odd* text, const with_gaps* gap, pe other) {
-  symmetric::put_packed(by_thread, halves, half, 1, other);
-  symmetric::put_packed(by_thread, pairs, pair, 1, other);
-  symmetric::put_packed(by_thread, bytes, text, 1, other);
-  symmetric::put_packed(by_thread, gaps, gap, 1, other);
 }
 
 // CHECK-LABEL: .entry barrier_by_block(
