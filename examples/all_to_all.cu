@@ -9,16 +9,17 @@
 
 constexpr unsigned rows = 1000, width = 64;
 
-/// Counts what came back wrong in the last round, and makes the rows of the next and where they go.
+/// Counts what came back wrong in the last round, and makes the rows of the next and where they go: some to no PE.
 __global__ void next_round(float* in, const float* out, int* to, int self, int count, unsigned* round,
                            unsigned long long* wrong) {
   for (unsigned i = threadIdx.x; i < rows; i += blockDim.x) {
     for (unsigned k = 0; k != width; ++k) {
       float& value = in[i * width + k];
-      atomicAdd(wrong, *round != 0 && out[i * width + k] != value + static_cast<float>(to[i]) ? 1ULL : 0ULL);
+      const float right = to[i] < 0 ? 0 : value + static_cast<float>(to[i]);
+      atomicAdd(wrong, *round != 0 && out[i * width + k] != right ? 1ULL : 0ULL);
       value = static_cast<float>((i * 7 + k + *round * 13 + static_cast<unsigned>(self)) % 1024);
     }
-    to[i] = static_cast<int>((i * 2654435761U + *round * 40503U) >> 16) % count;
+    to[i] = i % 17 == 0 ? -1 : static_cast<int>((i * 2654435761U + *round * 40503U) >> 16) % count;
   }
   __syncthreads();
   if (threadIdx.x == 0) {

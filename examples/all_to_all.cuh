@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to where they were, with room for every case. The
-/// destination of each row is known on the device alone. Right in every replay of a captured graph.
+/// destination of each row is known on the device alone. A row whose destination is no PE, such as -1, stays, and comes back as zeros.
+/// Right in every replay of a captured graph, with one process for all GPUs or one for each.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -27,6 +28,7 @@ struct all_to_all_memory {
   unsigned most;                                 ///< rows of a PE
   unsigned width;                                ///< floats of a row, a multiple of 4
 
+  [[nodiscard]] __device__ bool is_pe(int which) const { return which >= 0 && which < rows.count(); }
   [[nodiscard]] __device__ std::size_t place(int from, unsigned slot) const {
     return (static_cast<std::size_t>(from) * most + slot) * width;
   }
@@ -69,6 +71,9 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
   all.meet();  // every PE has used what came last
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
+    if (!all.is_pe(to[i])) {
+      continue;
+    }
     put(by_warp, all.rows.subspan(all.place(self, slots[i]), all.width), in + static_cast<std::size_t>(i) * all.width,
         pe(to[i]));
   }
@@ -97,14 +102,15 @@ template <class Backend>
 __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const int* to, const unsigned* slots, unsigned rows) {
   for (unsigned i = blockIdx.x; i < rows; i += gridDim.x) {
     for (unsigned k = threadIdx.x; k < all.width; k += blockDim.x) {
-      out[static_cast<std::size_t>(i) * all.width + k] = all.returned.local()[all.place(to[i], slots[i]) + k];
+      out[static_cast<std::size_t>(i) * all.width + k] =
+          all.is_pe(to[i]) ? all.returned.local()[all.place(to[i], slots[i]) + k] : 0.0F;
     }
   }
 }
 
 /// Exchanges of a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows, `combine`.
+template <class backend = symmetric::peer_backend>
 class all_to_all {
-  using backend = symmetric::peer_backend;
   static auto launched(unsigned blocks, cudaStream_t stream) {
     return membar::launch_config{blocks, all_to_all_threads, stream}.with(membar::sync_domain::remote);
   }
@@ -115,12 +121,12 @@ class all_to_all {
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),
         width_(width),
-        rows_(from.allocate<float>(count_ * most * width)),
-        returned_(from.allocate<float>(count_ * most * width)),
-        counts_(from.allocate<unsigned>(count_)),
-        words_(from.allocate<symmetric::barrier_word>(all_to_all_blocks * (count_ + 1))),
-        slots_(from.allocate<unsigned>(most)),
-        sent_(from.allocate<unsigned>(count_)) {}
+        rows_(from.template allocate<float>(count_ * most * width)),
+        returned_(from.template allocate<float>(count_ * most * width)),
+        counts_(from.template allocate<unsigned>(count_)),
+        words_(from.template allocate<symmetric::barrier_word>(all_to_all_blocks * (count_ + 1))),
+        slots_(from.template allocate<unsigned>(most)),
+        sent_(from.template allocate<unsigned>(count_)) {}
 
   [[nodiscard]] all_to_all_memory<backend> on(pe which) const {
     return {rows_.on(which), returned_.on(which), counts_.on(which), words_.on(which), most_, width_};

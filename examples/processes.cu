@@ -2,8 +2,7 @@
 /// @file
 /// One process for each GPU, with nothing but membar: they meet, share memory, and do an all-reduce in it. Start without arguments, it
 /// starts one process for each GPU, or two that take turns on the only one; a launcher of your own passes rank, count, directory and token.
-#include "all_reduce_one_shot.cuh"
-
+#include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/process_memory.hpp>
 
 #include <sys/wait.h>
@@ -15,6 +14,9 @@
 #include <string>
 #include <vector>
 
+namespace symmetric = membar::symmetric;
+using symmetric::pe;
+
 constexpr std::size_t size = 1000;
 
 int work(int rank, int count, const symmetric::rendezvous& where) {
@@ -25,13 +27,15 @@ int work(int rank, int count, const symmetric::rendezvous& where) {
   const symmetric::process_memory memory(group, std::size_t{16} << 20);
   symmetric::adopted_backend gpus(memory.memory(), group.callback());
   symmetric::heap heap(gpus, std::size_t{16} << 20);
-  const one_shot_all_reduce sums(heap, size);
+  const membar::all_reduce<float, membar::sum, symmetric::adopted_backend> sums(heap, size);
   const symmetric::scoped_array values(heap.allocate<float>(size));
   std::vector<float> own(size, static_cast<float>(rank + 1)), sum(size);
   float* const here = values.on(pe(rank)).local();
   membar::check(cudaMemcpy(here, own.data(), size * sizeof(float), cudaMemcpyHostToDevice));
   sums.enqueue(pe(rank), here, here, size, nullptr);
-  membar::check(cudaMemcpy(sum.data(), here, size * sizeof(float), cudaMemcpyDeviceToHost), "the all-reduce failed");
+  group.synchronize(nullptr);  // which notices within a second if another process ends
+  sums.check();
+  membar::check(cudaMemcpy(sum.data(), here, size * sizeof(float), cudaMemcpyDeviceToHost));
   std::size_t wrong = 0;
   for (const float each : sum) {
     wrong += each == static_cast<float>(count * (count + 1) / 2) ? 0 : 1;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The two all-reduces for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py compiles and uses it.
-#include "all_reduce_one_shot.cuh"
-#include "all_reduce_two_shots.cuh"
-
+/// membar::all_reduce for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py makes operators of it.
 #include <membar/symmetric/adopted_backend.hpp>
+#include <membar/symmetric/all_reduce.cuh>
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -12,59 +10,69 @@
 #include <pybind11/stl.h>
 #include <torch/extension.h>
 
-class all_reduces {
+namespace symmetric = membar::symmetric;
+
+template <class T, torch::ScalarType Type>
+class sums_of {
  public:
-  /// In adopted memory: what `membar.adopted_memory` returns. `small`, `large`: the most floats of one shot and of two.
-  all_reduces(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes,
-              symmetric::all_gather_callback all_gather, std::size_t small, std::size_t large)
-      : gpus_(adopted(rank, addresses, bytes), std::move(all_gather)),
+  /// In adopted memory: what `membar.adopted_memory` returns. `most`: elements at once. 0 bytes in one shot: as membar chooses.
+  sums_of(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes, symmetric::all_gather_callback all_gather,
+          std::size_t most, std::size_t most_in_one_shot)
+      : gpus_({rank, {from(addresses), from(addresses) + addresses.size()}, bytes}, std::move(all_gather)),
         heap_(gpus_, bytes),
-        one_shot_(heap_, small),
-        two_shots_(heap_),
-        buffer_(heap_.allocate<float>(large)) {}
+        sums_(heap_, most, {.most_in_one_shot = most_in_one_shot}) {}
 
-  /// Adds up `values` of all processes, in place, in PyTorch's current stream.
-  void one_shot(torch::Tensor values) const {
-    TORCH_CHECK(values.device() == gpu() && values.is_contiguous() && values.scalar_type() == torch::kFloat32,
-                "values: contiguous float32 on this process's GPU");
-    const c10::cuda::CUDAGuard guard(gpu());
-    auto* const data = values.mutable_data_ptr<float>();
-    one_shot_.enqueue(self(), data, data, static_cast<std::size_t>(values.numel()), at::cuda::getCurrentCUDAStream());
+  /// The sums of `in` of all processes, in `out`, which may be `in`, in PyTorch's current stream.
+  void enqueue(const torch::Tensor& in, const torch::Tensor& out) {
+    TORCH_CHECK(in.sizes() == out.sizes(), "membar: the result of an all-reduce has another shape than its input");
+    in_turn([&](auto stream) { sums_.enqueue(self(), data(in), data(out), static_cast<std::size_t>(in.numel()), stream); });
   }
-
-  /// Symmetric memory, of which `two_shots` adds up the first `size` floats of all processes, in place: a multiple of 4.
-  torch::Tensor buffer() const {
-    const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(gpu());
-    return torch::from_blob(buffer_.on(self()).local(), {static_cast<std::int64_t>(buffer_.size())}, options);
+  /// Adds the sums of `in` to `residual`, and writes its rows, normalized and multiplied by `weight`, to `out`.
+  void enqueue_with_norm(const torch::Tensor& in, const torch::Tensor& residual, const torch::Tensor& weight, double epsilon,
+                         const torch::Tensor& out) {
+    TORCH_CHECK(
+        in.sizes() == out.sizes() && in.sizes() == residual.sizes() && in.size(-1) == weight.numel() && weight.numel() != 0,
+        "membar: input, residual and result of an all-reduce with norm have rows of the weight's length");
+    const auto width = static_cast<std::size_t>(weight.numel()), all = static_cast<std::size_t>(in.numel());
+    const symmetric::residual_rms_norm<T> norm{data(residual), data(weight), static_cast<float>(epsilon), all / width, width};
+    in_turn([&](auto stream) { sums_.enqueue(self(), data(in), data(out), norm, stream); });
   }
-  void two_shots(std::size_t size) const {
-    const c10::cuda::CUDAGuard guard(gpu());
-    two_shots_.enqueue(buffer_.on(self()), size, at::cuda::getCurrentCUDAStream());
-  }
+  void check() const { sums_.check(); }
+  void close() { sums_.close(), heap_.close(); }
 
  private:
-  static symmetric::adopted_memory adopted(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes) {
-    symmetric::adopted_memory memory{rank, {}, bytes};
-    for (const std::uintptr_t each : addresses) {
-      memory.addresses.push_back(reinterpret_cast<void*>(each));
-    }
-    return memory;
+  static auto* from(const std::vector<std::uintptr_t>& all) { return reinterpret_cast<void* const*>(all.data()); }
+  symmetric::pe self() const { return gpus_.local_pes().front(); }
+  T* data(const torch::Tensor& of) const {
+    TORCH_CHECK(of.is_cuda() && of.get_device() == gpus_.device_of(self()) && of.is_contiguous() && of.scalar_type() == Type,
+                "membar: an all-reduce takes contiguous tensors of its type on this process's GPU");
+    return static_cast<T*>(of.data_ptr());
   }
-  pe self() const { return gpus_.local_pes().front(); }
-  c10::Device gpu() const { return {torch::kCUDA, static_cast<c10::DeviceIndex>(gpus_.device_of(self()))}; }
+  template <class Enqueue>
+  void in_turn(Enqueue enqueue) {
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(gpus_.device_of(self())));
+    const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams take turns
+    enqueue(stream);
+  }
 
   symmetric::adopted_backend gpus_;
   symmetric::heap<symmetric::adopted_backend> heap_;
-  one_shot_all_reduce<symmetric::adopted_backend> one_shot_;
-  two_shot_all_reduce<symmetric::adopted_backend> two_shots_;
-  symmetric::scoped_array<float, symmetric::adopted_backend> buffer_;
+  membar::all_reduce<T, membar::sum, symmetric::adopted_backend> sums_;
 };
 
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
-  pybind11::class_<all_reduces>(module, "AllReduces")
+template <class Sums>
+void define(pybind11::module& module, const char* name) {
+  pybind11::class_<Sums>(module, name)
       .def(pybind11::init<int, const std::vector<std::uintptr_t>&, std::size_t, symmetric::all_gather_callback, std::size_t,
                           std::size_t>())
-      .def("one_shot", &all_reduces::one_shot)
-      .def("buffer", &all_reduces::buffer)
-      .def("two_shots", &all_reduces::two_shots);
+      .def("enqueue", &Sums::enqueue)
+      .def("enqueue_with_norm", &Sums::enqueue_with_norm)
+      .def("check", &Sums::check)
+      .def("close", &Sums::close);
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  define<sums_of<float, torch::kFloat32>>(module, "float32");
+  define<sums_of<__half, torch::kFloat16>>(module, "float16");
+  define<sums_of<__nv_bfloat16, torch::kBFloat16>>(module, "bfloat16");
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar's all-reduces in PyTorch's symmetric memory, captured in a CUDA graph and replayed with other data each time.
+"""membar's all-reduce as operators of PyTorch, in its symmetric memory: in a tensor-parallel layer that torch.compile traces without a break,
+beside NCCL's results, captured in a CUDA graph and replayed with other data each time.
 
     torchrun --nproc-per-node 2 examples/pytorch_all_reduce.py
 
@@ -32,11 +33,12 @@ except (ImportError, RuntimeError):  # or a clone
     import membar
     INCLUDE = str(HERE.parent / "include")
 
-SMALL, LARGE, REPLAYS = 16384, 1 << 20, 1000
+WIDTH, MOST, REPLAYS = 1024, 1 << 20, 10_000
+_made = {}  # by name: the all-reduces that the operators use
 
 
-def operators(rank):
-    """The extension: the first process compiles it, the others find it compiled."""
+def extension(rank):
+    """The first process compiles it, the others find it compiled."""
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*torch.cuda.get_device_capability()))
     for turn in (True, False):
         if (rank == 0) == turn:
@@ -44,6 +46,88 @@ def operators(rank):
                         extra_cflags=["-std=c++20"], extra_cuda_cflags=["-std=c++20"])
         dist.barrier()
     return made
+
+
+class AllReduce:
+    """All-reduces of tensors of one type in a group, also as operators that take its name. Collective."""
+
+    def __init__(self, name, rank, dtype, most, most_in_one_shot=0):
+        element = torch.empty((), dtype=dtype).element_size()
+        device = torch.device("cuda", torch.cuda.current_device())
+        self._tensor = symm_mem.empty(64 * (1 << 20) + 4 * most * element, dtype=torch.uint8, device=device)
+        memory = membar.adopted_memory(self._tensor, dist.group.WORLD)
+        of_type = getattr(extension(rank), str(dtype).removeprefix("torch."))
+        self._all = of_type(memory.rank, memory.addresses, memory.bytes, memory.all_gather, most, most_in_one_shot)
+        self.enqueue, self.enqueue_with_norm, self.check = self._all.enqueue, self._all.enqueue_with_norm, self._all.check
+        self._name = name
+        _made[name] = self
+
+    def close(self):
+        """The collective end, which is checked."""
+        _made.pop(self._name, None)
+        self._all.close()
+
+
+@torch.library.custom_op("membar::all_reduce", mutates_args=())
+def all_reduce(values: torch.Tensor, name: str) -> torch.Tensor:
+    out = torch.empty_like(values)
+    _made[name].enqueue(values, out)
+    return out
+
+
+@all_reduce.register_fake
+def _(values, name):
+    return torch.empty_like(values)
+
+
+@torch.library.custom_op("membar::all_reduce_", mutates_args=("values",))
+def all_reduce_(values: torch.Tensor, name: str) -> None:
+    _made[name].enqueue(values, values)
+
+
+@torch.library.custom_op("membar::all_reduce_rms_norm", mutates_args=("residual",))
+def all_reduce_rms_norm(values: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float, name: str) -> torch.Tensor:
+    out = torch.empty_like(values)
+    _made[name].enqueue_with_norm(values, residual, weight, epsilon, out)
+    return out
+
+
+@all_reduce_rms_norm.register_fake
+def _(values, residual, weight, epsilon, name):
+    return torch.empty_like(values)
+
+
+class RowParallelLinear(torch.nn.Module):
+    """A layer whose input features are divided among the processes: in place of one that calls dist.all_reduce."""
+
+    def __init__(self, width, count, name, **how):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(width, width // count, **how) / width**0.5, requires_grad=False)
+        self.norm = torch.nn.Parameter(torch.ones(width, **how), requires_grad=False)
+        self.name = name
+
+    def forward(self, part, residual):
+        sums = torch.ops.membar.all_reduce(part @ self.weight.t(), self.name)
+        normal = torch.ops.membar.all_reduce_rms_norm(part @ self.weight.t(), residual, self.norm, 1e-6, self.name)
+        return sums, normal
+
+    def by_nccl(self, part, residual):
+        sums = part @ self.weight.t()
+        dist.all_reduce(sums)
+        residual.add_(sums)
+        return sums, torch.nn.functional.rms_norm(residual.float(), (residual.shape[-1],), self.norm.float(), 1e-6).to(part.dtype)
+
+
+def check_layer(count, device):
+    """The layer compiled in one graph, and replayed in a CUDA graph, beside NCCL's."""
+    how = {"dtype": torch.bfloat16, "device": device}
+    layer = RowParallelLinear(WIDTH, count, "example", **how)
+    part, residual = torch.randn(16, WIDTH // count, **how), torch.randn(16, WIDTH, **how)
+    dist.broadcast(residual, 0)  # it is the same at every process
+    compiled = torch.compile(layer, fullgraph=True)
+    found, wanted = compiled(part, residual.clone()), layer.by_nccl(part, residual.clone())
+    for one, other in zip(found, wanted):
+        torch.testing.assert_close(one, other, rtol=2e-2, atol=2e-2)
 
 
 def main():
@@ -56,28 +140,28 @@ def main():
     rank = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", rank % gpus)
     torch.cuda.set_device(device)
-    if int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus:
+    alone = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus  # each on its GPU
+    if alone:
         dist.init_process_group("nccl", device_id=device)
     else:  # which NCCL refuses, and PyTorch's symmetric memory too, if it is not told
         os.environ["TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"] = "1"
         dist.init_process_group("gloo")
     count = dist.get_world_size()
-
-    workspace = symm_mem.empty(32 << 20, dtype=torch.uint8, device=device)
-    memory = membar.adopted_memory(workspace, dist.group.WORLD)
-    sums = operators(rank).AllReduces(memory.rank, memory.addresses, memory.bytes, memory.all_gather, SMALL, LARGE)
+    sums = AllReduce("example", rank, torch.bfloat16, MOST)
+    if alone:
+        check_layer(count, device)
 
     wrong = torch.zeros((), dtype=torch.int64, device=device)
     step = torch.zeros((), device=device)
-    small, large = torch.empty(SMALL, device=device), sums.buffer()
+    vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]  # in one shot and in two
 
-    def work():  # whole numbers, so that sums are exact
+    def work():  # small whole numbers, so that sums are exact
         step.add_(1)
-        for values, add in ((small, lambda: sums.one_shot(small)), (large, lambda: sums.two_shots(LARGE))):
-            values.copy_((torch.arange(values.numel(), device=device) % 64 + step) * (rank + 1))
-            mine = values.clone()
-            add()
-            wrong.add_((values * (rank + 1) != mine * (count * (count + 1) // 2)).sum())
+        for values in vectors:
+            values.copy_(((torch.arange(values.numel(), device=device) + step) % 16) * (rank + 1))
+            mine = values.float()
+            torch.ops.membar.all_reduce_(values, "example")
+            wrong.add_((values.float() * (rank + 1) != mine * (count * (count + 1) // 2)).sum())
 
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -86,11 +170,14 @@ def main():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         work()
-    for _ in range(REPLAYS):
+    replays = REPLAYS if alone else REPLAYS // 100
+    for _ in range(replays):
         graph.replay()
     torch.cuda.synchronize()
-    print(f"PyTorch {torch.__version__}, PE {rank} of {count}: {REPLAYS} replays, {wrong.item()} sums are wrong")
-    del graph, large, sums  # while all processes live: the end of symmetric memory is collective
+    sums.check()
+    print(f"PyTorch {torch.__version__}, PE {rank} of {count}: {replays} replays, {wrong.item()} sums are wrong")
+    del graph
+    sums.close()
     dist.destroy_process_group()
     return 0 if wrong.item() == 0 else 1
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's and NVSHMEM's,
+/// The question: what does an all-reduce cost (membar::all_reduce in one shot and in two), next to NCCL's and NVSHMEM's, of floats and of bfloat16,
 /// from 1 KiB to 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued
 /// before the first begins. `gigabytes_per_second` is the vector's size over that time. Two floors: `empty`, a kernel
 /// that does nothing, and `exchange`, one that sends a word and takes one. `captured` ones are in graphs. all_reduce_torch.py measures PyTorch's.
@@ -8,8 +8,7 @@
 #include "places.hpp"
 
 #include <bench/common/nccl.hpp>
-#include <examples/all_reduce_one_shot.cuh>
-#include <examples/all_reduce_two_shots.cuh>
+#include <membar/symmetric/all_reduce.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,16 +23,21 @@ using namespace symmetric_bench;
 
 constexpr std::size_t most_in_one_shot = std::size_t{1} << 20;
 
-/// A vector of each PE in plain memory, for those that do not need it to be symmetric.
+struct piece {
+  float values[3];
+};
+
+/// A vector of each PE in plain memory.
+template <class T>
 class plain_vectors {
  public:
-  plain_vectors(const peer_backend& backend, std::size_t floats) {
-    at_each_pe(backend, [&](pe) { vectors_.push_back(std::make_unique<support::device_memory<float>>(floats)); });
+  plain_vectors(const peer_backend& backend, std::size_t elements) {
+    at_each_pe(backend, [&](pe) { vectors_.push_back(std::make_unique<support::device_memory<T>>(elements)); });
   }
-  [[nodiscard]] float* of(int which) const { return vectors_[static_cast<std::size_t>(which)]->get(); }
+  [[nodiscard]] T* of(int which) const { return vectors_[static_cast<std::size_t>(which)]->get(); }
 
  private:
-  std::vector<std::unique_ptr<support::device_memory<float>>> vectors_;
+  std::vector<std::unique_ptr<support::device_memory<T>>> vectors_;
 };
 
 /// The nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
@@ -88,8 +92,9 @@ auto config_of(const world& all, pe which, unsigned blocks, unsigned threads) {
 }
 
 double empty_nanoseconds(world& all, form how) {
-  return nanoseconds_of(all, 0, how,
-                        [&](pe which) { membar::launch(config_of(all, which, one_shot_blocks, one_shot_threads), empty); });
+  return nanoseconds_of(all, 0, how, [&](pe which) {
+    membar::launch(config_of(all, which, membar::all_reduce<float>::blocks, membar::all_reduce<float>::threads), empty);
+  });
 }
 
 double exchange_nanoseconds(world& two, form how) {
@@ -101,32 +106,30 @@ double exchange_nanoseconds(world& two, form how) {
   });
 }
 
-double one_shot_nanoseconds(world& all, std::size_t bytes, form how) {
-  const one_shot_all_reduce sums(all.heap, most_in_one_shot / sizeof(float));
-  const std::size_t size = bytes / sizeof(float);
-  const plain_vectors vectors(all.backend, size);
-  return nanoseconds_of(all, bytes, how, [&](pe which) {
-    float* const own = vectors.of(which.index());
+/// By one shot, or by two.
+template <class T>
+double all_reduce_nanoseconds(world& all, std::size_t bytes, form how, bool one_shot) {
+  const std::size_t size = bytes / sizeof(T);
+  const membar::all_reduce<T> sums(all.heap, size, {.most_in_one_shot = one_shot ? bytes : sizeof(T)});
+  const plain_vectors<T> vectors(all.backend, size);
+  const double result = nanoseconds_of(all, bytes, how, [&](pe which) {
+    T* const own = vectors.of(which.index());
     sums.enqueue(which, own, own, size, all.streams.of(which));
   });
-}
-
-double two_shot_nanoseconds(world& all, std::size_t bytes) {
-  const two_shot_all_reduce sums(all.heap);
-  const std::size_t size = bytes / sizeof(float);
-  const scoped_array vector(all.heap.allocate<float>(size));
-  return nanoseconds_of(all, bytes, form::launched,
-                        [&](pe which) { sums.enqueue(vector.on(which), size, all.streams.of(which)); });
+  sums.check();
+  return result;
 }
 
 #ifdef MEMBAR_BENCH_HAS_NCCL
+template <class T>
 double nccl_nanoseconds(world& all, support::nccl_devices& nccl, std::size_t bytes) {
-  const std::size_t size = bytes / sizeof(float);
-  const plain_vectors vectors(all.backend, size);
+  const std::size_t size = bytes / sizeof(T);
+  const plain_vectors<T> vectors(all.backend, size);
+  constexpr ncclDataType_t type = std::is_same_v<T, float> ? ncclFloat : ncclBfloat16;
   return nanoseconds_of(all, all_reduces_in_a_row(bytes), [&] {
     nccl.each([&](int rank, ncclComm_t mine) {
-      float* const own = vectors.of(rank);
-      support::check_nccl(ncclAllReduce(own, own, size, ncclFloat, ncclSum, mine, all.streams.of(pe(rank))), "ncclAllReduce");
+      T* const own = vectors.of(rank);
+      support::check_nccl(ncclAllReduce(own, own, size, type, ncclSum, mine, all.streams.of(pe(rank))), "ncclAllReduce");
     });
   });
 }
@@ -187,16 +190,34 @@ void add_cases(bench::suite& cases) {
       }
       cases.add(
           name + "one_shot" + end,
-          [all, how](std::size_t bytes) { return with_rate(one_shot_nanoseconds(*all, bytes, how), bytes); }, small);
+          [all, how](std::size_t bytes) { return with_rate(all_reduce_nanoseconds<float>(*all, bytes, how, true), bytes); },
+          small);
+      cases.add(
+          name + "bfloat16_one_shot" + end,
+          [all, how](std::size_t bytes) {
+            return with_rate(all_reduce_nanoseconds<__nv_bfloat16>(*all, bytes, how, true), bytes);
+          },
+          small);
+      cases.add(
+          name + "two_shots" + end,
+          [all, how](std::size_t bytes) { return with_rate(all_reduce_nanoseconds<float>(*all, bytes, how, false), bytes); },
+          sizes);
+      cases.add(
+          name + "bfloat16_two_shots" + end,
+          [all, how](std::size_t bytes) {
+            return with_rate(all_reduce_nanoseconds<__nv_bfloat16>(*all, bytes, how, false), bytes);
+          },
+          sizes);
     }
-    cases.add(
-        "all_reduce_latency/two_shots" + end,
-        [all](std::size_t bytes) { return with_rate(two_shot_nanoseconds(*all, bytes), bytes); }, sizes);
 #ifdef MEMBAR_BENCH_HAS_NCCL
     const bench::made_once<support::nccl_devices> nccl(devices);
     cases.add(
         "all_reduce_latency/nccl" + end,
-        [all, nccl](std::size_t bytes) { return with_rate(nccl_nanoseconds(*all, *nccl, bytes), bytes); }, sizes);
+        [all, nccl](std::size_t bytes) { return with_rate(nccl_nanoseconds<float>(*all, *nccl, bytes), bytes); }, sizes);
+    cases.add(
+        "all_reduce_latency/bfloat16_nccl" + end,
+        [all, nccl](std::size_t bytes) { return with_rate(nccl_nanoseconds<__nv_bfloat16>(*all, *nccl, bytes), bytes); },
+        sizes);
 #endif
   }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What do all-reduces of a tensor cost in PyTorch: membar's in its symmetric memory (examples/pytorch_all_reduce.cu), PyTorch's own in one
-shot and in two, and NCCL's by torch.distributed?
+"""What do all-reduces of a bfloat16 tensor cost in PyTorch: membar's in its symmetric memory (examples/pytorch_all_reduce.cu), PyTorch's own in
+one shot and in two, and NCCL's by torch.distributed?
 
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>]
 
@@ -26,6 +26,7 @@ import pytorch_all_reduce  # noqa: E402
 import results  # noqa: E402
 
 MOST_IN_ONE_SHOT, MOST, REPLAYS = 1 << 20, 64 << 20, 9
+DTYPE, ELEMENT = torch.bfloat16, 2
 
 
 def captured(operation, rounds, stream):
@@ -68,23 +69,22 @@ def main():
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
     group, count = dist.group.WORLD.group_name, dist.get_world_size()
-    workspace = symm_mem.empty(192 << 20, dtype=torch.uint8, device=device)
-    memory = pytorch_all_reduce.membar.adopted_memory(workspace, dist.group.WORLD)
-    sums = pytorch_all_reduce.operators(rank).AllReduces(memory.rank, memory.addresses, memory.bytes, memory.all_gather,
-                                                         MOST_IN_ONE_SHOT // 4, MOST // 4)
-    sums.buffer().zero_()
+    # As membar chooses, and each way for itself.
+    chosen = pytorch_all_reduce.AllReduce("chosen", rank, DTYPE, MOST // ELEMENT)
+    one_shot = pytorch_all_reduce.AllReduce("one_shot", rank, DTYPE, MOST_IN_ONE_SHOT // ELEMENT, MOST_IN_ONE_SHOT)
+    two_shots = pytorch_all_reduce.AllReduce("two_shots", rank, DTYPE, MOST // ELEMENT, ELEMENT)
     stream = torch.cuda.Stream()
     found = []
     for size in (1 << shift for shift in range(10, MOST.bit_length(), 2)):
-        shared = symm_mem.empty(size // 4, dtype=torch.float32, device=device)
+        shared = symm_mem.empty(size // ELEMENT, dtype=DTYPE, device=device)
         symm_mem.rendezvous(shared, group)
         shared.zero_()
-        own = torch.zeros(size // 4, device=device)
-        ways = {"membar_two_shots": lambda: sums.two_shots(size // 4),
+        own = torch.zeros(size // ELEMENT, dtype=DTYPE, device=device)
+        ways = {"membar": lambda: chosen.enqueue(own, own), "membar_two_shots": lambda: two_shots.enqueue(own, own),
                 "torch_two_shots": lambda: torch.ops.symm_mem.two_shot_all_reduce_(shared, "sum", group),
                 "torch_nccl": lambda: dist.all_reduce(own)}
         if size <= MOST_IN_ONE_SHOT:
-            ways["membar_one_shot"] = lambda: sums.one_shot(own)
+            ways["membar_one_shot"] = lambda: one_shot.enqueue(own, own)
             ways["torch_one_shot"] = lambda: torch.ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
         for way, times in sorted(times_of(ways, 100 if size <= MOST_IN_ONE_SHOT else 20, stream).items()):
             ns = statistics.median(times)
@@ -100,7 +100,9 @@ def main():
         pathlib.Path(options.output).write_text(results.text_of({"context": context, "benchmarks": found}), encoding="utf-8")
     torch.cuda.synchronize()
     dist.barrier()
-    del sums  # while all processes live: the end of symmetric memory is collective
+    for each in (chosen, one_shot, two_shots):
+        each.check()
+        each.close()
     dist.destroy_process_group()
 
 

@@ -137,10 +137,11 @@ inline void handle_failed_restore(const char* sentence) noexcept {
 }
 
 /// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves. The caller holds no
-/// lock, because the handler may use membar.
+/// lock, because the handler may use membar. At the exit of a process the runtime may end before its last objects; nothing is left
+/// then that could be put back.
 inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
-  if (status != cudaSuccess) {
+  if (status != cudaSuccess && status != cudaErrorCudartUnloading) {
     handle_failed_restore(failed_call(status, consequence, where).what());
   }
 }

@@ -709,6 +709,52 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
+/// Writes a number that its place tells to every 8 bytes, or counts those that differ.
+__global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
+    data[i] = i ^ salt;
+  }
+}
+__global__ void count_other_numbers(const unsigned long long* data, std::size_t size, unsigned long long salt,
+                                    unsigned long long* wrong) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
+    if (data[i] != (i ^ salt)) {
+      atomicAdd(wrong, 1ULL);
+    }
+  }
+}
+__global__ void put_all(symmetric::span<unsigned long long> to, const unsigned long long* from, pe other) {
+  put(by_block, to, from, other);
+}
+
+TEST_P(symmetric_pes, puts_of_more_than_four_gibibytes_arrive_whole) {
+  constexpr std::size_t size = (std::size_t{4} << 30) / sizeof(unsigned long long) + 12'345;
+  std::size_t room = 0, all = 0;
+  check(cudaMemGetInfo(&room, &all));
+  if (room < std::size_t{16} << 30) {
+    GTEST_SKIP() << "this test needs 16 GiB of a device";
+  }
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, (size + 1024) * sizeof(unsigned long long));
+  const scoped_array data(heap.allocate<unsigned long long>(size));
+  const support::device_memory<unsigned long long> source(size);
+  const support::device_memory<unsigned long long> wrong(1);
+  const support::stream stream;
+  for (const bool by_stream : {false, true}) {
+    const unsigned long long salt = by_stream ? 0x5555 : 0xaaaa;
+    membar::launch(launch_config{256, 512, stream.get()}, number_all, source.get(), size, salt);
+    if (by_stream) {
+      put_on_stream(heap, data.on(pe(0)), source.get(), pe(1), stream.get());
+    } else {
+      membar::launch(launch_config{1, 1024, stream.get()}, put_all, data.on(pe(0)), source.get(), pe(1));
+    }
+    membar::launch(launch_config{256, 512, stream.get()}, count_other_numbers,
+                   static_cast<const unsigned long long*>(data.on(pe(0)).at(pe(1)).data()), size, salt, wrong.get());
+    stream.synchronize();
+  }
+  EXPECT_EQ(copied(wrong)[0], 0U);
+}
+
 // Words of 16 bytes that one PE stores and both read.
 
 struct alignas(16) word_of_16 {

@@ -21,7 +21,7 @@ import sys
 
 # Device headers, but for those that launch from the host or belong to the litmus engine, which is a program of the host.
 PATTERNS = ["*.cuh", "sync/*.cuh", "interop/*.cuh", "symmetric/*.cuh"]
-OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetric/nvshmem_backend.cuh",
+OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetric/all_reduce.cuh", "symmetric/nvshmem_backend.cuh",
                "symmetric/nccl_window.cuh"]
 # libcu++'s <cuda/annotated_ptr> includes cuda_runtime_api.h.
 NEEDS_THE_RUNTIME = ["interop/annotated_ptr.cuh"]

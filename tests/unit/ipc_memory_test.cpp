@@ -105,6 +105,18 @@ TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
   });
 }
 
+// Instances of a GPU (MIG) have its bus number, and no CUDA IPC.
+TEST_F(ipc_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int rank) {
+    membar::check(cudaSetDevice(0));
+    if (rank == 1) {
+      now().fails["cudaIpcOpenMemHandle"] = {.code = cudaErrorInvalidDevice};
+    }
+    const allocated mine(size);
+    return refused(group, "because PE 1 could not open that of PE 0 with cudaErrorInvalidDevice", mine.at());
+  });
+}
+
 TEST_F(ipc_memories, in_one_allocation_open_it_once_and_close_it_last) {
   expect_success(3, [](host_group& group, int rank) {
     const allocated whole(3 * size);

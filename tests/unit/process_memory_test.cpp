@@ -100,6 +100,33 @@ TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
   }
 }
 
+TEST_F(process_memories, of_devices_that_are_hidden_from_the_others_carry_data_and_no_additions) {
+  expect_success(3, [](host_group& group, int rank) {
+    for (int other = 0; other != 4; ++other) {  // as CUDA_VISIBLE_DEVICES leaves a process its own
+      if (other != rank) {
+        now().hidden.insert(other);
+      }
+    }
+    const process_memory memory(group, size);
+    int wrong = passes_on(group, memory, size);
+    symmetric::adopted_backend gpus(memory.memory(), group.callback());
+    symmetric::heap heap(gpus, size);
+    heap.free(heap.allocate<symmetric::signal<symmetric::set>>(1));
+    return wrong + unless_refused("is hidden from this process (CUDA_VISIBLE_DEVICES)",
+                                  [&] { static_cast<void>(heap.allocate<symmetric::signal<symmetric::add>>(1)); });
+  });
+}
+
+// Instances of a GPU (MIG) have its bus number, and share no memory.
+TEST_F(process_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
+  expect_success(2, [](host_group& group, int) {
+    membar::check(cudaSetDevice(0));
+    now().fails["cuMemSetAccess"] = {.code = cudaErrorInvalidDevice};
+    return unless_refused("because cuMemSetAccess (which needs peer access) failed on PE 0 with cudaErrorInvalidDevice",
+                          [&] { const process_memory memory(group, size); });
+  });
+}
+
 TEST_F(process_memories, outlive_the_process_that_allocated_them) {
   const std::vector<int> codes = processes(2, [&](int rank) {
     membar::check(cudaSetDevice(rank));

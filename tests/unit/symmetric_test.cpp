@@ -318,7 +318,7 @@ TEST_F(heap, refuses_to_free_what_is_anothers) {
 template <class Heap, class Array>
 concept frees = requires(Heap& heap, const Array& array) { heap.free(array); };
 
-TEST_F(heap, frees_at_the_end_of_a_scope) {
+TEST_F(heap, frees_at_the_end_of_a_scope_and_waits_for_kernels_when_it_allocates) {
   {
     const scoped_array data(all.allocate<int>(8));
     const scoped_array words(all.allocate_barrier());
@@ -326,10 +326,13 @@ TEST_F(heap, frees_at_the_end_of_a_scope) {
     EXPECT_EQ(data.on(pe(1)).local()[7], 0);
     static_assert(!frees<symmetric::heap<peer_backend>, decltype(data)>);
     static_assert(frees<symmetric::heap<peer_backend>, symmetric::array<int, peer_backend>>);
-    EXPECT_TRUE(now().waited_for.empty());
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
-  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_TRUE(now().waited_for.empty());
+  const scoped_array next(all.allocate<int>(8));
+  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
+  const scoped_array another(all.allocate<int>(8));
+  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1})) << "no scope has ended since";
   EXPECT_EQ(fake_cuda::current_device(), 0);
   EXPECT_TRUE(now().failures.empty());
 }
@@ -341,19 +344,33 @@ TEST_F(heap, frees_where_an_exception_ends_the_scope) {
                    }),
                    "has room for"));
   EXPECT_EQ(all.bytes_taken(), 0U);
-  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
   EXPECT_TRUE(now().failures.empty());
 }
 
-TEST_F(heap, says_at_the_end_of_a_scope_that_a_kernel_failed) {
-  {
-    const scoped_array data(all.allocate<int>(8));
-    now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
-  }
-  EXPECT_EQ(all.bytes_taken(), 0U);
+TEST_F(heap, ends_before_its_scopes_and_waits_for_their_kernels) {
+  const scoped_array data(all.allocate<int>(8));
+  made.reset();
+  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(now().failures.empty());
+  EXPECT_TRUE(now().clean());
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(data.on(pe(0))); }), "or after the end of its heap"));
+}
+
+TEST_F(heap, says_when_it_ends_that_a_kernel_failed) {
+  { const scoped_array data(all.allocate<int>(8)); }
+  now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
+  made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(says(now().failures[0], "cudaErrorIllegalAddress"));
   EXPECT_TRUE(says(now().failures[0], "a kernel failed that used symmetric memory whose scope has ended"));
+}
+
+TEST_F(heap, says_when_it_allocates_that_a_kernel_failed_whose_scope_has_ended) {
+  { const scoped_array data(all.allocate<int>(8)); }
+  now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(all.allocate<int>(8)); }),
+                   "a kernel that used symmetric memory whose scope has ended failed on PE 0 with cudaErrorIllegalAddress"));
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  EXPECT_TRUE(now().failures.empty());
 }
 
 TEST_F(heap, reports_what_was_not_freed) {
@@ -486,20 +503,19 @@ TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
-TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_ends_it) {
+TEST_F(heap_of_processes, meet_in_close_and_not_at_the_end_of_a_scope) {
   int before = 0;
   {
     const scoped_array data(all.allocate<int>(8));
     before = cluster.meetings;
   }
-  EXPECT_EQ(cluster.meetings, before + 1);
-  try {
-    const scoped_array data(all.allocate<int>(8));
-    before = cluster.meetings;
-    throw 1;
-  } catch (int) {
-    EXPECT_EQ(cluster.meetings, before);
-  }
+  EXPECT_EQ(cluster.meetings, before);
+  EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int)) << "the other process may still have it";
+  scoped_array next(all.allocate<int>(8));
+  before = cluster.meetings;
+  next.close();
+  EXPECT_EQ(cluster.meetings, before + 2);
+  EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 /// Ends the scope of memory by an exception. Returns its offset.
@@ -539,17 +555,15 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
-TEST_F(heap_of_processes, keeps_what_the_end_of_a_scope_could_not_free) {
-  std::size_t place = 0;
-  {
-    const scoped_array data(all.allocate<int>(8));
-    place = data.offset();
-    cluster.other = tagged(collective::objects, 1);  // which makes another call
-  }
-  EXPECT_EQ(now().failures.size(), 1U);
+TEST_F(heap_of_processes, keeps_what_close_could_not_free) {
+  scoped_array data(all.allocate<int>(8));
+  cluster.other = tagged(collective::objects, 1);  // which makes another call
+  EXPECT_TRUE(
+      says(refusal([&] { data.close(); }), "PE 1 has freed allocation number 1, and PE 0 has an allocation of objects 1"));
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
-  const scoped_array next(all.allocate<int>(8));  // the other process has failed too
-  EXPECT_EQ(next.offset(), place);
+  EXPECT_EQ(data.on(pe(1)).size(), 8U);
+  data.close();
+  EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 TEST_F(heap_of_processes, reports_no_leak_of_what_an_exception_ended) {
@@ -604,8 +618,9 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
     place = before.on(pe(0)).at(pe(1)).data();
     network.put(place, 7);
   }
-  EXPECT_EQ(network.completions, 1);
   const scoped_array after(all.allocate<int>(8));
+  EXPECT_EQ(network.completions, 1);
+  ASSERT_EQ(after.on(pe(1)).local(), place);
   network.deliver();
   EXPECT_EQ(*place, 0);
 }

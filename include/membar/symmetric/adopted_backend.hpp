@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -153,15 +154,12 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
 /// The part of adopted memory that a heap divides. It owns nothing.
 class adopted_region {
  public:
-  adopted_region(const adopted_memory& memory, std::size_t bytes, const peer_reach& reach, bool& taken)
-      : addresses_(memory.addresses), bytes_(bytes), reach_(reach), taken_(&taken) {
+  /// `taken`: whether the backend has a heap. The backend may end before that does.
+  adopted_region(const adopted_memory& memory, std::size_t bytes, const peer_reach& reach, std::shared_ptr<bool> taken)
+      : addresses_(memory.addresses), bytes_(bytes), reach_(reach), taken_(std::move(taken)) {
     *taken_ = true;
   }
-  adopted_region(adopted_region&& other) noexcept
-      : addresses_(std::move(other.addresses_)),
-        bytes_(other.bytes_),
-        reach_(other.reach_),
-        taken_(std::exchange(other.taken_, nullptr)) {}
+  adopted_region(adopted_region&& other) noexcept = default;
   adopted_region& operator=(adopted_region&& other) noexcept {
     std::swap(addresses_, other.addresses_);
     std::swap(bytes_, other.bytes_);
@@ -185,7 +183,7 @@ class adopted_region {
   std::vector<void*> addresses_;
   std::size_t bytes_;
   peer_reach reach_;
-  bool* taken_;
+  std::shared_ptr<bool> taken_;
 };
 
 /// The bus number of a device, which all processes of a machine know it by.
@@ -216,8 +214,9 @@ class adopted_region {
 /// NVLink. Kernels are the same as for every other backend.
 ///
 /// The constructor is collective. It proves the addresses: each process marks the first eight bytes of its memory, reads those of
-/// all others, and puts back what was there. The memory belongs to whoever allocated it, and outlives the backend, which outlives
-/// its heap; a backend has one heap at a time. Meanwhile nothing else uses the memory.
+/// all others, and puts back what was there. The memory belongs to whoever allocated it, and outlives its use by
+/// kernels; a backend has one heap at a time. Meanwhile nothing else uses the memory. The destructor is local: it lets go of the
+/// callback, by which a `host_group` tells the others that this process has left.
 ///
 /// Requires: memory that begins at a multiple of 256 bytes at every PE. Errors, on every PE: `error` naming the PE that was given
 /// no address, a misaligned one, or that of another PE; sizes that differ; an answer of the callback that is not one number from each
@@ -286,7 +285,7 @@ class basic_adopted_backend {
 
   /// The first `bytes` of the memory.
   [[nodiscard]] region map(std::size_t bytes) {
-    if (taken_) {
+    if (*taken_) {
       throw error(cudaErrorInvalidValue,
                   "membar: a second heap was to be made in adopted memory that has one: adopt other memory for it");
     }
@@ -410,7 +409,7 @@ class basic_adopted_backend {
   std::vector<int> devices_;  ///< by PE, in this process; -1: hidden
   std::ptrdiff_t* table_ = nullptr;
   peer_reach reach_{pe(0), 1, std::ptrdiff_t{0}};
-  bool taken_ = false;
+  std::shared_ptr<bool> taken_ = std::make_shared<bool>(false);
 };
 
 static_assert(backend<adopted_backend>);

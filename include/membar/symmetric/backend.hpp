@@ -79,7 +79,7 @@ template <class Backend>
 }
 
 /// What processes must agree on in a collective call.
-enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, placed, team, freed, launched };
+enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, placed, team, freed, closed, launched };
 
 /// Completes "PE 1 has ... 3".
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
@@ -98,6 +98,8 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
       return "the barrier of a team of hash";
     case collective::freed:
       return "freed allocation number";
+    case collective::closed:
+      return "closed a heap of bytes";
     case collective::launched:
       return "a collective launch of blocks";
   }

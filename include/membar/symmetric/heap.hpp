@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
+#include <utility>
 #include <vector>
 
 namespace membar {
@@ -172,10 +172,18 @@ class array {
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
   /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
-  [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept { return {heap_->number(), id_, index}; }
+  [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept {
+    return {heap_ != nullptr ? heap_->number() : 0, id_, index};
+  }
 
-  /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process.
+  /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process; a
+  /// `scoped_array` that is closed, or whose heap has ended.
   [[nodiscard]] span<T, Backend> on(pe which) const {
+    if (heap_ == nullptr) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: a symmetric array was used after its close() or after the end of its heap: close arrays when their "
+                  "last kernel has been launched, and heaps after their arrays");
+    }
     return detail::access::make_span<T, Backend>(heap_->template address_of<T>(which, offset_), size_, heap_->reach_of(which));
   }
 
@@ -198,25 +206,68 @@ class array {
 /// every kernel that uses the memory has ended, at every PE; the `free` completes what they have put.
 ///
 /// Errors, on every PE, without any change: `error` naming what differs between PEs, the room that is left, or the link that
-/// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap. A heap that is destroyed
-/// with allocations prints how many. The backend outlives it.
+/// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap.
+///
+/// The destructor is local: it asks no other process, and throws nothing. It waits for this process's devices if a `scoped_array`
+/// has ended since the last wait, and prints how many allocations were freed by nobody. `close` is the collective end, which is
+/// checked. A backend of several processes tells the others that this one has left; `host_group` does so within a second. The
+/// backend and the arrays may end before or after the heap; all its other members need the backend.
 template <backend Backend>
 class heap {
  public:
   using backend_type = Backend;
 
   /// `bytes` at every PE, rounded up to what the backend maps.
-  heap(Backend& backend, std::size_t bytes) : backend_(&backend), region_(mapped(backend, bytes)), bytes_of_(region_.bytes()) {}
+  heap(Backend& backend, std::size_t bytes)
+      : backend_(&backend),
+        region_(mapped(backend, bytes)),
+        bytes_of_(region_.bytes()),
+        alone_(backend.local_pes().size() == backend.count()) {
+    for (const pe which : backend.local_pes()) {
+      devices_.push_back(backend.device_of(which));
+    }
+  }
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
   ~heap() {
-    give_back_abandoned();  // which is no leak: what ended its scope was reported
+    while (scopes_ != nullptr) {  // their arrays outlive this heap
+      let_go(*scopes_);
+    }
+    if (unwaited_) {  // their kernels may still use the memory, which the region gives back
+      membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
+    }
+    give_back_abandoned();  // which is no leak: their scopes have ended
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
           "membar: a symmetric heap ends with %zu allocations of %zu bytes that were not freed: free each on every PE",
           bytes_of_.allocations(), bytes_of_.bytes_taken());
       membar::detail::handle_failed_restore(leak.what());
+    }
+  }
+
+  /// Ends the use of the heap at every PE: waits for the devices of this process's PEs, completes what kernels have put, and gives
+  /// back the memory of a backend whose memory all processes free together. Call it before the destructor. Collective.
+  ///
+  /// Errors, on every PE: `error` for allocations that were not freed, naming a PE that has some, and for a kernel that failed.
+  void close() {
+    detail::agree(*backend_, detail::collective::closed, bytes_of_.bytes());
+    const cudaError_t waited = waited_for_devices();
+    give_back_abandoned();
+    const auto all = detail::gathered(*backend_, bytes_of_.allocations());
+    for (int i = 0; i != backend_->count(); ++i) {
+      if (const unsigned long long left = all[static_cast<std::size_t>(i)]; left != 0) {
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a symmetric heap was to be closed, and PE %d has %llu allocations that were not freed: free or close "
+            "each on every PE",
+            i, left);
+      }
+    }
+    detail::agree_on_success(*backend_, waited, "a kernel that used a symmetric heap");
+    complete_puts();
+    if constexpr (requires { region_.close(); }) {
+      region_.close();
     }
   }
 
@@ -286,6 +337,7 @@ class heap {
 
   // Enough for packed words and 16-byte accesses, and a signal has a sector of its own.
   static constexpr std::size_t least_alignment = 128;
+  static constexpr const char* kernel_failed = "a kernel failed that used symmetric memory whose scope has ended";
 
   [[nodiscard]] static typename Backend::region mapped(Backend& backend, std::size_t bytes) {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
@@ -418,20 +470,44 @@ class heap {
 
   /// Frees what the ends of scopes have left, if it is the same on every PE. Collective.
   void free_abandoned() {
+    if (alone_ ? !unwaited_ : !all_abandoned_the_same()) {
+      return;
+    }
+    // This is a barrier too: no PE may zero what a kernel of another one still writes.
+    detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory whose scope has ended");
+    complete_puts();
+    give_back_abandoned();
+  }
+  /// Whether every PE has abandoned the same, and something. Collective.
+  [[nodiscard]] bool all_abandoned_the_same() {
     unsigned long long mine = 0;  // a hash; 0 for nothing
     for (const auto& each : bytes_of_.taken()) {
       if (each.abandoned) {
         mine = (mine ^ (mine >> 29) ^ each.id) * 0x9e3779b97f4a7c15ULL + 1;
       }
     }
-    const auto all = detail::gathered(*backend_, mine);
-    for (int i = 0; i != backend_->count(); ++i) {
-      if (all[static_cast<std::size_t>(i)] != mine || mine == 0) {
-        return;
-      }
+    bool same = mine != 0;
+    for (const unsigned long long theirs : detail::gathered(*backend_, mine)) {
+      same = same && theirs == mine;
     }
-    complete_puts();
-    give_back_abandoned();
+    return same;
+  }
+  /// Waits for the devices of this process's PEs.
+  [[nodiscard]] cudaError_t waited_for_devices() noexcept {
+    cudaError_t waited = cudaSuccess;
+    for (const int device : devices_) {
+      cudaError_t status = cudaSuccess;
+      try {
+        const device_guard guard(device);
+        status = cudaDeviceSynchronize();
+      } catch (const error& failure) {
+        status = failure.code();
+      }
+      // At the exit of a process the driver may end before its last objects, and every kernel has ended with it.
+      waited = waited == cudaSuccess && status != cudaErrorCudartUnloading ? status : waited;
+    }
+    unwaited_ = false;
+    return waited;
   }
   void give_back_abandoned() {
     for (std::size_t i = bytes_of_.taken().size(); i != 0; --i) {
@@ -516,67 +592,95 @@ class heap {
     }
   }
 
-  /// Frees at the end of a `scoped_array`. An exception may end the scope of one process alone, which then waits for no other
-  /// and keeps the bytes: the other processes still have them, and all must allocate at one place.
-  void free_at_end(std::size_t offset, std::uint64_t id, bool by_exception) noexcept {
-    try {
-      cudaError_t waited = cudaSuccess;
-      for (const pe which : backend_->local_pes()) {
-        const device_guard guard(backend_->device_of(which));
-        const cudaError_t status = cudaDeviceSynchronize();
-        waited = waited == cudaSuccess ? status : waited;
+  /// A `scoped_array` whose scope has not ended.
+  struct scope {
+    heap** of;  ///< where the array keeps its heap
+    std::size_t offset;
+    std::uint64_t id;
+    scope* previous = nullptr;
+    scope* next = nullptr;
+  };
+  void begin_scope(scope& begun) noexcept {
+    begun.next = scopes_;
+    if (scopes_ != nullptr) {
+      scopes_->previous = &begun;
+    }
+    scopes_ = &begun;
+  }
+  void end_scope(scope& ended) noexcept {
+    (ended.previous != nullptr ? ended.previous->next : scopes_) = ended.next;
+    if (ended.next != nullptr) {
+      ended.next->previous = ended.previous;
+    }
+    *ended.of = nullptr;
+  }
+
+  /// Lets go at the end of a `scoped_array`, at this process alone. The other processes may still have it, so the bytes stay taken
+  /// until all have let go of the same, which the next `allocate` finds; it waits for the kernels.
+  void let_go(scope& ended) noexcept {
+    end_scope(ended);
+    if (is_allocated(ended.offset, ended.id)) {
+      unwaited_ = true;
+      if (alone_) {
+        bytes_of_.give_back(ended.offset);
+      } else {
+        bytes_of_.at(ended.offset)->abandoned = true;
       }
-      if (by_exception && backend_->local_pes().size() != backend_->count()) {
-        abandon(offset, id);
-        return;  // the exception says what failed
-      }
-      free_bytes(offset, id);
-      if (!by_exception) {
-        check(waited, "a kernel failed that used symmetric memory whose scope has ended");
-      }
-    } catch (const error& failure) {
-      abandon(offset, id);
-      membar::detail::handle_failed_restore(failure.what());
-    } catch (...) {
-      abandon(offset, id);
-      membar::detail::handle_failed_restore(
-          "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
     }
   }
 
-  /// Leaves an allocation that nobody can free any more to `free_abandoned`.
-  void abandon(std::size_t offset, std::uint64_t id) noexcept {
-    if (is_allocated(offset, id)) {
-      bytes_of_.at(offset)->abandoned = true;
-    }
+  /// Frees what a `scoped_array` closes. Collective.
+  void close_scope(scope& closed) {
+    detail::agree(*backend_, detail::collective::freed, closed.id);
+    require_allocated(closed.offset, closed.id);
+    detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory");
+    complete_puts();
+    end_scope(closed);
+    bytes_of_.give_back(closed.offset);
   }
 
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
+  bool alone_;                ///< all PEs are of this process
+  std::vector<int> devices_;  ///< of this process's PEs
+  scope* scopes_ = nullptr;
+  bool unwaited_ = false;  ///< a scope has ended since the devices were waited for
   std::uint64_t next_id_ = 1;
   unsigned long long number_ = detail::next_heap_number();
 };
 
-/// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it
-/// and does not move.
+/// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may end first.
 ///
-/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed. Then it is
-/// collective as `free` is: the scopes of all processes end in one order. If an exception ends the scope it waits for no other
-/// process, which may have no exception. The others then wait until this process's next collective call, which differs from
-/// theirs and is an error on every PE. The bytes stay taken until the scope has ended so on every PE, and the next `allocate`
-/// frees them. Errors: it throws none; what fails goes to the handler of error.hpp.
+/// The end of the scope is local and prompt: it waits for no kernel and asks no other process, so it may come in any order, with
+/// or without an exception, and at the exit of the process. The bytes stay taken until the scope has ended on every PE. The next
+/// `allocate` finds that, waits for the devices, and frees them; what failed there is its error, on every PE.
+///
+/// `close` frees at once: it waits for the devices of this process's PEs and is collective, as `free` is, with the errors of
+/// `free`, and one for a kernel that failed. The array is then empty. After an error it is as before.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:
-  explicit scoped_array(const array<T, Backend>& allocated) noexcept
-      : array<T, Backend>(allocated), exceptions_(std::uncaught_exceptions()) {}
+  explicit scoped_array(const array<T, Backend>& allocated) noexcept : array<T, Backend>(allocated) {
+    this->heap_->begin_scope(scope_);
+  }
   scoped_array(const scoped_array&) = delete;
   scoped_array& operator=(const scoped_array&) = delete;
-  ~scoped_array() { this->heap_->free_at_end(this->offset_, this->id_, std::uncaught_exceptions() > exceptions_); }
+  ~scoped_array() {
+    if (this->heap_ != nullptr) {
+      this->heap_->let_go(scope_);
+    }
+  }
+
+  /// Collective. Does nothing where it is closed already.
+  void close() {
+    if (this->heap_ != nullptr) {
+      this->heap_->close_scope(scope_);
+    }
+  }
 
  private:
-  int exceptions_;
+  typename heap<Backend>::scope scope_{&this->heap_, this->offset_, this->id_};
 };
 
 template <class T, class Backend>

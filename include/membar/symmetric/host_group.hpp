@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -53,23 +54,19 @@ class host_group {
   host_group(host_group&&) noexcept = default;
   host_group& operator=(host_group&&) noexcept = default;
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int count() const noexcept { return count_; }
+  [[nodiscard]] int rank() const noexcept { return at_->rank; }
+  [[nodiscard]] int count() const noexcept { return at_->count; }
+
+  /// The budget of every later call of this process, for example longer than what it takes to write a checkpoint.
+  void set_budget(std::chrono::milliseconds budget) noexcept { at_->budget = limited(budget); }
 
   /// The number of every process, by PE. Collective: it is also a barrier of the hosts.
-  [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) {
-    letter own = letter_of(kind::number);
-    std::memcpy(own.bytes, &mine, sizeof mine);
-    std::vector<unsigned long long> all;
-    for (const received& each : exchange(own, -1)) {
-      all.push_back(0);
-      std::memcpy(&all.back(), each.contents.bytes, sizeof mine);
-    }
-    return all;
-  }
-  /// `all_gather` as a callback. The group outlives it and does not move.
+  [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) { return numbers(mine, nullptr); }
+  /// `all_gather` as a callback, which throws after the end of the group. When its last copy ends, as with the backend that was
+  /// given it, the other processes learn that this one has left, if they call theirs or wait in it. Every process makes its
+  /// callbacks in one order.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
-    return [this](unsigned long long mine) { return all_gather(mine); };
+    return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
 
   /// A file of every process, by PE; its own as a duplicate. Collective.
@@ -96,12 +93,36 @@ class host_group {
     return all;
   }
 
+  /// Waits for the work of a stream, of which kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
+  /// process. Not collective. Errors: `error` within a second for a process that has ended, also while the kernels still run, unless
+  /// they need it no more and end meanwhile; what the stream failed with.
+  void synchronize(cudaStream_t stream) {
+    constexpr auto while_others_end = std::chrono::milliseconds(200);
+    clock::time_point noticed{};
+    for (;;) {
+      const cudaError_t status = cudaStreamQuery(stream);
+      if (status != cudaErrorNotReady) {
+        check(status, "a kernel failed");
+        return;
+      }
+      static_cast<void>(cudaGetLastError());  // an answer, and no error of the next call
+      if (noticed == clock::time_point{} && (someone_has_ended(1) || someone_has_left())) {
+        noticed = clock::now();
+      } else if (noticed != clock::time_point{} && clock::now() - noticed > while_others_end) {
+        require_all();
+        for (const channel* const each : at_->channels) {
+          refuse_left(each);
+        }
+      }
+    }
+  }
+
   /// Throws if a process of the group has ended. It waits for nobody: for use while kernels run.
   void require_all() {
     require_unbroken();
-    for (int other = 0; other != count_; ++other) {
+    for (int other = 0; other != at_->count; ++other) {
       pollfd both[] = {{socket_of(other), 0, 0}, {process_of(other), POLLIN, 0}};
-      if (other == rank_ || ::poll(both, 2, 0) <= 0) {
+      if (other == at_->rank || ::poll(both, 2, 0) <= 0) {
         continue;
       }
       received last;  // may say for which other process this one gave up
@@ -116,20 +137,22 @@ class host_group {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class kind : int { hello, joined, neighbour, refused, number, file, bytes, broken };
-  enum class fault : int { none, ended, late, differs, token, count, rank };
+  enum class kind : int { hello, joined, neighbour, refused, number, file, bytes, left, broken };
+  enum class fault : int { none, ended, left, late, differs, files, token, count, rank };
 
   /// What travels. Both ends are the same program on the same host.
   struct letter {
     kind what = kind::hello;
     int from = 0;
-    int value = 0;  ///< of `hello` the count, of `neighbour` the PE, of `broken` the PE that is the reason
+    int value =
+        0;  ///< of `hello` the count, of `neighbour` the PE, of `number` and `left` the channel, of `broken` the PE that is the reason
     fault why = fault::none;
     unsigned char bytes[64] = {};
   };
   struct received {
     letter contents;
     owned_file file;
+    bool cut = false;  ///< a file was sent that this process has no descriptor for
   };
   enum class answer { got, nothing, ended };
 
@@ -149,21 +172,100 @@ class host_group {
     }
   };
 
-  host_group(int rank, int count, std::chrono::milliseconds budget)
-      : rank_(rank),
-        count_(count),
-        budget_(std::clamp<std::chrono::milliseconds>(budget, std::chrono::hours(0), std::chrono::hours(365 * 24))),
-        sockets_(static_cast<std::size_t>(count)),
-        processes_(static_cast<std::size_t>(count)) {}
+  class channel;
+
+  [[nodiscard]] static constexpr std::chrono::milliseconds limited(std::chrono::milliseconds budget) noexcept {
+    return std::clamp<std::chrono::milliseconds>(budget, std::chrono::hours(0), std::chrono::hours(365 * 24));
+  }
+
+  /// What a member knows.
+  struct state {
+    state(int self, int size, std::chrono::milliseconds for_each_call)
+        : rank(self),
+          count(size),
+          budget(limited(for_each_call)),
+          sockets(static_cast<std::size_t>(size)),
+          processes(static_cast<std::size_t>(size)) {}
+
+    int rank;
+    int count;
+    std::chrono::milliseconds budget;
+    std::vector<owned_file> sockets;    ///< by PE; none for this one
+    std::vector<owned_file> processes;  ///< by PE: can be read when it has ended; none where Linux is older than 5.3
+    int channels_made = 0;
+    std::vector<const channel*> channels;  ///< that live
+    std::vector<letter> left;              ///< what the others have said on leaving a channel
+    pid_t process = ::getpid();            ///< a child that is forked is no member
+    fault why = fault::none;
+    int culprit = -1;
+  };
+
+  /// What the copies of a callback share, and so whoever calls it. Its end is told to the other processes, which may wait for it.
+  class channel {
+   public:
+    explicit channel(const std::shared_ptr<state>& at)
+        : at_(at), number_(++at->channels_made), theirs_(static_cast<std::size_t>(at->count), number_) {
+      at->channels.push_back(this);
+    }
+    channel(const channel&) = delete;
+    channel& operator=(const channel&) = delete;
+    ~channel() {
+      const std::shared_ptr<state> at = at_.lock();
+      if (at == nullptr || at->process != ::getpid()) {
+        return;
+      }
+      at->channels.erase(std::find(at->channels.begin(), at->channels.end(), this));
+      letter last = host_group(at).letter_of(kind::left);
+      last.value = number_;
+      for (const owned_file& each : at->sockets) {
+        static_cast<void>(each.get() < 0 || send(each.get(), last, -1, clock::now()));
+      }
+    }
+
+    [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) {
+      const std::shared_ptr<state> at = at_.lock();
+      if (at == nullptr) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: the callback of a group was called after the group had ended: end the group after what uses it");
+      }
+      return host_group(at).numbers(mine, this);
+    }
+
+    [[nodiscard]] int number() const noexcept { return number_; }
+    /// Processes may number their channels differently: a letter of a call says how.
+    void heard(const letter& from) { theirs_[static_cast<std::size_t>(from.from)] = from.value; }
+    [[nodiscard]] bool is_left_by(const letter& said) const {
+      return said.from >= 0 && static_cast<std::size_t>(said.from) < theirs_.size() &&
+             said.value == theirs_[static_cast<std::size_t>(said.from)];
+    }
+
+   private:
+    std::weak_ptr<state> at_;
+    int number_;
+    std::vector<int> theirs_;  ///< by PE: its number of this channel
+  };
+
+  explicit host_group(std::shared_ptr<state> at) noexcept : at_(std::move(at)) {}
+  host_group(int rank, int count, std::chrono::milliseconds budget) : at_(std::make_shared<state>(rank, count, budget)) {}
+
+  /// Whether a process has ended, or does so within some milliseconds.
+  [[nodiscard]] bool someone_has_ended(int milliseconds) const {
+    std::vector<pollfd> all;
+    for (int other = 0; other != at_->count; ++other) {
+      all.push_back({socket_of(other), 0, 0});  // poll passes over -1
+      all.push_back({other == at_->rank ? -1 : process_of(other), POLLIN, 0});
+    }
+    return at_->why != fault::none || ::poll(all.data(), all.size(), milliseconds) > 0;
+  }
 
   [[nodiscard]] letter letter_of(kind what) const noexcept {
     letter made;
     made.what = what;
-    made.from = rank_;
+    made.from = at_->rank;
     return made;
   }
-  [[nodiscard]] int socket_of(int other) const { return sockets_[static_cast<std::size_t>(other)].get(); }
-  [[nodiscard]] int process_of(int other) const { return processes_[static_cast<std::size_t>(other)].get(); }
+  [[nodiscard]] int socket_of(int other) const { return at_->sockets[static_cast<std::size_t>(other)].get(); }
+  [[nodiscard]] int process_of(int other) const { return at_->processes[static_cast<std::size_t>(other)].get(); }
 
   /// Waits until the socket can be read or, with POLLOUT, written, or until the deadline.
   [[nodiscard]] static bool ready(int socket, short event, clock::time_point deadline) noexcept {
@@ -222,6 +324,7 @@ class host_group {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       return answer::nothing;
     }
+    into.cut = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
     for (cmsghdr* head = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
       if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
         int file = -1;
@@ -232,53 +335,144 @@ class host_group {
     return got == static_cast<ssize_t>(sizeof into.contents) ? answer::got : answer::ended;
   }
 
+  [[nodiscard]] std::vector<unsigned long long> numbers(unsigned long long mine, channel* by) {
+    letter own = letter_of(kind::number);
+    own.value = by != nullptr ? by->number() : 0;
+    std::memcpy(own.bytes, &mine, sizeof mine);
+    std::vector<unsigned long long> all;
+    for (const received& each : exchange(own, -1, by)) {
+      all.push_back(0);
+      std::memcpy(&all.back(), each.contents.bytes, sizeof mine);
+    }
+    return all;
+  }
+
   /// Sends `own` to every other process and takes one letter of each. By PE; its own is as if it had been sent.
-  [[nodiscard]] std::vector<received> exchange(const letter& own, int file) {
+  [[nodiscard]] std::vector<received> exchange(const letter& own, int file, channel* by = nullptr) {
     require_unbroken();
-    const auto deadline = clock::now() + budget_;
-    std::vector<received> all(static_cast<std::size_t>(count_));
-    all[static_cast<std::size_t>(rank_)].contents = own;
+    refuse_left(by);
+    const auto deadline = clock::now() + at_->budget;
+    std::vector<received> all(static_cast<std::size_t>(at_->count));
+    all[static_cast<std::size_t>(at_->rank)].contents = own;
     if (file >= 0) {
-      all[static_cast<std::size_t>(rank_)].file = owned_file(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+      all[static_cast<std::size_t>(at_->rank)].file = owned_file(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+      if (all[static_cast<std::size_t>(at_->rank)].file.get() < 0) {
+        give_up(fault::files, at_->rank);
+      }
     }
-    for (int other = 0; other != count_; ++other) {
+    for (int other = 0; other != at_->count; ++other) {
       // One that has ended is found below, after what it has said.
-      static_cast<void>(other == rank_ || send(socket_of(other), own, file, deadline));
+      if (other != at_->rank && !send(socket_of(other), own, file, deadline) && errno == ETOOMANYREFS) {
+        give_up(fault::files, at_->rank);
+      }
     }
-    std::vector<char> got(all.size(), 0);
-    got[static_cast<std::size_t>(rank_)] = 1;
-    for (int missing = count_ - 1; missing != 0;) {
+    std::vector<peer_state> peers(all.size(), peer_state::awaited);
+    peers[static_cast<std::size_t>(at_->rank)] = peer_state::closed;
+    while (std::find(peers.begin(), peers.end(), peer_state::awaited) != peers.end()) {
       std::vector<pollfd> waiting;
-      std::vector<int> whose;
-      for (int other = 0; other != count_; ++other) {
-        if (got[static_cast<std::size_t>(other)] == 0) {
-          waiting.push_back({socket_of(other), POLLIN, 0});
-          waiting.push_back({process_of(other), POLLIN, 0});
-          whose.push_back(other);
-        }
+      for (int other = 0; other != at_->count; ++other) {
+        const peer_state is = peers[static_cast<std::size_t>(other)];
+        const short events = is == peer_state::awaited ? POLLIN : 0;  // its end is noticed without
+        waiting.push_back({is == peer_state::closed ? -1 : socket_of(other), events, 0});
+        waiting.push_back({is == peer_state::awaited ? process_of(other) : -1, POLLIN, 0});
       }
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
       if (::poll(waiting.data(), waiting.size(), left < 0 ? 0 : static_cast<int>(left < 60'000 ? left + 1 : 60'000)) == 0 &&
           left <= 0) {
-        give_up(fault::late, whose.front());
+        give_up(fault::late, static_cast<int>(std::find(peers.begin(), peers.end(), peer_state::awaited) - peers.begin()));
       }
-      for (std::size_t i = 0; i != whose.size(); ++i) {
-        received& from = all[static_cast<std::size_t>(whose[i])];
+      bool progress = false;
+      for (std::size_t i = 0; i != peers.size(); ++i) {
         const bool over = waiting[2 * i + 1].revents != 0;
-        const answer found = over || waiting[2 * i].revents != 0 ? receive(waiting[2 * i].fd, from) : answer::nothing;
-        if (found == answer::ended || (over && found == answer::nothing)) {
-          give_up(fault::ended, whose[i]);
-        } else if (found == answer::got && from.contents.what == kind::broken) {
-          give_up(from.contents.why, from.contents.value);
-        } else if (found == answer::got && from.contents.what != own.what) {
-          give_up(fault::differs, whose[i]);
-        } else if (found == answer::got) {
-          got[static_cast<std::size_t>(whose[i])] = 1;
-          --missing;
+        if (peers[i] == peer_state::awaited && (over || waiting[2 * i].revents != 0) &&
+            take(static_cast<int>(i), over, own.what, by, all[i])) {
+          peers[i] = peer_state::came;
+          progress = true;
+        }
+      }
+      for (std::size_t i = 0; !progress && i != peers.size(); ++i) {
+        if (peers[i] == peer_state::came && waiting[2 * i].revents != 0) {
+          refuse_broken(static_cast<int>(i));  // one that has ended after its letter is found in the next call
+          peers[i] = peer_state::closed;
         }
       }
     }
+    for (int other = 0; other != at_->count; ++other) {  // who has given up after its letter, because this process was late
+      refuse_broken(other);
+    }
     return all;
+  }
+
+  /// Throws where the next letter of a process says that it has given up.
+  void refuse_broken(int other) {
+    letter next;
+    if (other != at_->rank && peek(socket_of(other), next) && next.what == kind::broken) {
+      give_up(next.why, next.value);
+    }
+  }
+
+  /// What is known of another process during an exchange.
+  enum class peer_state : char { awaited, came, closed };
+
+  /// Takes what another process has sent. Whether it is its letter of this call.
+  [[nodiscard]] bool take(int other, bool over, kind wanted, channel* by, received& into) {
+    const answer found = receive(socket_of(other), into);
+    const letter& said = into.contents;
+    if (found == answer::ended || (over && found == answer::nothing)) {
+      give_up(fault::ended, other);
+    }
+    if (found == answer::nothing) {
+      return false;
+    }
+    if (said.what == kind::broken) {
+      give_up(said.why, said.value);
+    }
+    if (into.cut) {
+      give_up(fault::files, at_->rank);
+    }
+    if (said.from == other && said.what == kind::left) {
+      at_->left.push_back(said);  // of another channel: its owner may go on
+      refuse_left(by);
+      return false;
+    }
+    if (said.from != other || said.what != wanted) {
+      give_up(fault::differs, other);
+    }
+    if (by != nullptr && said.value != 0) {
+      by->heard(said);
+    }
+    return true;
+  }
+
+  /// The next letter, which stays there. False if there is none.
+  [[nodiscard]] static bool peek(int socket, letter& next) noexcept {
+    const auto whole = static_cast<ssize_t>(sizeof next);
+    constexpr int how = MSG_PEEK | MSG_DONTWAIT;
+    return ::recv(socket, &next, sizeof next, how) == whole ||
+           (errno == ECONNRESET && ::recv(socket, &next, sizeof next, how) == whole);
+  }
+
+  /// Throws where a process has left this channel.
+  void refuse_left(const channel* by) {
+    for (const letter& said : at_->left) {
+      if (by != nullptr && by->is_left_by(said)) {
+        give_up(fault::left, said.from);
+      }
+    }
+  }
+
+  /// Whether a process has left a channel that lives here. It reads no letter of a call, which comes after one of leaving.
+  [[nodiscard]] bool someone_has_left() {
+    for (const owned_file& each : at_->sockets) {
+      letter next;
+      while (each.get() >= 0 && peek(each.get(), next) && next.what == kind::left) {
+        static_cast<void>(::recv(each.get(), &next, sizeof next, MSG_DONTWAIT));
+        at_->left.push_back(next);
+      }
+    }
+    return std::any_of(at_->channels.begin(), at_->channels.end(), [&](const channel* by) {
+      return std::any_of(at_->left.begin(), at_->left.end(), [&](const letter& said) { return by->is_left_by(said); });
+    });
   }
 
   /// Tells the others who is the reason, leaves the group, and throws.
@@ -286,36 +480,49 @@ class host_group {
     letter last = letter_of(kind::broken);
     last.value = culprit;
     last.why = why;
-    for (owned_file& each : sockets_) {
+    for (owned_file& each : at_->sockets) {
       static_cast<void>(each.get() < 0 || send(each.get(), last, -1, clock::now()));
       each = owned_file();
     }
-    why_ = why;
-    culprit_ = culprit;
+    at_->why = why;
+    at_->culprit = culprit;
     require_unbroken();
     std::abort();  // not reached
   }
 
   void require_unbroken() const {
-    const long long most = budget_.count();
-    switch (why_) {
+    const long long most = at_->budget.count();
+    switch (at_->why) {
       case fault::none:
         return;
       case fault::ended:
         throw error(cudaErrorUnknown,
-                    "membar: PE %d of the group has ended: see its standard error, and start all processes again", culprit_);
+                    "membar: PE %d of the group has ended: see its standard error, and start all processes again",
+                    at_->culprit);
+      case fault::left:
+        throw error(
+            cudaErrorUnknown,
+            "membar: PE %d of the group has left: it ended what uses this callback, without the others; see its exception, and "
+            "start all processes again",
+            at_->culprit);
+      case fault::files:
+        throw error(
+            cudaErrorOperatingSystem,
+            "membar: PE %d of the group has no descriptor left for a file of another PE: close files in it, or raise its "
+            "limit (ulimit -n), and start all processes again",
+            at_->culprit);
       case fault::late:
         throw error(
             cudaErrorTimeout,
             "membar: PE %d of the group did not come to a collective call within %lld ms: see what it waits for, or give the "
             "group a larger budget",
-            culprit_, most);
+            at_->culprit, most);
       default:
         throw error(
             cudaErrorInvalidValue,
             "membar: PE %d of the group makes another collective call than PE %d: make the same calls on every PE, in one "
             "order",
-            culprit_, rank_);
+            at_->culprit, at_->rank);
     }
   }
 
@@ -377,6 +584,12 @@ class host_group {
     }
   }
 
+  [[noreturn]] static void refuse_files(int rank, int count) {
+    throw error(cudaErrorOperatingSystem,
+                "membar: PE %d has no descriptor left to join a group of %d: close files, or raise the limit (ulimit -n)", rank,
+                count);
+  }
+
   void meet_as_first(const rendezvous& where, clock::time_point deadline);
   [[nodiscard]] static owned_file make_door(const rendezvous& where, const std::string& path);
   [[nodiscard]] fault fault_of(const letter& said, const rendezvous& where) const noexcept;
@@ -384,7 +597,7 @@ class host_group {
   void meet_as_other(const rendezvous& where, clock::time_point deadline);
   [[noreturn]] void throw_missing() const {
     std::string missing;
-    for (int other = 1; other != count_; ++other) {
+    for (int other = 1; other != at_->count; ++other) {
       if (socket_of(other) < 0 && missing.size() < 64) {
         missing += (missing.empty() ? "" : ", ") + std::to_string(other);
       }
@@ -392,16 +605,10 @@ class host_group {
     throw error(
         cudaErrorTimeout,
         "membar: PE %s did not join the group of %d within %lld ms: see whether its process has started, with this rendezvous",
-        missing.c_str(), count_, static_cast<long long>(budget_.count()));
+        missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
   }
 
-  int rank_;
-  int count_;
-  std::chrono::milliseconds budget_;
-  std::vector<owned_file> sockets_;    ///< by PE; none for this one
-  std::vector<owned_file> processes_;  ///< by PE: can be read when it has ended; none where Linux is older than 5.3
-  fault why_ = fault::none;
-  int culprit_ = -1;
+  std::shared_ptr<state> at_;  ///< its callbacks know it, and do not keep it
 };
 
 /// The socket to which the others connect.
@@ -416,10 +623,12 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   owned_file door = new_socket();
   if (::bind(door.get(), name, sizeof address) != 0) {
-    const bool taken = errno == EADDRINUSE;
-    const owned_file probe = new_socket();
     // A socket that nobody listens to was left by a process that was killed.
-    const bool left = taken && ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
+    const auto refuses = [&] {
+      const owned_file probe = new_socket();
+      return ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
+    };
+    const bool left = errno == EADDRINUSE && refuses();
     if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
       throw error(cudaErrorOperatingSystem,
                   "membar: another group meets in %s: give each job a directory of its own, as make_rendezvous does",
@@ -436,21 +645,21 @@ inline host_group::fault host_group::fault_of(const letter& said, const rendezvo
   if (std::memcmp(token, said.bytes, sizeof token) != 0) {
     return fault::token;
   }
-  if (said.value != count_) {
+  if (said.value != at_->count) {
     return fault::count;
   }
-  return said.from < 1 || said.from >= count_ || socket_of(said.from) >= 0 ? fault::rank : fault::none;
+  return said.from < 1 || said.from >= at_->count || socket_of(said.from) >= 0 ? fault::rank : fault::none;
 }
 
 inline void host_group::meet_as_first(const rendezvous& where, clock::time_point deadline) {
   const std::string path = where.directory + "/group";
   const owned_file door = make_door(where, path);
   meeting_place place{path, where.directory, true};
-  if (::listen(door.get(), count_) != 0) {
+  if (::listen(door.get(), at_->count) != 0) {
     throw error(cudaErrorOperatingSystem, "membar: nobody can join a group in %s (%s)", path.c_str(), std::strerror(errno));
   }
   std::vector<owned_file> unknown;  // have not said who they are
-  for (int missing = count_ - 1; missing != 0;) {
+  for (int missing = at_->count - 1; missing != 0;) {
     std::vector<pollfd> waiting{{door.get(), POLLIN, 0}};
     for (const owned_file& each : unknown) {
       waiting.push_back({each.get(), POLLIN, 0});
@@ -478,30 +687,33 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
         static_cast<void>(send(joining.get(), no, -1, deadline));
         continue;
       }
-      sockets_[static_cast<std::size_t>(said.from)] = std::move(joining);
+      at_->sockets[static_cast<std::size_t>(said.from)] = std::move(joining);
       --missing;
     }
     if (waiting[0].revents != 0) {
       owned_file guest(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!guest && (errno == EMFILE || errno == ENFILE)) {
+        refuse_files(at_->rank, at_->count);
+      }
       if (guest && is_own(guest.get())) {
         unknown.push_back(std::move(guest));
       }
     }
   }
   introduce_others(deadline);
-  for (int other = 1; other != count_; ++other) {
+  for (int other = 1; other != at_->count; ++other) {
     static_cast<void>(send(socket_of(other), letter_of(kind::joined), -1, deadline));
   }
 }
 
 /// Gives every two others a pair of sockets, which needs no name.
 inline void host_group::introduce_others(clock::time_point deadline) {
-  for (int one = 1; one != count_; ++one) {
-    for (int other = one + 1; other != count_; ++other) {
+  for (int one = 1; one != at_->count; ++one) {
+    for (int other = one + 1; other != at_->count; ++other) {
       int ends[2];
       if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         throw error(cudaErrorOperatingSystem,
-                    "membar: no sockets could be made for a group of %d (%s): raise the limit of files", count_,
+                    "membar: no sockets could be made for a group of %d (%s): raise the limit of files", at_->count,
                     std::strerror(errno));
       }
       const owned_file first(ends[0]), second(ends[1]);
@@ -536,7 +748,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
           cudaErrorTimeout,
           "membar: PE 0 did not open the rendezvous in %s within %lld ms: see whether its process has started, with this "
           "directory",
-          where.directory.c_str(), static_cast<long long>(budget_.count()));
+          where.directory.c_str(), static_cast<long long>(at_->budget.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -545,7 +757,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
                 where.directory.c_str());
   }
   letter hello = letter_of(kind::hello);
-  hello.value = count_;
+  hello.value = at_->count;
   std::memcpy(hello.bytes, where.token.data(), where.token.size());
   static_cast<void>(send(first.get(), hello, -1, deadline));
   for (;;) {
@@ -558,19 +770,29 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
                         std::memcmp(&now.st_ctim, &met.st_ctim, sizeof met.st_ctim) == 0;
       meeting_place{path, where.directory, left}.remove();
       throw error(cudaErrorTimeout, "membar: PE %d joined, and PE 0 %s before the group was complete: see its standard error",
-                  rank_, there ? "ended" : "did not answer");
+                  at_->rank, there ? "ended" : "did not answer");
     }
     if (found == answer::nothing) {
       continue;
     }
     if (got.contents.what == kind::refused) {
-      refuse_join(got.contents.why, rank_, count_);
+      refuse_join(got.contents.why, at_->rank, at_->count);
     }
     if (got.contents.what == kind::joined) {
-      sockets_[0] = std::move(first);
+      at_->sockets[0] = std::move(first);
       return;
     }
-    sockets_[static_cast<std::size_t>(got.contents.value)] = std::move(got.file);
+    const int other = got.contents.value;
+    if (got.cut) {
+      refuse_files(at_->rank, at_->count);
+    }
+    if (got.contents.what != kind::neighbour || other < 1 || other >= at_->count || other == at_->rank ||
+        socket_of(other) >= 0 || !got.file) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE 0 introduced PE %d to PE %d of a group of %d: start all processes from one program", other,
+                  at_->rank, at_->count);
+    }
+    at_->sockets[static_cast<std::size_t>(other)] = std::move(got.file);
   }
 }
 
@@ -584,7 +806,7 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
                 where.token.size());
   }
   host_group made(rank, count, budget);
-  const auto deadline = clock::now() + made.budget_;
+  const auto deadline = clock::now() + made.at_->budget;
   if (rank == 0) {
     made.meet_as_first(where, deadline);
   } else {
@@ -592,7 +814,10 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
   }
   constexpr long pidfd_open = 434;  // on every architecture; older headers have no name for it
   const owned_file own(static_cast<int>(::syscall(pidfd_open, ::getpid(), 0)));
-  made.processes_ = made.all_gather_files(own.get());
+  if (!own && (errno == EMFILE || errno == ENFILE)) {
+    refuse_files(rank, count);
+  }
+  made.at_->processes = made.all_gather_files(own.get());
   return made;
 }
 

@@ -143,8 +143,8 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation in NVSHMEM's heap, which all processes make and free together. One that an exception destroys is not freed,
-/// because the other PEs may not free theirs.
+/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. One that is not closed is left to the
+/// end of NVSHMEM, because a destructor waits for no other PE.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
@@ -157,20 +157,18 @@ class nvshmem_region {
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)),
-        bytes_(other.bytes_),
-        self_(other.self_),
-        count_(other.count_),
-        exceptions_(other.exceptions_) {}
+      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_), self_(other.self_), count_(other.count_) {}
   nvshmem_region& operator=(nvshmem_region&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
-    std::swap(exceptions_, other.exceptions_);
     return *this;
   }
-  ~nvshmem_region() {
-    if (memory_ != nullptr && std::uncaught_exceptions() <= exceptions_) {
-      nvshmem_free(memory_);
+  ~nvshmem_region() = default;
+
+  /// Collective.
+  void close() {
+    if (memory_ != nullptr) {
+      nvshmem_free(std::exchange(memory_, nullptr));
     }
   }
 
@@ -185,7 +183,6 @@ class nvshmem_region {
   std::size_t bytes_;
   pe self_;
   int count_;
-  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace detail

@@ -38,11 +38,7 @@ template <class Box, class Value>
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
       static_assert(same, "membar: a packed message has the type of its box: the pointer is to another type");
-      static_assert(
-          has_no_padding<typename element::value_type>,
-          "membar: a packed message moves every byte, and this type has bytes that are no value: take the padding out; "
-          "for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
-      return same && everywhere && has_no_padding<typename element::value_type>;
+      return same && everywhere;
     } else {
       return false;
     }

@@ -122,7 +122,8 @@ class epoch : public detail::word_of_64 {};
 /// waited for, and allocate them anew. It holds 0 at first.
 class abort_flag : public detail::word_of_64 {};
 
-/// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
+/// Room for a packed message of a `T` (packed.cuh), any trivially copyable type, `half2` or `__nv_bfloat162`: 16-byte words, each
+/// with 12 bytes of message and a sequence number. Bytes of padding arrive as they were.
 template <class T>
 class packed {
   static_assert(membar::detail::is_bytes<T>, "membar: a packed message is trivially copyable");

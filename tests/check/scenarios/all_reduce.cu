@@ -1,32 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The all-reduces of the examples, of two PEs, several in a row in a stream: by one thread of each. What waits in vain traps in silence.
-#include <cstdio>
-#define printf(...) static_cast<void>(0)
-#include "../../../examples/all_reduce_one_shot.cuh"
-#include "../../../examples/all_reduce_two_shots.cuh"
+// All-reduces of bfloat16, by one thread of each of several PEs, several in a row in a stream.
+#include <membar/symmetric/all_reduce.cuh>
 
-using make = symmetric::detail::access;
-using backend = symmetric::peer_backend;
+namespace symmetric = membar::symmetric;
+using element = __nv_bfloat16;
+using memory = symmetric::all_reduce_memory<element, symmetric::peer_backend>;
+using box = symmetric::packed<symmetric::detail::reduced_piece<element>>;
+using vector = symmetric::detail::reduced_vector<element>;
 
+/// `each` objects of every PE, side by side, as PE `self` of `count` reaches them.
 template <class T>
-__device__ span<T> symmetric_span(T* memory, int self, int each) {
-  return make::make_span<T, backend>(memory + each * self, static_cast<std::size_t>(each),
-                                     symmetric::peer_reach(pe(self), 2, each * static_cast<long>(sizeof *memory)));
+__device__ symmetric::span<T> of(T* all, int self, int count, int each) {
+  return symmetric::detail::access::make_span<T, symmetric::peer_backend>(
+      all + each * self, static_cast<std::size_t>(each),
+      symmetric::peer_reach(symmetric::pe(self), count, each * static_cast<long>(sizeof(T))));
 }
 
-extern "C" __global__ void in_one_shot(packed<piece>* boxes, ended_signal* ended, unsigned long long* rounds, int self,
-                                       const float* in, float* out, unsigned long long size) {
-  add_in_one_shot(in + 4 * self, out + 4 * self, size, symmetric_span(boxes, self, 12), symmetric_span(ended, self, 2),
-                  rounds + 2 * self);
+/// With boxes for `pieces`, or staged vectors of `part`.
+struct places {
+  box* boxes;
+  symmetric::signal<symmetric::set>* ended;
+  symmetric::barrier_word* words;
+  vector* staged;
+  symmetric::abort_flag* stop;
+  unsigned long long* rounds;
+  unsigned long long* failure;
+
+  __device__ memory on(int self, int count, int pieces, int part) const {
+    return {of(boxes, self, count, 3 * count * pieces),
+            of(ended, self, count, count),
+            of(words, self, count, 2 * (count + 1)),
+            of(staged, self, count, 2 * count * part),
+            of(stop, self, count, 1)[0],
+            rounds + self,
+            failure + self,
+            static_cast<std::size_t>(part),
+            membar::wait_budget::milliseconds(1000),
+            false};
+  }
+};
+
+extern "C" __global__ void one_shot(box* boxes, symmetric::signal<symmetric::set>* ended, symmetric::abort_flag* stop,
+                                    unsigned long long* rounds, unsigned long long* failure, int self, int count, int pieces,
+                                    const element* in, element* out, unsigned long long size) {
+  const memory all = places{boxes, ended, nullptr, nullptr, stop, rounds, failure}.on(self, count, pieces, 0);
+  static_cast<void>(symmetric::all_reduce_in_one_shot<membar::sum>(in + 8 * self, out + 8 * self, size, all));
 }
 
-/// Between a step that writes the vector and one that reads it.
-extern "C" __global__ void in_two_shots(float* vector, symmetric::barrier_word* words, int self, float* sums) {
-  for (int i = 0; i != 8; ++i) {
-    vector[8 * self + i] += 1;
-  }
-  add_in_two_shots(symmetric_span(vector, self, 8), 8, symmetric_span(words, self, 3));
-  for (int i = 0; i != 8; ++i) {
-    sums[self] += vector[8 * self + i];
-  }
+extern "C" __global__ void two_shots(symmetric::barrier_word* words, vector* staged, symmetric::abort_flag* stop,
+                                     unsigned long long* failure, int self, int count, int part, const element* in,
+                                     element* out, int each, unsigned long long size) {
+  const memory all = places{nullptr, nullptr, words, staged, stop, nullptr, failure}.on(self, count, 0, part);
+  static_cast<void>(symmetric::detail::reduce_in_two_shots<membar::sum>(in + each * self, out + each * self, size, all));
 }

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's symmetric memory as membar adopts it, on a made-up PyTorch: threads are the processes."""
+"""PyTorch's symmetric memory as membar adopts it, on a made-up PyTorch: threads are the processes, or real processes, each an interpreter."""
 
+import datetime
+import os
+import pathlib
+import signal
+import subprocess
 import sys
+import tempfile
 import threading
+import time
 import types
 import unittest
 
@@ -72,7 +79,38 @@ BUFFERS = [0x10000, 0x30000, 0x50000]
 handle_of = {}
 
 
-def made_up_torch():
+class FileStore:
+    """The store of real processes: a file for each key."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+
+    def _file(self, key):
+        return self.folder / key.replace("/", "+")
+
+    def set(self, key, value):
+        made = self.folder / f".{os.getpid()}"
+        made.write_text(value, encoding="ascii")
+        made.rename(self._file(key))
+
+    def wait(self, keys, budget):
+        deadline = time.monotonic() + budget.total_seconds()
+        while not self.check(keys):
+            if time.monotonic() > deadline:
+                raise RuntimeError("wait timeout")
+            time.sleep(0.001)
+
+    def check(self, keys):
+        return all(self._file(key).exists() for key in keys)
+
+    def get(self, key):
+        return self._file(key).read_bytes()
+
+    def delete_key(self, key):
+        self._file(key).unlink()
+
+
+def made_up_torch(store=None):
     torch, dist, memory, c10d = (types.ModuleType(name) for name in (
         "torch", "torch.distributed", "torch.distributed._symmetric_memory", "torch.distributed.distributed_c10d"))
     torch.distributed, dist._symmetric_memory, dist.distributed_c10d = dist, memory, c10d
@@ -80,7 +118,7 @@ def made_up_torch():
     dist.group = types.SimpleNamespace(WORLD=types.SimpleNamespace(group_name="0"))
     dist.get_process_group_ranks = lambda group: list(range(COUNT))
     dist.PrefixStore = PrefixStore
-    store = Store()
+    store = Store() if store is None else store
     c10d._get_default_store = lambda: store
     memory.rendezvous = lambda tensor, group: types.SimpleNamespace(
         rank=tensor.rank, world_size=COUNT, buffer_ptrs=list(BUFFERS), buffer_size=8192)
@@ -128,7 +166,7 @@ class Adopted(unittest.TestCase):
             return [memories[rank].all_gather((1 << 64) - 1 - 10 * i - rank) for i in range(50)]
         for each in self.processes(body):
             self.assertEqual(each, [[(1 << 64) - 1 - 10 * i - rank for rank in range(COUNT)] for i in range(50)])
-        self.assertLessEqual(self.store.most, 3 * COUNT)
+        self.assertLessEqual(self.store.most, 4 * COUNT)
 
     def setup_count(self):
         from membar import _adopted
@@ -154,12 +192,43 @@ class Adopted(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "an earlier collective call failed"):
             memory.all_gather(1)
 
+    def test_a_rank_that_left_is_named_at_once(self):
+        memory = self.adopted_memory(Tensor(0))
+        self.setup_count()
+        other = self.adopted_memory(Tensor(1))
+        del other
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, r"ranks \[1\] have left"):
+            memory.all_gather(1)
+        self.assertLess(time.monotonic() - begin, 1)
+
+    def test_a_process_that_ended_is_named_at_once(self):
+        memory = self.adopted_memory(Tensor(0))
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        own = self.store.values["membar/0_1_2/1/process/0"].decode()
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it has ended, and still has its number
+        for rank, process in ((1, os.getpid()), (2, child)):
+            self.store.set(f"membar/0_1_2/1/process/{rank}", own.replace(str(os.getpid()), str(process), 1))
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, r"ranks \[2\] have left"):
+            memory.all_gather(1)
+        self.assertLess(time.monotonic() - begin, 1)
+        os.waitpid(child, 0)
+
+    def test_a_forked_child_does_not_leave(self):
+        memory = self.adopted_memory(Tensor(0))
+        memory.all_gather._process = os.getpid() + 1  # as in a child
+        del memory
+        self.assertNotIn("membar/0_1_2/1/left/0", self.store.values)
+
     def test_adoptions_do_not_mix_their_numbers(self):
         first, second = self.adopted_memory(Tensor(0), seconds=0.05), self.adopted_memory(Tensor(0), seconds=0.05)
         for each in (first, second):
             with self.assertRaises(TimeoutError):
                 each.all_gather(1)
-        self.assertEqual(len(self.store.values), 2)
+        self.assertEqual(len([key for key in self.store.values if "process" not in key]), 2)
 
     def test_what_is_no_symmetric_memory_is_refused(self):
         with self.assertRaisesRegex(ValueError, "not contiguous on a GPU"):
@@ -186,5 +255,72 @@ class Adopted(unittest.TestCase):
             self.adopted_memory(Tensor(0))
 
 
+def process(rank, folder, how):
+    """What process `rank` does, of which 1 leaves in some way. The others print what they are told, and how long that took."""
+    _, _, store = made_up_torch(FileStore(folder))
+    from membar import _adopted
+    seconds = 0.01 if how == "never" and rank == 0 else 60
+
+    class Engine:
+        def __init__(self):
+            self.memory = _adopted.adopted_memory(Tensor(rank), seconds=seconds)
+            self.gather = self.memory.all_gather
+            if rank == 1 and how == "construction":
+                raise ValueError("of the program")
+
+    try:
+        engine = Engine()
+        store.set(f"made/{rank}", "1")
+        store.wait([f"made/{each}" for each in range(COUNT) if each != 1 or how != "construction"], datetime.timedelta(seconds=30))
+        if rank == 1 and how == "exception":
+            raise ValueError("of the program")
+    except ValueError:
+        engine = None
+    if rank == 1:
+        if how == "exit":
+            sys.modules["keeps_it_until_the_end"] = engine
+            return
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "del":
+            gather, memory = engine.gather, engine.memory
+            del memory, engine, gather
+        store.wait(["told/0", "told/2"] if how != "never" else ["told/0"], datetime.timedelta(seconds=30))
+        return
+    if how == "never" and rank == 2:
+        store.wait(["told/0"], datetime.timedelta(seconds=30))
+        return
+    begin = time.monotonic()
+    try:
+        engine.gather(rank)
+        print("nothing")
+    except (RuntimeError, TimeoutError) as why:
+        print(f"{time.monotonic() - begin < 1}: {why}")
+    store.set(f"told/{rank}", "1")
+
+
+class Processes(unittest.TestCase):
+    def said(self, how):
+        with tempfile.TemporaryDirectory() as folder:
+            started = [subprocess.Popen([sys.executable, __file__, "process", str(rank), folder, how], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True) for rank in range(COUNT)]
+            ended = [each.communicate(timeout=60) for each in started]
+            self.assertEqual([errors for _, errors in ended], [""] * COUNT)
+            return [told for told, _ in ended]
+
+    def test_a_process_that_leaves_is_named_by_the_others_at_once(self):
+        for how in ("exit", "killed", "del", "exception", "construction"):
+            with self.subTest(how):
+                told = self.said(how)
+                for rank in (0, 2):
+                    self.assertRegex(told[rank], r"^True: membar: ranks \[1\] have left")
+
+    def test_a_process_that_never_comes_is_named(self):
+        self.assertRegex(self.said("never")[0], r"^True: membar: ranks \[1, 2\] did not join a collective call within 0.01 s")
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:2] == ["process"]:
+        process(int(sys.argv[2]), sys.argv[3], sys.argv[4])
+    else:
+        unittest.main()

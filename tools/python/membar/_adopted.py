@@ -2,6 +2,8 @@
 """PyTorch's symmetric memory, as `membar::symmetric::adopted_backend` takes it."""
 
 import datetime
+import os
+import time
 import typing
 
 _adopted = {}  # how many times each group has adopted, which is the same in all of its processes
@@ -16,12 +18,80 @@ class AdoptedMemory(typing.NamedTuple):
     all_gather: typing.Callable[[int], typing.List[int]]
 
 
+def _text_of(path):
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _start_of(process):
+    """When a process started, in ticks; empty if it has ended."""
+    fields = _text_of(f"/proc/{process}/stat").rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def _namespace():
+    """The processes of one host and PID namespace have this in common."""
+    try:
+        return _text_of("/proc/sys/kernel/random/boot_id").strip() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
 class _Gathering:
-    """Gathers a number from every process by a store, so that no kernel is launched."""
+    """Gathers a number from every process by a store, so that no kernel is launched.
+
+    Its end tells the others that this process has left, and they watch the processes of their own host and PID namespace.
+    """
+
+    between_looks = datetime.timedelta(seconds=0.2)
 
     def __init__(self, store, rank, count, budget):
         self._store, self._rank, self._count, self._budget, self._round = store, rank, count, budget, 0
         self._failure = None
+        self._process = os.getpid()
+        store.set(f"process/{rank}", f"{_namespace()} {self._process} {_start_of(self._process)}")
+
+    def __del__(self):
+        if getattr(self, "_process", None) == os.getpid():  # a child that was forked is no process of the group
+            try:
+                self._store.set(f"left/{self._rank}", "1")
+            except Exception:  # pylint: disable=broad-except
+                pass  # the store has ended before
+
+    def _has_gone(self, rank):
+        if self._store.check([f"left/{rank}"]):
+            return True
+        if not self._store.check([f"process/{rank}"]):
+            return False
+        namespace, process, start = self._store.get(f"process/{rank}").decode().split(" ")
+        return namespace != "" and namespace == _namespace() and start != "" and _start_of(process) != start
+
+    def _wait(self, keys):
+        """Waits for the keys. Returns why they will not come."""
+        deadline = time.monotonic() + self._budget.total_seconds()
+        while True:
+            try:
+                left = datetime.timedelta(seconds=max(0.001, deadline - time.monotonic()))
+                self._store.wait(keys, min(left, self.between_looks))
+                return None
+            except Exception as why:  # pylint: disable=broad-except
+                missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+                gone = [rank for rank in missing if self._has_gone(rank)]
+                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # left after its number
+                if gone:
+                    failure = RuntimeError(f"membar: ranks {gone} have left: they ended, or what used the adopted memory in them did; see "
+                                           "their exceptions, and start all processes again")
+                elif time.monotonic() >= deadline:
+                    failure = TimeoutError(
+                        f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they "
+                        "ended or make other calls; every process makes the same calls in one order")
+                else:
+                    continue
+                failure.__cause__ = why
+                return failure
 
     def __call__(self, mine):
         if self._failure is not None:  # it is out of step with the others
@@ -29,14 +99,10 @@ class _Gathering:
         self._failure = RuntimeError("membar: an earlier collective call failed: see its exception, and start all processes again")
         keys = [f"{self._round}/{each}" for each in range(self._count)]
         self._store.set(keys[self._rank], str(mine))
-        try:
-            self._store.wait(keys, self._budget)
-        except Exception as why:
-            missing = [each for each in range(self._count) if not self._store.check([keys[each]])]
-            self._failure = TimeoutError(
-                f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they "
-                "ended or make other calls; every process makes the same calls in one order")
-            raise self._failure from why
+        failure = self._wait(keys)
+        if failure is not None:
+            self._failure = failure
+            raise failure
         numbers = [int(self._store.get(key)) for key in keys]
         if self._round >= 2:  # all have read it: they have given the number after it
             self._store.delete_key(f"{self._round - 2}/{self._rank}")
@@ -49,8 +115,8 @@ def adopted_memory(tensor, group=None, *, seconds=60):
     """A tensor of `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side adopts. Collective in `group`.
 
     Every process of the group calls it with a tensor of one size. Nobody else uses the tensor while it is adopted, and the caller keeps
-    it. A collective call of the C++ side that not all join within `seconds` is a TimeoutError, and so is every later one. Errors:
-    RuntimeError without PyTorch's symmetric memory, or where loads and stores do not reach every process's memory; ValueError for a
+    it. A collective call of the C++ side that not all join within `seconds` is a TimeoutError, and so is every later one; a rank that has
+    left, by its end or by that of the memory and what uses it, is a RuntimeError within a second. Errors: RuntimeError without PyTorch's symmetric memory, or where loads and stores do not reach every process's memory; ValueError for a
     tensor that is no such memory.
     """
     try:

@@ -1,0 +1,779 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce: the sum or the maximum of what all PEs have, at every PE. In one shot for small vectors and in two for large ones,
+/// right in every replay of a captured graph.
+#pragma once
+
+#include <membar/detail/stream_handle.hpp>
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/launch.hpp>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/peer_backend.hpp>
+#include <membar/symmetric/recoverable.cuh>
+#include <membar/symmetric/stream_guard.hpp>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace membar {
+inline namespace v0_2 {
+namespace symmetric {
+
+/// Adds in float. Every PE adds in the order of the PEs, so that all have the same sum.
+struct sum {
+  [[nodiscard]] __device__ static float identity() noexcept { return 0; }
+  [[nodiscard]] __device__ static float of(float a, float b) noexcept { return a + b; }
+};
+/// The largest, as `fmaxf` finds it: a number beside a NaN.
+struct maximum {
+  [[nodiscard]] __device__ static float identity() noexcept { return __int_as_float(static_cast<int>(0xff800000U)); }
+  [[nodiscard]] __device__ static float of(float a, float b) noexcept { return fmaxf(a, b); }
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_reduced = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+// By CUDA's functions: PyTorch's flags take the operators away.
+[[nodiscard]] __device__ inline float as_float(float value) noexcept { return value; }
+[[nodiscard]] __device__ inline float as_float(__half value) noexcept { return __half2float(value); }
+[[nodiscard]] __device__ inline float as_float(__nv_bfloat16 value) noexcept { return __bfloat162float(value); }
+__device__ inline void from_float(float value, float& to) noexcept { to = value; }
+__device__ inline void from_float(float value, __half& to) noexcept { to = __float2half_rn(value); }
+__device__ inline void from_float(float value, __nv_bfloat16& to) noexcept { to = __float2bfloat16_rn(value); }
+
+/// Elements side by side, as words that travel.
+template <class T, unsigned Words>
+struct reduced_words {
+  static constexpr unsigned elements = 4 * Words / sizeof(T);
+  unsigned words[Words];
+
+  /// `count` elements from `from` on, which may have any alignment; the others are zero.
+  [[nodiscard]] __device__ static reduced_words load(const T* from, std::size_t count) noexcept {
+    reduced_words made{};
+    if (count >= elements && reinterpret_cast<std::uintptr_t>(from) % alignment == 0) {
+      memcpy(made.words, __builtin_assume_aligned(reinterpret_cast<const unsigned char*>(from), alignment), sizeof made.words);
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k != elements; ++k) {
+        if (k < count) {
+          memcpy(reinterpret_cast<unsigned char*>(made.words) + k * sizeof(T), from + k, sizeof(T));
+        }
+      }
+    }
+    return made;
+  }
+  __device__ void store(T* to, std::size_t count) const noexcept {
+    if (count >= elements && reinterpret_cast<std::uintptr_t>(to) % alignment == 0) {
+      memcpy(__builtin_assume_aligned(reinterpret_cast<unsigned char*>(to), alignment), words, sizeof words);
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k != elements; ++k) {
+        if (k < count) {
+          memcpy(to + k, reinterpret_cast<const unsigned char*>(words) + k * sizeof(T), sizeof(T));
+        }
+      }
+    }
+  }
+  [[nodiscard]] __device__ float at(unsigned k) const noexcept {
+    T value;
+    memcpy(&value, reinterpret_cast<const unsigned char*>(words) + k * sizeof(T), sizeof(T));
+    return as_float(value);
+  }
+  __device__ void set(unsigned k, float to) noexcept {
+    T value;
+    from_float(to, value);
+    memcpy(reinterpret_cast<unsigned char*>(words) + k * sizeof(T), &value, sizeof(T));
+  }
+
+ private:
+  static constexpr std::size_t alignment = Words == 4 ? 16 : 4;
+};
+/// What a packed word carries.
+template <class T>
+using reduced_piece = reduced_words<T, 3>;
+/// What one access moves.
+template <class T>
+struct alignas(16) reduced_vector : reduced_words<T, 4> {};
+
+template <class Op, unsigned Elements>
+struct reduced_floats {
+  float values[Elements];
+  __device__ reduced_floats() noexcept {
+#pragma unroll
+    for (float& each : values) {
+      each = Op::identity();
+    }
+  }
+  template <class Words>
+  __device__ void take(const Words& more) noexcept {
+#pragma unroll
+    for (unsigned k = 0; k != Elements; ++k) {
+      values[k] = Op::of(values[k], more.at(k));
+    }
+  }
+  template <class Words>
+  __device__ void give(Words& to) const noexcept {
+#pragma unroll
+    for (unsigned k = 0; k != Elements; ++k) {
+      to.set(k, values[k]);
+    }
+  }
+};
+
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t divided_up(std::size_t a, std::size_t b) noexcept {
+  return (a + b - 1) / b;
+}
+
+}  // namespace detail
+
+/// What the kernels of an `all_reduce` use at a PE, also one of your own: `all_reduce::on`.
+template <class T, class Backend>
+struct all_reduce_memory {
+  span<packed<detail::reduced_piece<T>>, Backend> boxes;  ///< 3 x PEs x the most pieces of one shot
+  span<signal<set>, Backend> ended;                       ///< by PE: its rounds of one shot that have ended
+  span<barrier_word, Backend> words;                      ///< of two barriers of each block
+  span<detail::reduced_vector<T>, Backend> staged;        ///< PEs x `part` that came, and as many results
+  object<abort_flag, Backend> stop;
+  unsigned long long* rounds;   ///< of each block, in one shot
+  unsigned long long* failure;  ///< on the host: 0; 1 if another PE gave up; 2 and the PE that did not come
+  std::size_t part;             ///< the most vectors of a PE's part in two shots
+  wait_budget budget;
+  bool trap;
+};
+
+namespace detail {
+
+/// One thread's waits in an all-reduce, which share a budget. After the first that is late the others end at once.
+template <class Memory>
+class reducing_wait {
+ public:
+  __device__ explicit reducing_wait(const Memory& memory) noexcept : memory_(memory), poll_(memory.budget) {}
+
+  /// Polls until `once()`, for PE `other`.
+  template <class Once>
+  __device__ void until(pe other, Once once) noexcept {
+    for (;;) {
+#pragma unroll 1
+      for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
+        if (once()) {
+          return;
+        }
+      }
+      if (late_ || poll_.time_is_up() || is_over()) {
+        return fail(other.index());
+      }
+    }
+  }
+  /// Whether a PE has given up. It looks for that now and then, by the clock.
+  [[nodiscard]] __device__ bool is_over() noexcept {
+    if (!look_.time_is_up()) {
+      return false;
+    }
+    look_ = polling(between_looks);
+    return is_aborted(memory_.stop);
+  }
+  [[nodiscard]] __device__ bool late() const noexcept { return late_; }
+
+  /// Ends the waits of all PEs, and tells the host why, unless another one has done so.
+  __device__ void fail(int missing) noexcept {
+    late_ = true;
+    if (is_aborted(memory_.stop)) {
+      return tell(given_up);
+    }
+    abort_everywhere(memory_.stop);
+    tell(static_cast<unsigned long long>(missing) + 2);
+    if (memory_.trap) {
+      __trap();
+    }
+  }
+
+ private:
+  static constexpr unsigned long long given_up = 1;
+  __device__ void tell(unsigned long long why) noexcept {
+    if (why != given_up || membar::load<thread_scope::system>(memory_.failure, relaxed) == 0) {
+      membar::store<thread_scope::system>(memory_.failure, why, relaxed);
+    }
+  }
+
+  static constexpr wait_budget between_looks = wait_budget::microseconds(10);
+
+  const Memory& memory_;
+  polling poll_;
+  polling look_{between_looks};
+  bool late_ = false;
+};
+
+/// Calls `use(piece, offset, count)` for the pieces of the calling thread in `rows` rows of `width` elements: in one row all threads of the
+/// grid take turns, of several each is a block's, which calls `after(row)` when it is through.
+template <unsigned Elements, class Use, class After>
+__device__ inline void for_pieces_of_rows(std::size_t rows, std::size_t width, Use use, After after) noexcept {
+  const std::size_t each = divided_up(width, Elements);
+  const bool one = rows == 1;
+  for (std::size_t row = one ? 0 : blockIdx.x; row < rows; row += one ? 1 : gridDim.x) {
+    const std::size_t step = one ? static_cast<std::size_t>(gridDim.x) * blockDim.x : blockDim.x;
+    for (std::size_t i = one ? static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x : threadIdx.x; i < each;
+         i += step) {
+      const std::size_t left = width - i * Elements;
+      use(row * each + i, row * width + i * Elements, left < Elements ? left : std::size_t{Elements});
+    }
+    after(row);
+  }
+}
+
+/// One shot: a PE sends its vector to every PE, in packed words, and reduces what comes. There are three boxes for each PE and piece. At
+/// the beginning of a round a PE says by a signal that its last one has ended. At the end one block waits for what the others said in the
+/// round before, which has come by then, so the next kernel writes at once. Packed words are no answer: relaxed, they order their own
+/// thread alone. `result(offset, count, floats)` takes the reduced elements.
+template <class Op, class T, class Backend, class Result, class After>
+[[nodiscard]] __device__ inline bool reduce_in_one_shot(const T* in, std::size_t rows, std::size_t width,
+                                                        const all_reduce_memory<T, Backend>& memory, Result result,
+                                                        After after) noexcept {
+  using piece = reduced_piece<T>;
+  const int count = memory.boxes.count(), self = memory.boxes.self().index();
+  const unsigned long long round = memory.rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
+  const unsigned sequence = static_cast<unsigned>(round % 0xfffffffeULL) + 1;  // 3 does not divide it
+  const std::size_t most = memory.boxes.size() / (3 * static_cast<std::size_t>(count));
+  const auto box = [&](int from, std::size_t i) {
+    return memory.boxes[(round % 3 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
+  };
+  reducing_wait<all_reduce_memory<T, Backend>> waits(memory);
+  // The last block has least to send.
+  const bool tells = blockIdx.x == gridDim.x - 1 && static_cast<int>(threadIdx.x) < count - 1;
+  const pe other = ring_neighbour(memory.boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
+  if (tells) {
+    notify(by_thread, memory.ended[static_cast<std::size_t>(self)], round - 1, other);
+  }
+  for_pieces_of_rows<piece::elements>(
+      rows, width,
+      [&](std::size_t i, std::size_t offset, std::size_t elements) {
+        const piece mine = piece::load(in + offset, elements);
+        for (int distance = 1; distance != count; ++distance) {
+          put_packed(by_thread, box(self, i), &mine, sequence, ring_neighbour(memory.boxes.self(), distance, count));
+        }
+      },
+      [](std::size_t) {});
+  for_pieces_of_rows<piece::elements>(
+      rows, width,
+      [&](std::size_t i, std::size_t offset, std::size_t elements) {
+        const piece mine = piece::load(in + offset, elements);
+        reduced_floats<Op, piece::elements> reduced;
+        for (int from = 0; from != count; ++from) {  // in one order, so that all have the same
+          piece theirs = mine;
+          if (from != self) {
+            waits.until(pe(from), [&] { return test_packed(box(from, i), &theirs, sequence); });
+          }
+          reduced.take(theirs);
+        }
+        result(offset, elements, reduced.values);
+      },
+      after);
+  if (tells) {
+    unsigned long long seen = 0;
+    waits.until(other, [&] {
+      seen = signal_value(memory.ended[static_cast<std::size_t>(other.index())]);
+      return at_least(round - 2).holds(seen);
+    });
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    memory.rounds[blockIdx.x] = round;
+  }
+  return !waits.late();
+}
+
+template <class T, class Floats>
+__device__ inline void store_floats(T* to, std::size_t count, const Floats& values) noexcept {
+  reduced_piece<T> made{};
+#pragma unroll
+  for (unsigned k = 0; k != reduced_piece<T>::elements; ++k) {
+    made.set(k, values[k]);
+  }
+  made.store(to, count);
+}
+
+/// Meets the same block of every PE, at one of two barriers in turn. Returns, to all of the block, whether all have come.
+template <class T, class Backend>
+[[nodiscard]] __device__ inline bool meet_in_reduction(const all_reduce_memory<T, Backend>& memory, unsigned which) noexcept {
+  const auto each = static_cast<std::size_t>(memory.words.count()) + 1;
+  reducing_wait<all_reduce_memory<T, Backend>> waits(memory);
+  missing_pe missing;
+  const bool came = arrive_and_wait(by_block, memory.words.subspan((2 * blockIdx.x + which) * each, each), memory.budget,
+                                    acq_rel, missing, [&] { return waits.is_over(); });
+  if (!came) {
+    waits.fail(missing.pe);
+  }
+  return !by_block_t::any(!came);
+}
+
+/// Calls `load(i)`, and then `use(i, loaded)`, for each place of the calling thread below `end`, with several loads under way.
+template <class Load, class Use>
+__device__ inline void for_places(std::size_t end, Load load, Use use) noexcept {
+  constexpr unsigned batch = 4;
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < end; i += batch * step) {
+    decltype(load(i)) loaded[batch];
+#pragma unroll
+    for (unsigned k = 0; k != batch; ++k) {
+      if (i + k * step < end) {
+        loaded[k] = load(i + k * step);
+      }
+    }
+#pragma unroll
+    for (unsigned k = 0; k != batch; ++k) {
+      if (i + k * step < end) {
+        use(i + k * step, loaded[k]);
+      }
+    }
+  }
+}
+
+/// Two shots: a PE sends every other one that one's part of its vector, reduces its own part of all, and sends the result to all. Between
+/// the steps each block meets the same block of the other PEs, which has the same places of every part.
+template <class Op, class T, class Backend>
+[[nodiscard]] __device__ inline bool reduce_in_two_shots(const T* in, T* out, std::size_t size,
+                                                         const all_reduce_memory<T, Backend>& memory) noexcept {
+  using vector = reduced_vector<T>;
+  constexpr std::size_t elements = vector::elements;
+  const int count = memory.staged.count(), self = memory.staged.self().index();
+  const std::size_t all = divided_up(size, elements), part = divided_up(all, static_cast<std::size_t>(count));
+  const auto begin = [&](int of) { return static_cast<std::size_t>(of) * part; };
+  const auto places = [&](int of) {  // the last parts may be short, or have none
+    return begin(of) >= all ? 0 : all - begin(of) < part ? all - begin(of) : part;
+  };
+  const auto left = [&](std::size_t place) { return size - place * elements; };
+  const auto own = [&](std::size_t place) {
+    vector made;
+    static_cast<reduced_words<T, 4>&>(made) = reduced_words<T, 4>::load(in + place * elements, left(place));
+    return made;
+  };
+  // What came from a PE, and the results of a PE's part.
+  const auto came = [&](int at, int from) {
+    return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(from) * memory.part;
+  };
+  const auto results = [&](int at, int of) {
+    return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(count + of) * memory.part;
+  };
+  for (int distance = 1; distance != count; ++distance) {
+    const int to = (self + distance) % count;
+    vector* const there = came(to, self);
+    for_places(
+        places(to), [&](std::size_t i) { return own(begin(to) + i); },
+        [&](std::size_t i, const vector& value) { there[i] = value; });
+  }
+  bool done = meet_in_reduction(memory, 0);
+  const std::size_t mine = places(self);
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; done && i < mine;
+       i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
+    reduced_floats<Op, vector::elements> reduced;
+    for (int from = 0; from != count; ++from) {  // in one order, so that the result is that of one shot
+      reduced.take(from == self ? own(begin(self) + i) : came(self, from)[i]);
+    }
+    vector result;
+    reduced.give(result);
+    for (int distance = 1; distance != count; ++distance) {
+      results((self + distance) % count, self)[i] = result;
+    }
+    result.store(out + (begin(self) + i) * elements, left(begin(self) + i));
+  }
+  done = meet_in_reduction(memory, 1) && done;
+  for (int distance = 1; done && distance != count; ++distance) {
+    const int from = (self + distance) % count;
+    const vector* const here = results(self, from);
+    for_places(
+        places(from), [&](std::size_t i) { return here[i]; },
+        [&](std::size_t i, const vector& value) { value.store(out + (begin(from) + i) * elements, left(begin(from) + i)); });
+  }
+  return done;
+}
+
+template <class Op, class T, class Backend>
+__global__ void __launch_bounds__(512)
+    one_shot_kernel(const T* in, T* out, std::size_t size, all_reduce_memory<T, Backend> memory) {
+  static_cast<void>(reduce_in_one_shot<Op>(
+      in, 1, size, memory,
+      [&](std::size_t offset, std::size_t count, const auto& values) { store_floats(out + offset, count, values); },
+      [](std::size_t) {}));
+}
+
+template <class Op, class T, class Backend>
+__global__ void __launch_bounds__(512)
+    two_shot_kernel(const T* in, T* out, std::size_t size, all_reduce_memory<T, Backend> memory) {
+  static_cast<void>(reduce_in_two_shots<Op>(in, out, size, memory));
+}
+
+/// The sum over the block, for all of its threads.
+[[nodiscard]] __device__ inline float sum_of_block(float value) noexcept {
+  __shared__ float of_warps[32];
+  for (int distance = 16; distance != 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffU, value, distance);
+  }
+  __syncthreads();  // all have read what it held
+  if (threadIdx.x % 32 == 0) {
+    of_warps[threadIdx.x / 32] = value;
+  }
+  __syncthreads();
+  float all = 0;
+  for (unsigned i = 0; i != blockDim.x / 32; ++i) {
+    all += of_warps[i];
+  }
+  return all;
+}
+
+}  // namespace detail
+
+/// What is done to the rows of a sum: `residual += sum`, then `out = residual / rms(residual) * weight`, as a transformer's layer
+/// ends. `rows` rows of `width` elements, side by side.
+template <class T>
+struct residual_rms_norm {
+  T* residual;      ///< rows x width, read and written
+  const T* weight;  ///< width
+  float epsilon;
+  std::size_t rows;
+  std::size_t width;
+};
+
+namespace detail {
+
+/// Adds `values` to the residual at `offset`, as it is rounded there. Returns the sum of the squares.
+template <class T, class Floats>
+[[nodiscard]] __device__ inline float add_to_residual(const residual_rms_norm<T>& norm, std::size_t offset, std::size_t count,
+                                                      const Floats& values) noexcept {
+  using piece = reduced_piece<T>;
+  piece held = piece::load(norm.residual + offset, count);
+  float squares = 0;
+#pragma unroll
+  for (unsigned k = 0; k != piece::elements; ++k) {
+    if (k < count) {
+      held.set(k, held.at(k) + values[k]);
+      squares += held.at(k) * held.at(k);
+    }
+  }
+  held.store(norm.residual + offset, count);
+  return squares;
+}
+
+/// Writes a row of which the block has added up the squares: each thread the pieces that it wrote to the residual.
+template <class T>
+__device__ inline void write_normalized(const residual_rms_norm<T>& norm, T* out, std::size_t row, float squares) noexcept {
+  using piece = reduced_piece<T>;
+  const float scale = rsqrtf(sum_of_block(squares) / static_cast<float>(norm.width) + norm.epsilon);
+  for (std::size_t at = threadIdx.x * piece::elements; at < norm.width; at += blockDim.x * piece::elements) {
+    const std::size_t left = norm.width - at;
+    piece held = piece::load(norm.residual + row * norm.width + at, left);
+    const piece weight = piece::load(norm.weight + at, left);
+#pragma unroll
+    for (unsigned k = 0; k != piece::elements; ++k) {
+      held.set(k, held.at(k) * scale * weight.at(k));
+    }
+    held.store(out + row * norm.width + at, left);
+  }
+}
+
+template <class T, class Backend>
+__global__ void __launch_bounds__(512)
+    one_shot_norm_kernel(const T* in, T* out, residual_rms_norm<T> norm, all_reduce_memory<T, Backend> memory) {
+  float squares = 0;
+  static_cast<void>(reduce_in_one_shot<sum>(
+      in, norm.rows, norm.width, memory,
+      [&](std::size_t offset, std::size_t count, const auto& values) {
+        squares += add_to_residual(norm, offset, count, values);
+      },
+      [&](std::size_t row) {
+        write_normalized(norm, out, row, squares);
+        squares = 0;
+      }));
+}
+
+/// For sums that are in `out`.
+template <class T>
+__global__ void __launch_bounds__(512) norm_kernel(T* out, residual_rms_norm<T> norm) {
+  using piece = reduced_piece<T>;
+  for (std::size_t row = blockIdx.x; row < norm.rows; row += gridDim.x) {
+    float squares = 0;
+    for (std::size_t at = threadIdx.x * piece::elements; at < norm.width; at += blockDim.x * piece::elements) {
+      const std::size_t left = norm.width - at;
+      const piece held = piece::load(out + row * norm.width + at, left);
+      float values[piece::elements];
+#pragma unroll
+      for (unsigned k = 0; k != piece::elements; ++k) {
+        values[k] = held.at(k);
+      }
+      squares += add_to_residual(norm, row * norm.width + at, left < piece::elements ? left : piece::elements, values);
+    }
+    write_normalized(norm, out, row, squares);
+  }
+}
+
+}  // namespace detail
+
+/// All-reduce within a kernel of your own, in one shot: `out` becomes what `Op` makes of the `in` of all PEs. All threads of
+/// `all_reduce::blocks` blocks of one dimension call it once in every launch, and all blocks run at once; at least as many threads in
+/// a block as PEs. A thread sends its own elements (`for_own_elements`) and gets their results, so it needs no barrier before or after
+/// if it made and uses them itself. Returns, to each thread, whether its elements came.
+template <class Op, class T, class Backend>
+[[nodiscard]] __device__ inline bool all_reduce_in_one_shot(const T* in, T* out, std::size_t size,
+                                                            const all_reduce_memory<T, Backend>& memory) noexcept {
+  return detail::reduce_in_one_shot<Op>(
+      in, 1, size, memory,
+      [&](std::size_t offset, std::size_t count, const auto& values) { detail::store_floats(out + offset, count, values); },
+      [](std::size_t) {});
+}
+
+/// Calls `use(i)` with each of the elements that the calling thread sends.
+template <class T, class Use>
+__device__ inline void for_own_elements(std::size_t size, Use use) noexcept {
+  detail::for_pieces_of_rows<detail::reduced_piece<T>::elements>(
+      1, size,
+      [&](std::size_t, std::size_t offset, std::size_t count) {
+        for (std::size_t i = offset; i != offset + count; ++i) {
+          use(i);
+        }
+      },
+      [](std::size_t) {});
+}
+
+/// How an `all_reduce` works. Equal at every PE.
+struct all_reduce_options {
+  std::size_t most_in_one_shot = 0;  ///< bytes; more is done in two shots. 0: 1 MiB for two PEs, less for more
+  wait_budget budget = wait_budget::milliseconds(5000);
+  bool trap = false;  ///< ends a kernel that waits too long, and with it the process's use of the device
+};
+
+/// All-reduces of a heap's PEs: of `float`, `__half` or `__nv_bfloat16`, by `sum` or `maximum`, which compute in float. Every PE
+/// enqueues the same, in one order; the results are equal at all PEs, bit by bit.
+///
+/// The constructor is collective, and so is `close`; the destructor is local. The kernels run in the remote domain, take their numbers
+/// from device memory, and are right in every replay of a captured graph. They use the class's memory one after the other: one
+/// stream at a time, or `guard(which).on_after_previous(stream)` around the calls. What another stream would do at once is refused; so
+/// is a second stream of one capture. Replays of graphs take their turns by the program's own order.
+///
+/// A PE that comes later than the budget does not end the process: the kernels of all PEs end, what they wrote is undefined,
+/// and `check` and every further call throw `error`, which names the PE that did not come. Make the class anew on every PE then.
+///
+/// Memory of the heap at each PE: `3 * PEs * 4/3 * most_in_one_shot + 2 * most * sizeof(T)`, at most. Requires: loads and stores that
+/// reach every PE; two to eight PEs, of which as many run at once as there are.
+template <class T, class Op = sum, backend Backend = peer_backend>
+class all_reduce {
+  static_assert(detail::is_reduced<T>, "membar: an all-reduce is of float, __half or __nv_bfloat16");
+  static_assert(std::is_same_v<Op, sum> || std::is_same_v<Op, maximum>, "membar: an all-reduce is by sum or maximum");
+  static_assert(Backend::visible == visibility::everywhere,
+                "membar: an all-reduce needs the visibility class everywhere: loads and stores reach every PE");
+
+ public:
+  static constexpr unsigned blocks = 32, threads = 512;
+
+  /// `most`: elements of a call that is done at once. Larger ones are done in several steps.
+  all_reduce(heap<Backend>& from, std::size_t most, all_reduce_options options = {})
+      : options_(options),
+        pes_(static_cast<std::size_t>(from.backend().count())),
+        in_one_shot_(limited(options, most, pes_)),
+        part_(detail::divided_up(detail::divided_up(most, vector::elements), pes_)),
+        boxes_(from.template allocate<packed<piece>>(3 * pes_ * detail::divided_up(in_one_shot_, piece::elements))),
+        ended_(from.template allocate<signal<set>>(pes_)),
+        rounds_(from.template allocate<unsigned long long>(blocks)),
+        words_(from.template allocate<barrier_word>(2 * blocks * (pes_ + 1))),
+        staged_(from.template allocate<vector>(2 * pes_ * part_)),
+        stop_(from.template allocate<abort_flag>(1)) {
+    const pe_range local = from.backend().local_pes();
+    first_local_ = local.front().index();
+    void* failures = nullptr;
+    const std::size_t bytes = static_cast<std::size_t>(local.size()) * sizeof(unsigned long long);
+    membar::check(cudaHostAlloc(&failures, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+    std::memset(failures, 0, bytes);
+    failures_.reset(static_cast<unsigned long long*>(failures));
+    for (const pe which : local) {
+      const device_guard guard(from.backend().device_of(which));
+      locals_.push_back(std::make_unique<of_pe>(from.backend().device_of(which)));
+      // The first launch of a kernel may wait for running kernels, which may wait for it.
+      static_cast<void>(kernel_resources_of(detail::one_shot_kernel<Op, T, Backend>));
+      static_cast<void>(kernel_resources_of(detail::two_shot_kernel<Op, T, Backend>));
+      if constexpr (std::is_same_v<Op, sum>) {
+        static_cast<void>(kernel_resources_of(detail::one_shot_norm_kernel<T, Backend>));
+        static_cast<void>(kernel_resources_of(detail::norm_kernel<T>));
+      }
+    }
+  }
+  all_reduce(const all_reduce&) = delete;
+  all_reduce& operator=(const all_reduce&) = delete;
+  ~all_reduce() = default;
+
+  /// For a kernel of your own at PE `which`, of at most `most_in_one_shot()` elements.
+  [[nodiscard]] all_reduce_memory<T, Backend> on(pe which) const {
+    return {boxes_.on(which),
+            ended_.on(which),
+            words_.on(which),
+            staged_.on(which),
+            stop_.on(which)[0],
+            rounds_.on(which).local(),
+            failures_.get() + (which.index() - first_local_),
+            part_,
+            options_.budget,
+            options_.trap};
+  }
+  /// The most elements of one shot.
+  [[nodiscard]] std::size_t most_in_one_shot() const noexcept { return in_one_shot_; }
+  /// By which the calls of PE `which` take their turn with the program's own uses of `on(which)`.
+  [[nodiscard]] stream_guard& guard(pe which) const { return at(which).guard; }
+
+  /// Enqueues: `out` becomes what `Op` makes of the `in` of all PEs. Any memory of PE `which`, of any alignment of a `T`; `out` is `in`,
+  /// or apart from it.
+  ///
+  /// Errors: `error` for a use on another stream that may still run, and for a PE that was late before.
+  void enqueue(pe which, const T* in, T* out, std::size_t size, stream_handle stream) const {
+    const turn here(*this, which, stream);
+    const auto memory = on(which);
+    reduce(memory, in, out, size, stream);
+  }
+
+  /// Enqueues an all-reduce of `norm.rows * norm.width` elements that ends a transformer's layer: adds the sums to the residual and
+  /// writes the normalized rows to `out`, which may be `in`. What is small enough for one shot is one kernel; else there is another
+  /// one for the rows. Errors: as `enqueue`.
+  void enqueue(pe which, const T* in, T* out, const residual_rms_norm<T>& norm, stream_handle stream) const
+    requires std::is_same_v<Op, sum>
+  {
+    const turn here(*this, which, stream);
+    const auto memory = on(which);
+    const std::size_t pieces = norm.rows * detail::divided_up(norm.width, piece::elements);
+    if (norm.rows > 1 && pieces * piece::elements <= in_one_shot_) {
+      launch(launched(stream), detail::one_shot_norm_kernel<T, Backend>, in, out, norm, memory);
+      return;
+    }
+    reduce(memory, in, out, norm.rows * norm.width, stream);
+    if (norm.rows != 0) {
+      launch(launch_config{static_cast<unsigned>(norm.rows < 1024 ? norm.rows : 1024), threads, cudaStream_t(stream)},
+             detail::norm_kernel<T>, out, norm);
+    }
+  }
+
+  /// Throws `error` if a kernel has waited too long, here or at another PE. Call it after a wait for the stream.
+  void check() const {
+    for (std::size_t i = 0; i != locals_.size(); ++i) {
+      if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
+        throw error(
+            cudaErrorTimeout,
+            "membar: PE %llu did not come to an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
+            "budget, and make the all-reduce anew on every PE",
+            why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
+      } else if (why != 0) {
+        throw error(
+            cudaErrorTimeout,
+            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and make the "
+            "all-reduce anew on every PE",
+            first_local_ + static_cast<int>(i));
+      }
+    }
+  }
+
+  /// Enqueues, in another stream than the all-reduces, the end of their waits at every PE: for a PE that will not come.
+  void give_up(pe which, stream_handle stream) const { abort_on_stream(stop_.on(which)[0], stream); }
+
+  /// The collective end, which is checked: the kernels of all PEs have ended, and the memory is free. Errors: those of `check`, and of
+  /// `scoped_array::close`.
+  void close() {
+    boxes_.close();
+    ended_.close();
+    rounds_.close();
+    words_.close();
+    staged_.close();
+    stop_.close();
+    check();
+  }
+
+ private:
+  using piece = detail::reduced_piece<T>;
+  using vector = detail::reduced_vector<T>;
+
+  struct of_pe {
+    explicit of_pe(int its) : device(its) {}
+    int device;
+    stream_guard guard{"of an all-reduce"};
+    std::unique_ptr<stream_guard::hold> captured;  ///< until another capture: one that is forked has no order of its own
+    unsigned long long capture = 0;
+  };
+
+  /// One call's use of the memory.
+  class turn {
+   public:
+    turn(const all_reduce& all, pe which, cudaStream_t stream)
+        : of_(all.at(which)), current_(of_.device), held_(of_.guard.on(stream)) {
+      all.check();
+      if (const unsigned long long capture = stream_guard::capture_of(stream); capture != of_.capture) {
+        of_.captured.reset(capture != 0 ? new stream_guard::hold(of_.guard.on(stream)) : nullptr);
+        of_.capture = capture;
+      }
+    }
+
+   private:
+    of_pe& of_;
+    device_guard current_;
+    stream_guard::hold held_;
+  };
+
+  [[nodiscard]] static std::size_t limited(const all_reduce_options& options, std::size_t most, std::size_t pes) {
+    if (most == 0) {
+      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was asked for: give the most of one call");
+    }
+    const std::size_t bytes =
+        options.most_in_one_shot != 0 ? options.most_in_one_shot : (std::size_t{1} << 20) / (pes < 2 ? 1 : pes - 1);
+    const std::size_t elements = bytes < sizeof(T) ? 1 : bytes / sizeof(T);
+    return elements < most ? elements : most;
+  }
+
+  [[nodiscard]] of_pe& at(pe which) const {
+    static_cast<void>(stop_.on(which));  // which refuses those of other processes
+    return *locals_[static_cast<std::size_t>(which.index() - first_local_)];
+  }
+  [[nodiscard]] static auto launched(cudaStream_t stream) {
+    return launch_config{blocks, threads, stream}.with(sync_domain::remote);
+  }
+  void reduce(const all_reduce_memory<T, Backend>& memory, const T* in, T* out, std::size_t size, cudaStream_t stream) const {
+    if (size <= in_one_shot_) {
+      if (size != 0) {
+        launch(launched(stream), detail::one_shot_kernel<Op, T, Backend>, in, out, size, memory);
+      }
+      return;
+    }
+    const std::size_t at_once = part_ * pes_ * vector::elements;
+    for (std::size_t done = 0; done < size; done += at_once) {
+      launch(launched(stream), detail::two_shot_kernel<Op, T, Backend>, in + done, out + done,
+             size - done < at_once ? size - done : at_once, memory);
+    }
+  }
+
+  struct freed {
+    void operator()(unsigned long long* memory) const noexcept { membar::detail::report_failed_restore(cudaFreeHost(memory)); }
+  };
+
+  all_reduce_options options_;
+  std::size_t pes_, in_one_shot_, part_;
+  scoped_array<packed<piece>, Backend> boxes_;
+  scoped_array<signal<set>, Backend> ended_;
+  scoped_array<unsigned long long, Backend> rounds_;
+  scoped_array<barrier_word, Backend> words_;
+  scoped_array<vector, Backend> staged_;
+  scoped_array<abort_flag, Backend> stop_;
+  int first_local_ = 0;
+  std::unique_ptr<unsigned long long, freed> failures_;
+  std::vector<std::unique_ptr<of_pe>> locals_;
+};
+
+}  // namespace symmetric
+
+using symmetric::all_reduce;
+using symmetric::all_reduce_options;
+using symmetric::maximum;
+using symmetric::sum;
+
+}  // namespace v0_2
+}  // namespace membar

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// All-reduces, and packed messages of types of the toolkit: no order but where a guarantee needs it, and accesses of sixteen bytes. FileCheck compares the PTX with the CHECK lines.
+#include <membar/symmetric/all_reduce.cuh>
+
+namespace symmetric = membar::symmetric;
+using symmetric::by_thread, symmetric::object, symmetric::packed, symmetric::pe, symmetric::peer_backend;
+template <class T>
+using memory = symmetric::all_reduce_memory<T, peer_backend>;
+
+// One shot: the end of the last round is said by a release and heard by an acquire. Between them are packed words, which are
+// relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
+// CHECK-LABEL: .entry one_shot(
+// CHECK-NOT: {{fence\.|membar\.|call}}
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: ld.acquire.sys.b64
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: ret;
+extern "C" __global__ void one_shot(const __nv_bfloat16* in, __nv_bfloat16* out, std::size_t size, memory<__nv_bfloat16> all) {
+  static_cast<void>(symmetric::all_reduce_in_one_shot<membar::sum>(in, out, size, all));
+}
+
+// Two shots: what was stored to the others is released at a barrier of the block with the same block of every PE, twice.
+// CHECK-LABEL: .entry two_shots(
+// CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
+// CHECK-COUNT-4: ld.global.v4.u32
+// CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
+// CHECK-COUNT-4: st.global.v4.u32
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK: ld.acquire.sys.b64
+// CHECK: bar.red.or
+// CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
+// CHECK: st.global.v4.u32
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK: ld.acquire.sys.b64
+// CHECK: bar.red.or
+// CHECK-NOT: {{\.acquire|\.release|call}}
+// CHECK: ret;
+extern "C" __global__ void two_shots(const __half* in, __half* out, std::size_t size, memory<__half> all) {
+  static_cast<void>(symmetric::detail::reduce_in_two_shots<membar::maximum>(in, out, size, all));
+}
+
+// What packed messages carry: pairs, bytes and structs with gaps, three to a word of 12 bytes or one to several.
+struct odd {
+  char bytes[13];
+};
+struct with_gaps {
+  char small;
+  float large;
+  __nv_bfloat16 end;
+};
+// CHECK-LABEL: .entry put_packed_types(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-COUNT-5: st.relaxed.sys.b128
+// CHECK-NOT: {{st\.relaxed|fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_packed_types(object<packed<__half2>> halves, object<packed<__nv_bfloat162>> pairs,
+                                            object<packed<odd>> bytes, object<packed<with_gaps>> gaps, const __half2* half,
+                                            const __nv_bfloat162* pair, const odd* text, const with_gaps* gap, pe other) {
+  symmetric::put_packed(by_thread, halves, half, 1, other);
+  symmetric::put_packed(by_thread, pairs, pair, 1, other);
+  symmetric::put_packed(by_thread, bytes, text, 1, other);
+  symmetric::put_packed(by_thread, gaps, gap, 1, other);
+}
