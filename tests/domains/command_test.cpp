@@ -88,10 +88,51 @@ TEST_F(domains_command, the_driver_is_asked_about_a_pointer_once_and_again_after
   }
 }
 
-TEST_F(domains_command, a_captured_launch_takes_the_domain_by_its_pointers) {
+TEST_F(domains_command, a_captured_launch_takes_the_domain_by_its_pointers_when_its_graph_is_instantiated) {
   const fs::path list = file("list", "remote:far ^put$\n");
-  EXPECT_EQ(command("apply --list=" + list.string() + PROGRAM "table put/captured put/own").log,
-            "ex put domain=1 map=-1,-1 attributes=1\nplain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_EQ(command("apply --list=" + list.string() + PROGRAM "table put/captured put/own end/capture").log,
+            "plain put domain=-1 map=-1,-1 attributes=0\nplain put domain=-1 map=-1,-1 attributes=0\n"
+            "node put domain=1 map=-1 flags=5\n");
+}
+
+TEST_F(domains_command, a_kernel_that_is_not_listed_never_gets_the_domain_of_one_that_was_in_its_graph) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string what : {"clone", "child", "copy", "params", "node_params", "captured"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " leak/" + what);
+      EXPECT_NE(r.log.find("node put domain=1 "), std::string::npos) << way << what << r.log << r.said;
+      EXPECT_NE(r.log.find("node small domain="), std::string::npos) << way << what << r.log << r.said;
+      EXPECT_EQ(r.log.find("node small domain=1"), std::string::npos) << way << what << r.log << r.said;
+    }
+  }
+}
+
+TEST_F(domains_command, a_listed_kernel_in_the_body_of_a_condition_gets_the_domain) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    EXPECT_EQ(command("apply --remote=^put$" PROGRAM + way + " body").log, "body node put domain=1 map=-1 flags=5\n") << way;
+  }
+}
+
+TEST_F(domains_command, a_listed_kernel_launched_by_a_function_that_takes_no_attribute_is_named) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string function :
+         {"cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync", "cuLaunchCooperativeKernelMultiDevice"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " unmovable/" + function);
+      EXPECT_NE(r.said.find("'put' was launched by a function that takes no attribute"), std::string::npos)
+          << function << r.said;
+      EXPECT_NE(r.said.find("1 launches, of which 1 are listed, 0 moved and 1 refused"), std::string::npos) << r.said;
+      EXPECT_NE(r.log.find(" put domain=-1"), std::string::npos) << r.log;
+    }
+  }
+}
+
+TEST_F(domains_command, every_function_that_exchanges_a_kernel_in_an_executable_graph_is_named) {
+  for (const std::string way : {"linked", "dlsym"}) {
+    for (const std::string function : {"cuGraphExecKernelNodeSetParams", "cuGraphExecNodeSetParams"}) {
+      const result r = command("apply --remote=^put$" PROGRAM + way + " set=" + function);
+      EXPECT_NE(r.said.find("exchanged a listed kernel and another one in a node of an executable graph"), std::string::npos)
+          << way << function << r.said;
+    }
+  }
 }
 
 TEST_F(domains_command, a_rule_without_far_asks_the_driver_about_no_pointer) {
@@ -218,8 +259,8 @@ TEST_F(domains_command, a_listed_node_gets_the_domain_before_an_executable_graph
 
 TEST_F(domains_command, every_function_that_takes_a_graph_for_execution_moves_its_listed_nodes) {
   for (const std::string way : {"linked", "dlsym"}) {
-    for (const std::string function : {"cuGraphInstantiate_v2", "cuGraphInstantiateWithParams_ptsz", "cuGraphExecUpdate",
-                                       "cuGraphExecChildGraphNodeSetParams"}) {
+    for (const std::string function : {"cuGraphInstantiate", "cuGraphInstantiate_v2", "cuGraphInstantiateWithParams_ptsz",
+                                       "cuGraphExecUpdate", "cuGraphExecChildGraphNodeSetParams", "cuGraphExecNodeSetParams"}) {
       const result r = command("apply --remote=^put$" PROGRAM + way + " graph=" + function);
       EXPECT_NE(r.log.find(" put domain=1"), std::string::npos) << way << ' ' << function << r.log << r.said;
     }
@@ -256,9 +297,9 @@ TEST_F(domains_command, a_node_with_the_handle_of_a_moved_one_that_is_gone_keeps
   }
 }
 
-TEST_F(domains_command, a_conditional_node_is_named) {
+TEST_F(domains_command, a_conditional_node_whose_making_was_not_seen_is_named) {
   const result r = command("apply --remote=^put$" PROGRAM "table conditional");
-  EXPECT_NE(r.said.find("a graph has a conditional node, into whose body the library cannot look"), std::string::npos)
+  EXPECT_NE(r.said.find("a graph has a conditional node that the library did not see when it was made"), std::string::npos)
       << r.said;
 }
 

@@ -23,6 +23,7 @@
 #undef cuEventElapsedTime
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
+#undef cuGraphInstantiate
 
 struct CUfunc_st {
   std::string name;
@@ -50,6 +51,32 @@ struct put {
 };
 std::map<CUstream, double> clocks;
 std::vector<put> puts;
+CUgraph_st captured;
+
+/// Handles of functions and nodes that are gone are given again.
+std::deque<CUfunction> functions, free_functions;
+std::vector<CUgraphNode> free_nodes;
+CUgraphNode new_node(const CUgraphNode_st& of) {
+  if (free_nodes.empty()) {
+    return new CUgraphNode_st(of);
+  }
+  const CUgraphNode node = free_nodes.back();
+  free_nodes.pop_back();
+  *node = of;
+  return node;
+}
+
+/// A copy with nodes of its own.
+CUgraph copy_of(CUgraph graph) {
+  auto* const out = new CUgraph_st;
+  for (const CUgraphNode n : graph->nodes) {
+    out->nodes.push_back(new CUgraphNode_st(*n));
+    if (n->child != nullptr) {
+      out->nodes.back()->child = copy_of(n->child);
+    }
+  }
+  return out;
+}
 
 void log(const std::string& line) {
   const char* const path = std::getenv("FAKE_DRIVER_LOG");
@@ -87,7 +114,8 @@ void ran(CUfunction f, CUstream stream, int domain) {
   }
 }
 
-CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
+CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
+                  void** parameters = nullptr) {
   int domain = -1;
   int map_default = -1;
   int map_remote = -1;
@@ -110,6 +138,9 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
         std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
         (stream == nullptr ? " null" : ""));
   }
+  if (stream == reinterpret_cast<CUstream>(0x3000)) {
+    captured.nodes.push_back(new_node({.kernel = f, .domain = domain, .map_default = map_default, .parameters = parameters}));
+  }
   ran(f, stream, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain);
   return CUDA_SUCCESS;
 }
@@ -126,19 +157,28 @@ std::atomic<int>& launched_kernels() {
 }
 }  // namespace
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
-                             void**, void**) {
+                             void** parameters, void**) {
   meet();
   ++launched_kernels();
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  return launched("plain", f, s, nullptr, 0);
+  return launched("plain", f, s, nullptr, 0, parameters);
 }
 FAKE CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                   CUstream s, void**, void**) {
   return launched("plain_ptsz", f, s, nullptr, 0);
 }
-FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void**, void**) {
-  return launched("ex", f, c->hStream, c->attrs, c->numAttrs);
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** parameters, void**) {
+  return launched("ex", f, c->hStream, c->attrs, c->numAttrs, parameters);
+}
+FAKE CUresult cuLaunch(CUfunction f) { return launched("launch", f, nullptr, nullptr, 0); }
+FAKE CUresult cuLaunchGrid(CUfunction f, int, int) { return launched("grid", f, nullptr, nullptr, 0); }
+FAKE CUresult cuLaunchGridAsync(CUfunction f, int, int, CUstream s) { return launched("grid_async", f, s, nullptr, 0); }
+FAKE CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* all, unsigned count, unsigned) {
+  for (unsigned i = 0; i < count; ++i) {
+    launched("devices", all[i].function, all[i].hStream, nullptr, 0);
+  }
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* c, CUfunction f, void**, void**) {
   return launched("ex_ptsz", f, c->hStream, c->attrs, c->numAttrs);
@@ -147,20 +187,6 @@ FAKE CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsign
                                         CUstream s, void**) {
   return launched("cooperative", f, s, nullptr, 0);
 }
-/// Handles of functions and nodes that are gone are given again.
-namespace {
-std::deque<CUfunction> functions, free_functions;
-std::vector<CUgraphNode> free_nodes;
-CUgraphNode new_node(const CUgraphNode_st& of) {
-  if (free_nodes.empty()) {
-    return new CUgraphNode_st(of);
-  }
-  const CUgraphNode node = free_nodes.back();
-  free_nodes.pop_back();
-  *node = of;
-  return node;
-}
-}  // namespace
 FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   if (free_functions.empty()) {
     *f = functions.emplace_back(new CUfunc_st{name});
@@ -169,6 +195,21 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
     free_functions.pop_front();
     (*f)->name = name;
   }
+  return CUDA_SUCCESS;
+}
+/// Modules and libraries are the images that they were loaded from. All have the functions "put" and "small".
+FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
+  const char* const names[] = {"put", "small"};
+  for (unsigned i = 0; i < count; ++i) {
+    cuModuleGetFunction(&all[i], module, names[i]);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuLibraryEnumerateKernels(CUkernel* all, unsigned count, CUlibrary library) {
+  return cuModuleEnumerateFunctions(reinterpret_cast<CUfunction*>(all), count, reinterpret_cast<CUmodule>(library));
+}
+FAKE CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  *name = reinterpret_cast<CUfunction>(kernel)->name.c_str();
   return CUDA_SUCCESS;
 }
 namespace {
@@ -187,6 +228,11 @@ FAKE CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int* active) {
 FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuModuleLoad(CUmodule* module, const char* path) { return cuModuleLoadData(module, path); }
+FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                                    void**, unsigned) {
+  return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
 FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
   *offset = 0;
@@ -309,10 +355,7 @@ FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CU
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
-  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = new CUgraph_st};
-  for (const CUgraphNode n : child->nodes) {  // a node has a graph of its own, which is a copy
-    (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
-  }
+  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = copy_of(child)};
   graph->nodes.push_back(*node);
   return CUDA_SUCCESS;
 }
@@ -333,6 +376,22 @@ FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
 }
 FAKE CUresult cuGraphAddConditional(CUgraph graph) {
   graph->nodes.push_back(new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL});
+  return CUDA_SUCCESS;
+}
+/// A conditional node, whose body is a graph that the caller fills.
+FAKE CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t,
+                                CUgraphNodeParams* parameters) {
+  *node = new CUgraphNode_st{.type = parameters->type, .child = new CUgraph_st};
+  parameters->conditional.phGraph_out = &(*node)->child;
+  graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphClone(CUgraph* out, CUgraph graph) {
+  *out = copy_of(graph);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
+  *graph = &captured;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -365,6 +424,15 @@ FAKE CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NOD
   node->parameters = parameters->kernelParams;
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* parameters) {
+  node->kernel = parameters->kernel.func;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  to->domain = from->domain;
+  to->map_default = from->map_default;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue* value) {
   if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
     node->domain = static_cast<int>(value->memSyncDomain);
@@ -377,7 +445,7 @@ namespace {
 CUresult log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
   for (const CUgraphNode node : graph->nodes) {
     if (node->child != nullptr) {
-      log_nodes("child " + what, node->child, more);
+      log_nodes((node->type == CU_GRAPH_NODE_TYPE_GRAPH ? "child " : "body ") + what, node->child, more);
     } else if (node->kernel != nullptr) {
       log(what + " " + node->kernel->name + " domain=" + std::to_string(node->domain) +
           " map=" + std::to_string(node->map_default) + more);
@@ -393,6 +461,18 @@ FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const 
   log("set " + p->func->name);
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1* p) {
+  log("set v1 " + p->func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecNodeSetParams(CUgraphExec, CUgraphNode, CUgraphNodeParams* p) {
+  if (p->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return log_nodes("update", p->graph.graph, "");
+  }
+  log("set any " + p->kernel.func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 FAKE CUresult cuGraphExecUpdate(CUgraphExec, CUgraph graph, CUgraphNode*, CUgraphExecUpdateResult*) {
   return log_nodes("update", graph, "");
 }
@@ -403,6 +483,9 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsi
   log_nodes("node", graph, " flags=" + std::to_string(flags));
   *exec = reinterpret_cast<CUgraphExec>(graph);
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphInstantiate(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
+  return log_nodes("node", graph, " v1");
 }
 FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
   return log_nodes("node", graph, "");

@@ -6,6 +6,7 @@
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
 /// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), race/two (the same in two contexts), exit=<status>, abort.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs call such functions
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -21,8 +22,12 @@
 
 #undef cuGetProcAddress
 #undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphInstantiate
 
 // The header declares these for other versions of CUDA or another default stream.
+extern "C" CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
+extern "C" CUresult cuGraphInstantiate(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
 extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
@@ -141,6 +146,11 @@ int main(int count, char** words) {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
     } else if (word == "put/captured") {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
+    } else if (word == "end/capture") {  // and the graph is instantiated
+      CUgraph graph = nullptr;
+      CUgraphExec exec = nullptr;
+      cuStreamEndCapture(stream(3), &graph);
+      result = driver.instantiate(&exec, graph, 5);
     } else if (word == "put/both") {
       std::thread first([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), own, nullptr); });
       std::thread second([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(2), other, nullptr); });
@@ -270,11 +280,92 @@ int main(int count, char** words) {
       p.func = put;
       cuGraphCreate(&graph, 0);
       cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
-      result = name == "cuGraphInstantiate_v2" ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+      CUgraphNodeParams child{};
+      child.type = CU_GRAPH_NODE_TYPE_GRAPH;
+      child.graph.graph = graph;
+      result = name == "cuGraphInstantiate" ? by_way(cuGraphInstantiate, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+               : name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &child)
+               : name == "cuGraphInstantiate_v2"
+                   ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
                : name == "cuGraphInstantiateWithParams_ptsz"
                    ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
                : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
                                              : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
+    } else if (word.starts_with("set=")) {  // put in place of small in an executable graph, by the function of this name
+      const std::string name = word.substr(4);
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = small;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 5);
+      CUDA_KERNEL_NODE_PARAMS_v1 v1{};
+      CUgraphNodeParams any{};
+      any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+      any.kernel.func = v1.func = put;
+      result = name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &any)
+                                                  : by_way(cuGraphExecKernelNodeSetParams, name.c_str())(exec, node, &v1);
+      by_way(cuGraphExecDestroy, "cuGraphExecDestroy")(exec);
+    } else if (word.starts_with("unmovable/")) {  // put by functions that take no attribute
+      CUDA_LAUNCH_PARAMS one{};
+      one.function = put;
+      one.hStream = stream(1);
+      result = word == "unmovable/cuLaunch"       ? by_way(cuLaunch, "cuLaunch")(put)
+               : word == "unmovable/cuLaunchGrid" ? by_way(cuLaunchGrid, "cuLaunchGrid")(put, 1, 1)
+               : word == "unmovable/cuLaunchGridAsync"
+                   ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
+                   : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
+    } else if (word.starts_with("leak/")) {  // a graph with put was moved, and then small comes to be in its node, or in a copy
+      CUgraph graph = nullptr;
+      CUgraph copy = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphNode second = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      if (word == "leak/captured") {
+        driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), own, nullptr);
+        cuStreamEndCapture(stream(3), &graph);
+      } else {
+        cuGraphCreate(&graph, 0);
+        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      }
+      driver.instantiate(&exec, graph, 5);
+      p.func = small;
+      CUgraphNodeParams any{};
+      any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+      any.kernel.func = small;
+      std::size_t one = 1;
+      if (word == "leak/clone") {
+        cuGraphClone(&copy, graph);
+      } else if (word == "leak/child") {
+        cuGraphCreate(&copy, 0);
+        cuGraphAddChildGraphNode(&node, copy, nullptr, 0, graph);
+        cuGraphChildGraphNodeGetGraph(node, &graph);
+      } else if (word == "leak/copy") {
+        cuGraphCreate(&copy, 0);
+        cuGraphAddKernelNode(&second, copy, nullptr, 0, &p);
+        cuGraphKernelNodeCopyAttributes(second, node);
+      }
+      const CUgraph changed = copy == nullptr || word == "leak/child" ? graph : copy;
+      cuGraphGetNodes(changed, &node, &one);
+      word == "leak/node_params" ? cuGraphNodeSetParams(node, &any) : cuGraphKernelNodeSetParams(node, &p);
+      result = driver.instantiate(&exec, copy == nullptr ? graph : copy, 5);
+    } else if (word == "body") {  // put in the body of a condition
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUgraphNodeParams condition{};
+      condition.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+      condition.conditional.size = 1;
+      cuGraphCreate(&graph, 0);
+      by_way(cuGraphAddNode_v2, "cuGraphAddNode_v2")(&node, graph, nullptr, nullptr, 0, &condition);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphAddKernelNode(&node, condition.conditional.phGraph_out[0], nullptr, 0, &p);
+      result = driver.instantiate(&exec, graph, 5);
     } else if (word.starts_with("gone/node") ||
                word == "gone/graph") {  // its handle comes to be of a node with a domain of its own
       CUgraph graph = nullptr;

@@ -101,4 +101,19 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   return true;
 }
 
+void cannot_move(CUfunction kernel, CUstream stream, void** parameters) {
+  session& of = session::get();
+  of.state().launches.fetch_add(1, std::memory_order_relaxed);
+  if (of.what() == job::watch) {
+    const CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, stream, nullptr, 0};
+    const watched_launch seen(config, stream, kernel, parameters, nullptr, capturing(stream));
+  } else if (where(kernel, parameters, nullptr).what != target::kind::leave) {
+    of.complain("'" + short_name(of.name_of(kernel)) +
+                "' was launched by a function that takes no attribute (cuLaunch, cuLaunchGrid, cuLaunchGridAsync or "
+                "cuLaunchCooperativeKernelMultiDevice), so it ran as it was: launch it by cuLaunchKernel");
+    of.state().listed.fetch_add(1, std::memory_order_relaxed);
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 }  // namespace membar_domains

@@ -54,13 +54,16 @@ template <class AsItWas>
     }
     return result;
   }
+  // A captured launch becomes a node, which is moved when its graph is instantiated.
+  if (capturing(stream)) {
+    return as_it_was();
+  }
   CUresult result = CUDA_SUCCESS;
   if (!trying) {
     of.state().listed.fetch_add(1, std::memory_order_relaxed);
     return launch_moved(config, kernel, parameters, extra, to, mode::on, ptsz, result) ? result : as_it_was();
   }
-  // A captured launch becomes a node, whose mode is fixed.
-  const mode how = capturing(stream) ? of.of_nodes() : of.next_turn();
+  const mode how = of.next_turn();
   timed_span span(stream);
   if (how == mode::off || !launch_moved(config, kernel, parameters, extra, to, how, ptsz, result)) {
     result = as_it_was();
@@ -92,6 +95,26 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
   const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, &cooperative, 1};
   return launch_any(config, f, parameters, nullptr, is_per_thread(Id),
                     [&] { return next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters); });
+}
+
+/// A listed kernel is launched by a function that takes no attribute, so it runs as it was.
+void cannot_move(CUfunction kernel, CUstream stream, void** parameters);
+
+/// cuLaunch, cuLaunchGrid and cuLaunchGridAsync: their arguments were set by calls of their own.
+template <hook_id Id>
+CUresult on_launch_without_attributes(CUfunction f, std::uintptr_t second, std::uintptr_t third, CUstream fourth) {
+  if (session::get().what() != job::none) {
+    cannot_move(f, Id == hook_id::of_cuLaunchGridAsync ? fourth : nullptr, nullptr);
+  }
+  return next<Id>(f, second, third, fourth);
+}
+
+template <hook_id Id>
+CUresult on_launch_of_devices(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags) {
+  for (unsigned i = 0; i < count && session::get().what() != job::none; ++i) {
+    cannot_move(launches[i].function, launches[i].hStream, launches[i].kernelParams);
+  }
+  return next<Id>(launches, count, flags);
 }
 
 }  // namespace membar_domains
