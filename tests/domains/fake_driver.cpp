@@ -266,6 +266,34 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
+/// Memory of the device, as far as a program has stored into it; each allocation ends where the next 4096 bytes begin.
+namespace {
+std::map<CUdeviceptr, CUdeviceptr> memory;
+}
+FAKE void fakeStore(CUdeviceptr at, CUdeviceptr word) { memory[at] = word; }
+FAKE CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
+  *base = pointer & ~CUdeviceptr{4095};
+  *size = 4096;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemAllocHost(void** to, std::size_t bytes) {
+  *to = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  *stream = reinterpret_cast<CUstream>(std::size_t{0x9000});
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamQuery(CUstream) { return number("FAKE_DRIVER_STALLS", 0) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  std::memset(to, 0, bytes);
+  for (const auto& [at, word] : memory) {
+    if (at >= from && at + sizeof word <= from + bytes) {
+      std::memcpy(static_cast<char*>(to) + (at - from), &word, sizeof word);
+    }
+  }
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
   *name = f->name.c_str();
   return CUDA_SUCCESS;

@@ -44,8 +44,8 @@ TEST(domains_options, help_and_version_need_no_program_and_help_names_every_opti
   EXPECT_EQ(parse_options({"try", "-h"}).what, options::action::help);
   EXPECT_EQ(parse_options({"--version"}).what, options::action::version);
   for (const char* words :
-       {"  --list=FILE ", "  --remote=REGEX ", "  --check ", "  --once ", "  --whole-runs ", "  --format=FORMAT ",
-        "  --turn=N ", "  --runs=N ", "  --cupti=FILE ", "  --output=FOLDER ", "  --version "}) {
+       {"  --list=FILE ", "  --remote=REGEX ", "  --check ", "  --no-check ", "  --force ", "  --once ", "  --whole-runs ",
+        "  --format=FORMAT ", "  --turn=N ", "  --runs=N ", "  --cupti=FILE ", "  --output=FOLDER ", "  --version "}) {
     EXPECT_NE(usage().find(words), std::string::npos) << words << usage();
   }
 }

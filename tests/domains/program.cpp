@@ -4,7 +4,7 @@
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), race/two (the same in two contexts), exit=<status>, abort.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs call such functions
 #include <cuda.h>
@@ -36,6 +36,7 @@ extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgrap
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
 extern "C" void fakeUseContext(int n);
+extern "C" void fakeStore(CUdeviceptr at, CUdeviceptr word);
 
 namespace {
 
@@ -231,20 +232,27 @@ int main(int count, char** words) {
       result = driver.launch_ex(&config, put, nullptr, nullptr);
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
-    } else if (word == "shared" ||
-               word == "apart") {  // kernels of the fake CUPTI's names, with pointers that are the same or not
+    } else if (word.starts_with("check/")) {
+      // Kernels of the fake CUPTI's names. One sets a flag at device scope, the other waits for it at the system's. They get a pointer of their own
+      // (apart), the same one (shared, or only at the tenth launch: late), or one of them in a table (table, and local/table: of the other kernel).
+      const std::string which = word.substr(6);
       CUmodule module = nullptr;
       driver.load(&module,
                   "//\n.version 8.0\n.visible .entry ncclDevKernel_fake(.param .u64 p) { fence.acq_rel.gpu; st.relaxed.gpu.u32 "
                   "[%rd1], 1; }\n"
-                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.gpu.u32 %r1, [%rd1]; }\n");
-      CUdeviceptr pointer = 0x7000000;
-      void* parameters[] = {&pointer};
-      for (const char* name : {"ncclDevKernel_fake", "_Z5smallPf"}) {
-        CUfunction f = nullptr;
-        driver.get_function(&f, module, name);
-        driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
-        pointer += word == "apart" ? 4096 : 0;
+                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.sys.u32 %r1, [%rd1]; }\n");
+      const char* const names[] = {"ncclDevKernel_fake", "_Z5smallPf"};
+      for (int launch = 0; launch < (which == "late" ? 10 : 1); ++launch) {
+        for (int kernel = 0; kernel < 2; ++kernel) {
+          const bool in_table = which == (kernel == 0 ? "table" : "local/table");
+          const bool of_own = which == "apart" || (which == "late" && launch < 9);
+          CUdeviceptr pointer = in_table ? 0x8000000 : of_own && kernel == 1 ? 0x7001000 : 0x7000000;
+          fakeStore(0x8000008, 0x7000000);
+          void* parameters[] = {&pointer};
+          CUfunction f = nullptr;
+          driver.get_function(&f, module, names[kernel]);
+          result = driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
+        }
       }
     } else if (word == "put/null" || word == "small/null") {
       result = plain(word == "put/null" ? put : small, nullptr);

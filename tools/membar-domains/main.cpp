@@ -92,6 +92,13 @@ std::string list_of_options(const options& asked) {
   return text;
 }
 
+/// Throws where a list must not be applied, unless --force says that it may.
+void refuse_unsafe(const options& asked, const move_list& rules) {
+  if (const std::string objection = rules.objection(); !asked.force && !objection.empty()) {
+    throw error(objection);
+  }
+}
+
 /// Runs the program once more, as it is and without recording, and lets the predictions for each process rest on the waits there.
 void time_waits(const options& asked, std::vector<overlap_report>& reports, outcome& ended) {
   const overlap_report all = merge_reports(reports);
@@ -153,12 +160,16 @@ watched watch_once(const options& asked) {
     };
   };
   watched out;
-  out.result = run_job(asked, "watch", "", "", [&](const fs::path& folder, std::vector<process>& processes) {
+  std::string listed;  // their tables of pointers are followed
+  for (const std::string& pattern : asked.remote) {
+    listed += "remote " + pattern + "\n";
+  }
+  out.result = run_job(asked, "watch", listed, "", [&](const fs::path& folder, std::vector<process>& processes) {
     for (process& p : processes) {
       distinguish_launches(
           p.recorded, [&](std::uint32_t, const std::string& name) { return named.rule_of(name) < 0 && !known_remote(name); });
       if (asked.check) {
-        const auto code = [&](std::uint32_t id) -> std::optional<device_scope> {
+        const auto code = [&](std::uint32_t id) -> std::optional<synchronization> {
           const std::string& name = p.recorded.names.at(id);
           const auto image = p.recorded.images.find(name);
           return image == p.recorded.images.end()
@@ -256,7 +267,7 @@ std::string watch(const options& asked, outcome& ended) {
   }
   print(asked, text, report);
   const fs::path folder = asked.output;
-  const std::string list = list_of(all);
+  const std::string list = list_of(all, asked.check ? &seen.checked.warned : nullptr);
   const std::string picture = picture_of(seen);
   write_report(folder, "watch", text, report);
   write(folder / "list.txt", list);
@@ -370,12 +381,14 @@ outcome try_move(const options& asked) {
     say("the list names no kernel: name yours with --remote=REGEX");
     return {};
   }
+  refuse_unsafe(asked, rules);
   return measure(asked, list, rules);
 }
 
 outcome apply(const options& asked) {
   const std::string list = list_of_options(asked);
   const move_list rules = move_list::parse(list, asked.list.empty() ? "--remote" : asked.list);
+  refuse_unsafe(asked, rules);
   const job_result result = run_job(asked, "apply", list, "");
   say_unmet(rules, result.processes);
   if (asked.json) {

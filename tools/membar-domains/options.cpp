@@ -45,8 +45,9 @@ class command_line {
         ->type_name("REGEX")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
-    app_.add_flag("--check", out.check,
-                  "of watch: warns where a kernel to move seems to synchronize with another at device scope");
+    app_.add_flag("--check", out.check, "of watch: warns where a kernel to move may synchronize with another; the default");
+    app_.add_flag_callback("--no-check", [&out] { out.check = false; }, "of watch: no such check, so the list needs --force");
+    app_.add_flag("--force", out.force, "of try and apply: takes a list that was not checked, or of which the check warns");
     app_.add_flag("--once", out.once, "of watch: no second run, which times waits without recording");
     app_.add_option("--output", out.output, "where watch and try write (membar-domains)")->type_name("FOLDER");
     app_.add_option("--format", format_, "the report that is printed: text, or json, a line on the standard output (text)")
@@ -121,8 +122,8 @@ options parse_options(const std::vector<std::string>& words) {
   }
   const bool watches =
       out.what == options::action::watch || (out.what == options::action::try_ && out.list.empty());  // watches first
-  if (out.check && !watches) {
-    throw error("--check is of watch, which sees what runs at the same time: write membar-domains watch --check -- ./app args");
+  if (out.force && out.what == options::action::watch) {
+    throw error("--force is of try and apply, which move kernels: watch moves nothing");
   }
   if (out.once && !watches) {
     throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");

@@ -31,9 +31,14 @@ MEMBAR_DOMAINS_DRIVER(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribu
 MEMBAR_DOMAINS_DRIVER(cuGraphNodeGetType, cuGraphNodeGetType);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetName, cuKernelGetName);
 MEMBAR_DOMAINS_DRIVER(cuKernelGetParamInfo, cuKernelGetParamInfo);
+MEMBAR_DOMAINS_DRIVER(cuMemAllocHost, cuMemAllocHost_v2);
+MEMBAR_DOMAINS_DRIVER(cuMemGetAddressRange, cuMemGetAddressRange_v2);
+MEMBAR_DOMAINS_DRIVER(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2);
 MEMBAR_DOMAINS_DRIVER(cuPointerGetAttribute, cuPointerGetAttribute);
+MEMBAR_DOMAINS_DRIVER(cuStreamCreate, cuStreamCreate);
 MEMBAR_DOMAINS_DRIVER(cuStreamGetAttribute, cuStreamGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuStreamIsCapturing, cuStreamIsCapturing);
+MEMBAR_DOMAINS_DRIVER(cuStreamQuery, cuStreamQuery);
 MEMBAR_DOMAINS_DRIVER(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
 #undef MEMBAR_DOMAINS_DRIVER
 }  // namespace driver

@@ -198,6 +198,11 @@ choice session::where(CUfunction kernel) {
   return to;
 }
 
+bool session::is_listed(CUfunction kernel) {
+  const std::string name = name_of(kernel);
+  return known_remote(name) || decided(list_, name).far >= 0;
+}
+
 void session::is_a_kernel(CUkernel kernel) {
   const std::unique_lock lock(names_mutex_);
   kernels_.insert(kernel);

@@ -44,6 +44,9 @@ class session {
   /// Keeps the first complaint, for the command to say, or says it.
   void complain(const std::string& sentence);
 
+  /// Of watch: whether the kernel is known to store to other devices by its name, or named by --remote.
+  [[nodiscard]] bool is_listed(CUfunction kernel);
+
   /// Where launches of the kernel go; `leave` also where the device has no such domain.
   [[nodiscard]] choice where(CUfunction kernel);
   /// A launch or node met the rule.
