@@ -6,8 +6,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
+
+#include "membar-domains/process_state.hpp"
 
 namespace {
 
@@ -581,6 +584,51 @@ TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
   // It stands behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
+}
+
+TEST_F(domains_command, another_interposer_behind_the_library_still_sees_calls) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    for (const std::string more : {"", " INTERPOSER_ASKS_DRIVER=1"}) {
+      const result r =
+          command("apply --force --remote=^put$" PROGRAM + way + " small put", "LD_PRELOAD='" DOMAINS_INTERPOSER "'" + more);
+      EXPECT_EQ(r.log, "seen\nplain small domain=-1 map=-1,-1 attributes=0\nex put domain=1 map=-1,-1 attributes=1\n")
+          << way << more << r.said;
+    }
+  }
+}
+
+TEST_F(domains_command, a_child_that_is_forked_while_another_thread_launches_does_not_hang) {
+  const result r = command("apply --force --remote=^put$" PROGRAM "linked fork/busy", "FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+}
+
+TEST_F(domains_command, two_threads_do_not_share_a_counter) {
+  const result r = command("apply --force --remote=^put$ -- sh -c '\"" DOMAINS_PROGRAM
+                           "\" table small/threads && cp \"$MEMBAR_DOMAINS_FOLDER\"/*.state kept'",
+                           "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(r.said.find("2,000 launches"), std::string::npos) << r.said;
+  const std::string kept = text_of(folder_ / "kept");
+  membar_domains::process_state state;
+  ASSERT_EQ(kept.size(), sizeof state);
+  std::memcpy(static_cast<void*>(&state), kept.data(), sizeof state);
+  EXPECT_EQ(std::ranges::count_if(state.threads, [](const auto& each) { return each.launches == 1000; }), 2);
+}
+
+TEST_F(domains_command, a_program_with_the_address_sanitizer_is_told_why_it_does_not_start) {
+  const fs::path source = file("sanitized.cpp", "int main() {}\n");
+  if (std::system(("c++ -fsanitize=address -shared-libasan -o '" + (folder_ / "sanitized").string() + "' '" + source.string() +
+                   "' 2> /dev/null || c++ -fsanitize=address -o '" + (folder_ / "sanitized").string() + "' '" +
+                   source.string() + "'")
+                      .c_str()) != 0) {
+    GTEST_SKIP() << "the compiler has no address sanitizer";
+  }
+  const result r = command("apply --force --remote=^put$ -- ./sanitized");
+  EXPECT_NE(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("'./sanitized' is built with the address sanitizer, whose library must be loaded first"),
+            std::string::npos)
+      << r.said;
+  EXPECT_EQ(command("apply --force --remote=^put$ -- ./sanitized", "ASAN_OPTIONS=verify_asan_link_order=0").status, 0)
+      << "the remedy";
 }
 
 TEST(domains_library, every_function_of_its_table_is_exported) {

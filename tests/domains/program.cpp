@@ -14,9 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 
@@ -204,6 +207,51 @@ int main(int count, char** words) {
       }
       plain(small, stream(8));
       full.join();
+    } else if (word == "cost") {  // of a launch, in nanoseconds of this thread's processor
+      constexpr int launches = 20'000'000;
+      const auto now = [] {
+        timespec t{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+      };
+      const double begin = now();
+      for (int k = 0; k < launches; ++k) {
+        plain(small, stream(1));
+      }
+      std::printf("%.1f ns a launch\n", (now() - begin) / launches);
+    } else if (word == "small/threads") {  // two, which live at the same time
+      std::barrier both(2);
+      const auto launches = [&] {
+        for (int k = 0; k < 1000; ++k) {
+          plain(small, stream(1));
+        }
+        both.arrive_and_wait();
+      };
+      std::thread first(launches);
+      std::thread second(launches);
+      first.join();
+      second.join();
+    } else if (word == "fork/busy") {  // children of a process whose other thread is in the library most of the time
+      std::atomic<bool> stop = false;
+      std::thread busy([&] {
+        while (!stop) {
+          by_way(cuModuleUnload, "cuModuleUnload")(nullptr);
+          plain(small, stream(1));
+        }
+      });
+      for (int k = 0; k < 300 && result == CUDA_SUCCESS; ++k) {
+        const pid_t child = fork();
+        if (child == 0) {
+          alarm(20);
+          by_way(cuModuleUnload, "cuModuleUnload")(nullptr);
+          _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        result = status == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+      }
+      stop = true;
+      busy.join();
     } else if (word == "fork") {
       if (fork() == 0) {
         std::exit(0);

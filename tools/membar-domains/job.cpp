@@ -9,7 +9,9 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -72,9 +74,9 @@ process process_of(const fs::path& path) {
   p.program = s.program;
   p.complaint = s.complaint;
   p.cu_init = s.cu_init;
-  p.launches = s.launches;
-  p.listed = s.listed;
-  p.moved = s.moved;
+  p.launches = s.sum(&thread_counts::launches);
+  p.listed = s.sum(&thread_counts::listed);
+  p.moved = s.sum(&thread_counts::moved);
   p.refused = s.refused;
   p.nodes = s.nodes;
   p.nodes_moved = s.nodes_moved;
@@ -99,6 +101,26 @@ std::vector<process> processes_of(const fs::path& folder) {
   }
   std::sort(out.begin(), out.end(), [](const process& a, const process& b) { return a.pid < b.pid; });
   return out;
+}
+
+/// Whether the program's file names the functions of the address sanitizer.
+bool is_address_sanitized(const std::string& program) {
+  std::vector<fs::path> places{program};
+  if (program.find('/') == std::string::npos) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    places.clear();
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      places.push_back(fs::path(folder) / program);
+    }
+  }
+  const auto found = std::ranges::find_if(places, [](const fs::path& place) { return access(place.c_str(), X_OK) == 0; });
+  if (found == places.end()) {
+    return false;
+  }
+  std::ifstream file(*found, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  return all.find("__asan_init") != std::string::npos;
 }
 
 /// The variables with which the program is started; writes the list into the folder.
@@ -179,7 +201,12 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   for (const std::string& complaint : complaints) {
     say(complaint);
   }
-  if (out.processes.empty() && complaints.empty()) {
+  if (out.processes.empty() && complaints.empty() && out.ended.status != 0 && is_address_sanitized(asked.program[0])) {
+    say("'" + asked.program[0] +
+        "' is built with the address sanitizer, whose library must be loaded first, and membar-domains loads its own before "
+        "it: set "
+        "ASAN_OPTIONS=verify_asan_link_order=0, if the program did not end for another reason");
+  } else if (out.processes.empty() && complaints.empty()) {
     say(out.ended.status != 0 ? with_status(out.ended) + " before it called CUDA where the library could see it"
                               : "no process of the program called CUDA's driver where the library could see it: a program that "
                                 "is static or set-user-ID ignores LD_PRELOAD");

@@ -38,6 +38,7 @@ CUresult on_init(unsigned flags) {
   if (is_first && of.what() == job::watch) {
     watch_start();
   }
+  of.begin_cuda();
   const CUresult result = next<Id>(flags);
   if (of.what() != job::none) {
     of.state().cu_init = static_cast<std::int32_t>(result);

@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "membar-domains/format_version.hpp"
 #include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/this_thread.hpp"
 
 namespace membar_domains {
 
@@ -56,8 +58,12 @@ decision decided(const move_list& list, const std::string& name) {
 
 }  // namespace
 
-session& session::get() {
-  static session* const one = new session;
+session& session::make() {
+  static session* const one = [] {
+    auto* const made = new session;
+    made_.store(made, std::memory_order_release);
+    return made;
+  }();
   return *one;
 }
 
@@ -72,21 +78,8 @@ session::session() : state_(&unmapped_) {
     return;
   }
   open_files();
-  pthread_atfork(nullptr, nullptr, [] {
-    session& child = get();
-    const bool used =
-        child.state_->cu_init >= 0;  // then CUDA does not work in the child, and what it wrote would be the parent's
-    if (child.file_ != nullptr) {
-      __fpurge(child.file_);  // the parent writes it, too
-      std::fclose(std::exchange(child.file_, nullptr));
-    }
-    child.state_ = &child.unmapped_;
-    if (used) {
-      child.job_ = job::none;
-    } else {
-      child.open_files();
-    }
-  });
+  // Another thread may hold a mutex when the process is forked, and the child does not have that thread.
+  pthread_atfork([] { get().lock_for_fork(); }, [] { get().unlock_after_fork(); }, [] { get().begin_in_child(); });
   checks_ = job_ == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
     try {
@@ -104,6 +97,57 @@ session::session() : state_(&unmapped_) {
       alternate_ = true;
       turn_length_ = static_cast<unsigned>(std::clamp(std::atoi(turns.c_str()), 1, 1 << 20));
     }
+  }
+}
+
+void session::lock_for_fork() {
+  names_mutex_.lock();
+  counts_mutex_.lock();
+  complaint_mutex_.lock();
+  file_mutex_.lock();
+}
+
+void session::unlock_after_fork() {
+  file_mutex_.unlock();
+  complaint_mutex_.unlock();
+  counts_mutex_.unlock();
+  names_mutex_.unlock();
+}
+
+void session::begin_in_child() {
+  // They are locked, and count threads that waited for them and are not in the child, so they are made anew.
+  std::construct_at(&names_mutex_);
+  std::construct_at(&counts_mutex_);
+  std::construct_at(&complaint_mutex_);
+  std::construct_at(&file_mutex_);
+  // Then CUDA does not work in the child, and what it wrote would be the parent's.
+  const bool used = cuda_begun_ || state_->cu_init >= 0;
+  if (file_ != nullptr) {
+    __fpurge(file_);  // the parent writes it, too
+    std::fclose(std::exchange(file_, nullptr));
+  }
+  state_ = &unmapped_;
+  counts_taken_ = {};
+  this_thread::forget();
+  if (used) {
+    job_ = job::none;
+  } else {
+    open_files();
+  }
+}
+
+std::pair<thread_counts*, bool> session::take_counts() {
+  const std::lock_guard lock(counts_mutex_);
+  const auto free = std::find(counts_taken_.begin(), counts_taken_.end() - 1, false);
+  *free = true;
+  return {&state_->threads[static_cast<std::size_t>(free - counts_taken_.begin())], free != counts_taken_.end() - 1};
+}
+
+void session::give_back(thread_counts* counts) {
+  const std::lock_guard lock(counts_mutex_);
+  const auto at = static_cast<std::size_t>(counts - state_->threads.data());
+  if (at < counts_taken_.size()) {  // of this process, and not of the one that forked it
+    counts_taken_[at] = false;
   }
 }
 
@@ -220,7 +264,6 @@ void session::forget() {
 }
 
 mode session::next_turn() {
-  state_->listed.fetch_add(1, std::memory_order_relaxed);
   if (!alternate_) {
     return fixed_;
   }
