@@ -56,7 +56,7 @@ TEST_F(domains_command, a_launch_keeps_its_other_attributes_and_loses_only_its_o
 TEST_F(domains_command, a_listed_node_gets_the_domain_before_its_graph_is_instantiated) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("apply --force --remote=^put$" PROGRAM + way + " graph");
-    EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n") << way << r.said;
+    EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode small domain=-1 map=-1 flags=5\ngraph moved\n") << way << r.said;
   }
 }
 
@@ -429,18 +429,57 @@ TEST_F(domains_command, try_reports_what_it_saw_of_a_program_that_fails) {
 }
 
 TEST_F(domains_command, try_reports_the_whole_runs_before_one_that_failed) {
-  const auto failing_at = [&](int run) {
-    return command("try --force --remote=^put$ --runs=2 --output=out -- sh -c 'echo >> runs; test $(wc -l < runs) -lt " +
-                       std::to_string(run) + " || set -- exit=3; exec \"" DOMAINS_PROGRAM "\" table race graph $1'",
+  const auto failing_at = [&](int run, const std::string& option, const std::string& word) {
+    fs::remove(folder_ / "runs");
+    return command("try --force --remote=^put$ --runs=2 --output=out " + option +
+                       "-- sh -c 'echo >> runs; test $(wc -l < runs) -lt " + std::to_string(run) +
+                       " || set -- exit=3; exec \"" DOMAINS_PROGRAM "\" table " + word + " $1'",
                    "FAKE_DRIVER_QUIET=1");
   };
-  const result r = failing_at(5);
+  const result r = failing_at(5, "--whole-runs ", "race");
   EXPECT_EQ(r.status, 3);
-  EXPECT_NE(r.said.find("run 4 of 6 ended with status 3: the report is of those before it"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("run 5 of 6 ended with status 3: the report is of those before it"), std::string::npos) << r.said;
   EXPECT_NE(text_of(folder_ / "out" / "try.txt").find("at 2.500×"), std::string::npos) << r.said;
-  fs::remove(folder_ / "runs");
-  const result first = failing_at(1);
+  const result first = failing_at(1, "", "graph");
   EXPECT_NE(first.said.find("the program ended with status 3, so it is not run as a whole"), std::string::npos) << first.said;
+}
+
+TEST_F(domains_command, try_says_the_number_of_runs_beforehand_and_stops_when_the_interval_is_narrow) {
+  const std::string of = "try --force --remote=^put$ --output=out --runs=4 ";
+  const std::string counted = "-- sh -c 'echo >> runs; exec \"" DOMAINS_PROGRAM "\" table race'";
+  const result turns = command(of + counted, "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(turns.said.find("the program runs once; if turns within that run tell nothing, 6 to 12 times more as a whole"),
+            std::string::npos)
+      << turns.said;
+  EXPECT_EQ(text_of(folder_ / "runs"), "\n") << "one run";
+  fs::remove(folder_ / "runs");
+  const result whole = command(of + "--whole-runs " + counted, "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(whole.said.find("the program runs 6 to 12 times as a whole"), std::string::npos) << whole.said;
+  EXPECT_EQ(text_of(folder_ / "runs"), std::string(6, '\n')) << "the interval is narrow after six";
+}
+
+TEST_F(domains_command, graphs_with_listed_kernels_are_tried_in_one_run_by_two_executables) {
+  const result r = command("try --force --remote=^put$ --output=out" PROGRAM "linked graphs/run", "FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.said.find("as a whole, in turns"), std::string::npos) << r.said;
+  const json report = json::parse(text_of(folder_ / "out" / "try.json"));
+  ASSERT_EQ(report["lanes"].size(), 2U) << report;
+  EXPECT_NEAR(report["lanes"].at(0)["gain"]["value"].get<double>(), 1, 0.001) << report;  // put itself
+  EXPECT_NEAR(report["lanes"].at(1)["gain"]["value"].get<double>(), 2.5, 0.001) << report;
+  EXPECT_NEAR(report["control"]["value"].get<double>(), 1, 0.001) << report;
+  EXPECT_TRUE(report["whole_runs"].is_null());
+}
+
+TEST_F(domains_command, the_two_executables_of_a_graph_never_run_at_the_same_time) {
+  const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "linked graphs/streams");
+  const auto first = r.log.find("graph\n");
+  ASSERT_NE(first, std::string::npos) << r.log;
+  EXPECT_NE(r.log.find("wait\ngraph moved\n", first), std::string::npos) << r.log;
+}
+
+TEST_F(domains_command, a_graph_that_cannot_be_instantiated_twice_is_tried_in_whole_runs) {
+  const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "linked graphs/run",
+                           "FAKE_DRIVER_QUIET=1 FAKE_DRIVER_ALLOCATES=1");
+  EXPECT_NE(r.said.find("a graph with listed kernels could not be instantiated twice"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, try_counts_nothing_again_in_a_forked_child) {
@@ -476,7 +515,7 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
   const result r = command("try --force --remote=^put$ --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("a map that changes nothing gave 1.000×"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("a comparison that changes nothing gave 1.000×"), std::string::npos) << r.said;
   const json report = json::parse(text_of(folder_ / "out" / "try.json"));
   EXPECT_NEAR(report["gain"]["value"].get<double>(), 2.5, 0.001);  // CUDA's times are floats of milliseconds
 }
@@ -521,14 +560,16 @@ TEST_F(domains_command, try_compares_the_prediction_of_its_list_with_what_it_mea
   EXPECT_EQ(predicted["back_us"], 288.0);
 }
 
-TEST_F(domains_command, listed_nodes_of_graphs_are_tried_in_runs_of_one_mode_each) {
+TEST_F(domains_command, a_graph_that_device_code_may_launch_is_tried_in_runs_of_one_mode_each) {
   const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "table graph");
   EXPECT_EQ(r.status, 0) << r.said;
-  EXPECT_NE(r.said.find("listed kernels are in graphs, whose nodes keep their domain"), std::string::npos) << r.said;
-  const auto run = [](const std::string& put) {
-    return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n";
+  EXPECT_NE(r.said.find("so its nodes keep their domain: the program runs 3 times as a whole, in turns"), std::string::npos)
+      << r.said;
+  const auto run = [](const std::string& put, const std::string& graph) {
+    return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\n" + graph + "\n";
   };
-  EXPECT_EQ(r.log, run("domain=-1 map=-1") + run("domain=-1 map=-1") + run("domain=1 map=-1") + run("domain=-1 map=0"));
+  const std::string as_it_is = run("domain=-1 map=-1", "graph");
+  EXPECT_EQ(r.log, as_it_is + as_it_is + run("domain=1 map=-1", "graph moved") + run("domain=-1 map=0", "graph"));
 }
 
 TEST_F(domains_command, with_whole_runs_no_run_takes_turns) {

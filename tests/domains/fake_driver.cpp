@@ -6,6 +6,7 @@
 /// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -356,6 +358,12 @@ FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
   event->us = clocks[stream];
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
+FAKE CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  log("wait");
+  clocks[stream] = std::max(clocks[stream], event->us);
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
 FAKE CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
   *ms = static_cast<float>((b->us - a->us) / 1000);
@@ -512,8 +520,14 @@ FAKE CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgra
   return log_nodes("update", graph, "");
 }
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  log_nodes("node", graph, " flags=" + std::to_string(flags));
-  *exec = reinterpret_cast<CUgraphExec>(graph);
+  static std::set<CUgraph> instantiated;
+  if (number("FAKE_DRIVER_QUIET", 0) == 0) {
+    log_nodes("node", graph, " flags=" + std::to_string(flags));
+  }
+  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {  // as for nodes that allocate memory
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  *exec = reinterpret_cast<CUgraphExec>(copy_of(graph));
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphInstantiate(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
@@ -526,10 +540,11 @@ FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUD
   return log_nodes("node", graph, "");
 }
 FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  const CUgraph graph = reinterpret_cast<CUgraph>(exec);
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
-    log("graph");
+    log(graph->nodes.empty() || graph->nodes[0]->domain != 1 ? "graph" : "graph moved");
   }
-  for (const CUgraphNode node : reinterpret_cast<CUgraph>(exec)->nodes) {
+  for (const CUgraphNode node : graph->nodes) {
     ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
   }
   return CUDA_SUCCESS;

@@ -464,6 +464,33 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
+    } else if (
+        word.starts_with(
+            "graphs/")) {  // 40 launches of a graph with put, and small kernels beside each; graphs/streams: in two streams in turn
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 0);
+      CUgraph other_graph = nullptr;
+      CUgraphExec beside = nullptr;
+      p.func = small;
+      cuGraphCreate(&other_graph, 0);
+      for (int k = 0; k < 90; ++k) {
+        cuGraphAddKernelNode(&node, other_graph, nullptr, 0, &p);
+      }
+      driver.instantiate(&beside, other_graph, 0);
+      for (int k = 0; k < (word == "graphs/streams" ? 4 : 44); ++k) {
+        cuGraphLaunch(exec, stream(word == "graphs/streams" ? 1 + k % 2 : 1));
+        cuGraphLaunch(beside, stream(4));
+        CUevent event = nullptr;
+        cuEventCreate(&event, 0);
+        cuEventRecord(event, stream(1));
+        cuStreamWaitEvent(stream(4), event, 0);
+      }
     } else if (word.starts_with(
                    "few/")) {  // few/small, few/large: a race of a stream of its own, with fewer launches, or graphs
       CUDA_KERNEL_NODE_PARAMS p{};

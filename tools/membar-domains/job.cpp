@@ -80,6 +80,7 @@ process process_of(const fs::path& path) {
   p.refused = s.refused;
   p.nodes = s.nodes;
   p.nodes_moved = s.nodes_moved;
+  p.graphs_alone = s.graphs_alone;
   p.untimed = s.untimed;
   p.lost = s.lost;
   p.rules_met = s.rules_met;

@@ -20,8 +20,8 @@ struct process {
   std::uint32_t pid = 0;
   std::string program, complaint;
   int cu_init = -1;
-  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, untimed = 0, lost = 0,
-                rules_met = 0;
+  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, graphs_alone = 0, untimed = 0,
+                lost = 0, rules_met = 0;
   records recorded;
 };
 

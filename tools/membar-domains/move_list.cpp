@@ -229,9 +229,9 @@ std::string escaped(std::string_view text) {
 
 bool known_remote(const std::string& name) {
   static const std::regex known(
-      "^nccl(Dev)?Kernel|nvshmem|^(one_shot|two_shot|multimem)_.*(reduce|gather)|symmetric_memory::.*(reduce|gather|put|get|"
-      "all_to_all)"
-      "|^deep_ep::|deep_ep::.*(dispatch|combine)|trtllm_allreduce|cross_device_reduce",
+      "^nccl(Dev)?Kernel|^ncclSym(k|DevKernel)|nvshmem|mscclpp|userbuffers|membar::.*(notify|barrier|abort)\\w*_kernel"
+      "|^(one_shot|two_shot|multimem)_.*(reduce|gather)|symmetric_memory::.*(reduce|gather|put|get|all_to_all)"
+      "|deep_ep::|ar_fusion|allreduce_fusion|trtllm_allreduce|cross_device_reduce",
       std::regex::ECMAScript | std::regex::optimize);
   return std::regex_search(demangled(name), known) || std::regex_search(short_name(name), known);
 }

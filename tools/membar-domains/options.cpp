@@ -58,7 +58,9 @@ class command_line {
         ->check(between(1, 1'000'000));
     app_.add_flag("--whole-runs", out.whole_runs,
                   "of try: no turns within a run, for listed kernels that synchronize with each other");
-    app_.add_option("--runs", out.runs, "of try: whole runs of each kind (3)")->type_name("N")->check(between(1, 100));
+    app_.add_option("--runs", out.runs, "of try: at most so many whole runs of each kind (3)")
+        ->type_name("N")
+        ->check(between(1, 100));
     app_.add_option("--cupti", out.cupti, "libcupti.so, where the loader does not find it")->type_name("FILE");
   }
 

@@ -38,10 +38,11 @@ struct process_state {
       0};  ///< of the listed launches, those that the driver did not accept moved, and that ran as they were
   std::atomic<std::uint64_t> nodes{0};  ///< listed kernels in instantiated graphs
   std::atomic<std::uint64_t> nodes_moved{0};
-  std::atomic<std::uint64_t> untimed{0};    ///< units of work that could not be timed
-  std::atomic<std::uint64_t> recorded{0};   ///< kernels that watch recorded
-  std::atomic<std::uint64_t> lost{0};       ///< kernels that it could not record
-  std::atomic<std::uint64_t> rules_met{0};  ///< a bit for each of the first 64 rules of the list that a kernel matched
+  std::atomic<std::uint64_t> graphs_alone{0};  ///< of try: graphs with listed kernels that could not be instantiated twice
+  std::atomic<std::uint64_t> untimed{0};       ///< units of work that could not be timed
+  std::atomic<std::uint64_t> recorded{0};      ///< kernels that watch recorded
+  std::atomic<std::uint64_t> lost{0};          ///< kernels that it could not record
+  std::atomic<std::uint64_t> rules_met{0};     ///< a bit for each of the first 64 rules of the list that a kernel matched
   char program[128] = {};
   char complaint[512] = {};  ///< the first thing that went wrong, in a sentence
   /// A thread has one while it lives, and the next goes on with it. The last is of all threads that found no other.

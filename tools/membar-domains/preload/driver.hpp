@@ -17,6 +17,7 @@ MEMBAR_DOMAINS_DRIVER(cuCtxGetDevice, cuCtxGetDevice);
 MEMBAR_DOMAINS_DRIVER(cuDeviceGetAttribute, cuDeviceGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState);
 MEMBAR_DOMAINS_DRIVER(cuEventCreate, cuEventCreate);
+MEMBAR_DOMAINS_DRIVER(cuEventDestroy, cuEventDestroy_v2);
 MEMBAR_DOMAINS_DRIVER(cuEventQuery, cuEventQuery);
 MEMBAR_DOMAINS_DRIVER(cuEventRecord, cuEventRecord);
 MEMBAR_DOMAINS_DRIVER(cuEventElapsedTime, cuEventElapsedTime);
@@ -24,7 +25,9 @@ MEMBAR_DOMAINS_DRIVER(cuFuncGetName, cuFuncGetName);
 MEMBAR_DOMAINS_DRIVER(cuFuncGetParamInfo, cuFuncGetParamInfo);
 MEMBAR_DOMAINS_DRIVER(cuGetErrorName, cuGetErrorName);
 MEMBAR_DOMAINS_DRIVER(cuGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph);
+MEMBAR_DOMAINS_DRIVER(cuGraphExecDestroy, cuGraphExecDestroy);
 MEMBAR_DOMAINS_DRIVER(cuGraphGetNodes, cuGraphGetNodes);
+MEMBAR_DOMAINS_DRIVER(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
 MEMBAR_DOMAINS_DRIVER(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2);
 MEMBAR_DOMAINS_DRIVER(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute);
@@ -39,6 +42,7 @@ MEMBAR_DOMAINS_DRIVER(cuStreamCreate, cuStreamCreate);
 MEMBAR_DOMAINS_DRIVER(cuStreamGetAttribute, cuStreamGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuStreamIsCapturing, cuStreamIsCapturing);
 MEMBAR_DOMAINS_DRIVER(cuStreamQuery, cuStreamQuery);
+MEMBAR_DOMAINS_DRIVER(cuStreamWaitEvent, cuStreamWaitEvent);
 MEMBAR_DOMAINS_DRIVER(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
 #undef MEMBAR_DOMAINS_DRIVER
 }  // namespace driver

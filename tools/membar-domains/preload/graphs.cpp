@@ -140,7 +140,7 @@ void moved_nodes::set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
   }
 }
 
-void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
+bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
   session& of = session::get();
   CUDA_KERNEL_NODE_PARAMS_v2 before{};
   const auto listed = [&](const CUDA_KERNEL_NODE_PARAMS_v2& p) {
@@ -150,12 +150,14 @@ void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& paramete
     const CUfunction kernel = p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func;
     return where(kernel, p.kernelParams, p.extra).what != target::kind::leave;
   };
-  if (driver::cuGraphKernelNodeGetParams_(node, &before) == CUDA_SUCCESS && listed(parameters) != listed(before)) {
-    of.complain(
-        "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
-        "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
-    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  if (driver::cuGraphKernelNodeGetParams_(node, &before) != CUDA_SUCCESS || listed(parameters) == listed(before)) {
+    return true;
   }
+  of.complain(
+      "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
+      "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
+  of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 }  // namespace membar_domains

@@ -14,6 +14,7 @@
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/twins.hpp"
 
 namespace membar_domains {
 
@@ -48,8 +49,8 @@ class moved_nodes {
 /// A conditional node was made: the driver tells of its graphs now, and never again.
 void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
 
-/// Complains if the node of an executable graph gets a kernel or pointers for which the list decides otherwise.
-void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
+/// Whether the list decides the same for what a node of an executable graph holds and for the kernel and pointers that it gets. Else it complains.
+[[nodiscard]] bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
 
 template <hook_id Id>
 CUresult on_add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
@@ -71,6 +72,19 @@ CUresult on_add_node_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dep
   return result;
 }
 
+/// The flags with which a function instantiates: those of other names have none.
+template <hook_id Id>
+unsigned long long flags_of(std::uintptr_t third) {
+  if constexpr (Id == hook_id::of_cuGraphInstantiateWithFlags) {
+    return third;
+  } else if constexpr (Id == hook_id::of_cuGraphInstantiateWithParams || Id == hook_id::of_cuGraphInstantiateWithParams_ptsz) {
+    const auto* const parameters = reinterpret_cast<const CUDA_GRAPH_INSTANTIATE_PARAMS*>(third);
+    return parameters == nullptr ? 0 : parameters->flags;
+  } else {
+    return 0;
+  }
+}
+
 /// The functions of this name had different last parameters; all have at most five words, which are handed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
@@ -79,11 +93,22 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   if (of.what() == job::none) {
     return next<Id>(exec, graph, third, fourth, fifth);
   }
-  const moved_nodes moved(graph, of.of_nodes());
-  const CUresult result = next<Id>(exec, graph, third, fourth, fifth);
+  bool listed = false;
+  std::uint32_t print = 0;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(graph, of.of_nodes());
+    result = next<Id>(exec, graph, third, fourth, fifth);
+    listed = moved.any();
+    print = moved.print();
+  }
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
-    of.holds_listed(*exec, moved.any());
-    pace_graph(*exec, moved.print());
+    of.holds_listed(*exec, listed);
+    pace_graph(*exec, print);
+    drop_twin(*exec);  // of one that had the handle
+    if (listed && of.alternates()) {
+      make_twin(*exec, graph, flags_of<Id>(third));
+    }
   }
   return result;
 }
@@ -95,10 +120,16 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   if (of.what() == job::none) {
     return next<Id>(exec, graph, third, fourth);
   }
-  const moved_nodes moved(graph, of.of_nodes());
-  const CUresult result = next<Id>(exec, graph, third, fourth);
+  bool listed = false;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(graph, of.of_nodes());
+    result = next<Id>(exec, graph, third, fourth);
+    listed = moved.any();
+  }
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
-    of.holds_listed(exec, moved.any());
+    of.holds_listed(exec, listed);
+    listed&& of.alternates() ? make_twin(exec, graph, 0) : drop_twin(exec);
   }
   return result;
 }
@@ -108,59 +139,89 @@ template <class Next>
 CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
   session& of = session::get();
   if (of.what() == job::none) {
-    return next_function();
+    return next_function(exec);
   }
-  const moved_nodes moved(child, of.of_nodes());
-  const CUresult result = next_function();
-  if (result == CUDA_SUCCESS && moved.any() && of.what() == job::try_) {
-    of.holds_listed(exec, true);
+  bool listed = false;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(child, of.of_nodes());
+    result = next_function(exec);
+    listed = moved.any();
+  }
+  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+    if (listed) {
+      of.holds_listed(exec, true);
+    }
+    change_twin(exec, [&](CUgraphExec twin) {
+      const moved_nodes moved(child, mode::on);
+      return next_function(twin);
+    });
   }
   return result;
 }
 
 template <hook_id Id>
 CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
-  return with_child_moved(exec, child, [&] { return next<Id>(exec, node, child); });
+  return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Functions that give a node of an executable graph another kernel. The node keeps its attributes: the domain cannot be changed here.
-/// Earlier and later structures of parameters begin alike.
-template <class Parameters>
-void before_exchange(CUgraphNode node, const Parameters* p) {
-  if (const job what = session::get().what(); (what == job::apply || what == job::try_) && p != nullptr) {
-    CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
-    parameters.func = p->func;
-    parameters.kernelParams = p->kernelParams;
-    parameters.extra = p->extra;
-    if constexpr (requires { p->kern; }) {
-      parameters.kern = p->kern;
-    }
-    check_exchange(node, parameters);
+/// Changes of an executable graph that concern no kernel. All have at most four words, which are handed on.
+template <hook_id Id>
+CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
+  const CUresult result = next<Id>(exec, second, third, fourth);
+  if (result == CUDA_SUCCESS && session::get().what() == job::try_) {
+    change_twin(exec, [&](CUgraphExec twin) { return next<Id>(twin, second, third, fourth); });
   }
+  return result;
+}
+
+/// Functions that give a node of an executable graph another kernel. The node keeps its attributes: the domain cannot be changed here. A twin whose node
+/// would need another one is given up. Earlier and later structures of parameters begin alike.
+template <class Parameters, class Next>
+CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
+  const job what = session::get().what();
+  if ((what != job::apply && what != job::try_) || p == nullptr) {
+    return next_function(exec);
+  }
+  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+  parameters.func = p->func;
+  parameters.kernelParams = p->kernelParams;
+  parameters.extra = p->extra;
+  if constexpr (requires { p->kern; }) {
+    parameters.kern = p->kern;
+  }
+  const bool same = decides_alike(node, parameters);
+  const CUresult result = next_function(exec);
+  if (what == job::try_ && result == CUDA_SUCCESS) {
+    same ? change_twin(exec, next_function) : drop_twin(exec);
+  }
+  return result;
 }
 
 template <hook_id Id>
 CUresult on_exec_kernel_set_v1(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  before_exchange(node, parameters);
-  return next<Id>(exec, node, parameters);
+  return with_exchange(exec, node, parameters, [&](CUgraphExec of) { return next<Id>(of, node, parameters); });
 }
 
 template <hook_id Id>
 CUresult on_exec_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
-  before_exchange(node, parameters);
-  return next<Id>(exec, node, parameters);
+  return with_exchange(exec, node, parameters, [&](CUgraphExec of) { return next<Id>(of, node, parameters); });
 }
 
 template <hook_id Id>
 CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* parameters) {
-  const auto as_it_was = [&] { return next<Id>(exec, node, parameters); };
+  const auto as_it_was = [&](CUgraphExec of) { return next<Id>(of, node, parameters); };
   if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
     return with_child_moved(exec, parameters->graph.graph, as_it_was);
   }
   if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-    before_exchange(node, &parameters->kernel);
+    return with_exchange(exec, node, &parameters->kernel, as_it_was);
   }
-  return as_it_was();
+  const CUresult result = as_it_was(exec);
+  if (result == CUDA_SUCCESS && session::get().what() == job::try_) {
+    change_twin(exec, as_it_was);
+  }
+  return result;
 }
 
 /// Another executable graph may get the handle.
@@ -169,6 +230,7 @@ CUresult on_exec_destroy(CUgraphExec exec) {
   session& of = session::get();
   if (of.what() == job::try_) {
     of.holds_listed(exec, false);
+    drop_twin(exec);
   }
   return next<Id>(exec);
 }
@@ -179,9 +241,15 @@ CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   if (of.what() != job::try_) {
     return next<Id>(exec, stream);
   }
-  timed_span span(stream_of(stream, is_per_thread(Id)));
-  const CUresult result = next<Id>(exec, stream);
-  span.end_graph(exec, of.listed_in(exec), of.of_nodes());
+  const CUstream into = stream_of(stream, is_per_thread(Id));
+  if (capturing(into)) {
+    return next<Id>(exec, stream);
+  }
+  const turn_of_graph turn = begin_turn(exec, into);
+  timed_span span(into);
+  const CUresult result = next<Id>(turn.exec, stream);
+  span.end_graph(exec, of.listed_in(exec), turn.how);
+  end_turn(exec, into);
   return result;
 }
 
