@@ -226,11 +226,11 @@ constexpr std::size_t resamples = 400;
 /// What the control is compared with: the times as they are. A lane without a control, as a graph that is instantiated twice, has in both places a half of
 /// its turns as they are.
 constexpr std::size_t reference = 3;
-using compared = std::array<turns, 4>;
+using sides = std::array<turns, 4>;
 
-compared compared_in(const lane_times& lane) {
+sides sides_of(const lane_times& lane) {
   const turns& as_is = lane.beside[static_cast<std::size_t>(mode::off)];
-  compared out{as_is, lane.beside[1], lane.beside[2], as_is};
+  sides out{as_is, lane.beside[1], lane.beside[2], as_is};
   if (out[2].empty()) {
     out[reference].clear();
     for (std::size_t i = 0; i < as_is.size(); ++i) {
@@ -264,7 +264,7 @@ lane_gain gain_of(const lane_times& lane, std::mt19937& random, weighed_times& a
   g.count_alone = lane.alone.size();
   g.alone = median(lane.alone);
   g.overlap = median(lane.overlap);
-  const compared beside = compared_in(lane);
+  const sides beside = sides_of(lane);
   for (std::size_t m = 0; m < 3; ++m) {
     const std::vector<double> times = pooled(beside[m]);
     g.count[m] = times.size();

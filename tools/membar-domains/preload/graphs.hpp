@@ -129,7 +129,10 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   }
   if (result == CUDA_SUCCESS && of.what() == job::try_) {
     of.holds_listed(exec, listed);
-    listed&& of.alternates() ? make_twin(exec, graph, 0) : drop_twin(exec);
+    drop_twin(exec);
+    if (listed && of.alternates()) {
+      make_twin(exec, graph, 0);
+    }
   }
   return result;
 }
