@@ -110,11 +110,15 @@ void ran(CUfunction f, CUstream stream, int domain) {
   } else {
     double takes = 4;
     for (const put& p : puts) {
-      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
+      takes = p.start <= now && now < p.end && (p.domain == 0 || number("FAKE_DRIVER_NO_GAIN", 0) != 0) ? 10 : takes;
     }
     now += f->name == "large" ? takes + 16 : takes;
   }
 }
+
+int puts_in_a_row = 0;
+bool last_put_moved = false;
+bool any_put_moved = false;
 
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
                   void** parameters = nullptr) {
@@ -142,6 +146,12 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
   }
   if (stream == reinterpret_cast<CUstream>(0x3000)) {
     captured.nodes.push_back(new_node({.kernel = f, .domain = domain, .map_default = map_default, .parameters = parameters}));
+  }
+  if (f->name == "put") {
+    const bool moved = domain == 1;
+    puts_in_a_row = moved == last_put_moved ? puts_in_a_row + 1 : 1;
+    any_put_moved = any_put_moved || moved;
+    last_put_moved = moved;
   }
   ran(f, stream, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain);
   return CUDA_SUCCESS;
@@ -339,6 +349,8 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
+/// Whether 400 puts in a row were moved, or were not, after some were.
+FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (reinterpret_cast<std::size_t>(stream) == 0x7000) {

@@ -38,6 +38,7 @@ extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgrap
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
+extern "C" bool fakeHasSettled();
 extern "C" void fakeUseContext(int n);
 extern "C" void fakeStore(CUdeviceptr at, CUdeviceptr word);
 
@@ -231,6 +232,21 @@ int main(int count, char** words) {
       std::thread second(launches);
       first.join();
       second.join();
+    } else if (
+        word ==
+        "steady") {  // put and small kernels beside it, until puts have been launched in one way for long, or for 30 seconds
+      CUfunction local = nullptr;
+      driver.get_function(&local, nullptr, "_Z5smallPf");
+      CUdeviceptr pointer = 0x11000000;
+      void* parameters[] = {&pointer};
+      const std::time_t begin = std::time(nullptr);
+      while (!fakeHasSettled() && std::time(nullptr) - begin < 30) {
+        driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), other, nullptr);
+        for (int k = 0; k < 100; ++k) {
+          driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
+        }
+      }
+      std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
     } else if (word == "fork/busy") {  // children of a process whose other thread is in the library most of the time
       std::atomic<bool> stop = false;
       std::thread busy([&] {

@@ -233,6 +233,27 @@ TEST_F(domains_command, watch_reports_in_json_what_check_found) {
   EXPECT_TRUE(json::parse(json_line(command("watch --no-check" + of).said))["check"].is_null());
 }
 
+TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) {
+  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+                           "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("kept: the others ran at 2.5"), std::string::npos) << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "run.txt").find("  remote ^put$\n"), std::string::npos);
+}
+
+TEST_F(domains_command, a_variable_of_the_environment_switches_the_library_off) {
+  EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table put", "MEMBAR_DOMAINS_OFF=1").log,
+            "plain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
+TEST_F(domains_command, run_undoes_what_gains_nothing) {
+  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+                           "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_NO_GAIN=1");
+  EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("undone: the others ran at 1.000×"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
   const result r = command("try --force --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
   EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;

@@ -23,32 +23,6 @@ namespace membar_domains {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// A folder of its own for a run's files, removed at the end.
-class scratch {
- public:
-  scratch() {
-    // A process of the program may be in another folder than the command.
-    std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw error("no folder could be made in " + fs::temp_directory_path().string() +
-                  ": set TMPDIR to one that can be written");
-    }
-    path_ = pattern;
-  }
-  ~scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
- private:
-  fs::path path_;
-};
-
 /// Reads what a process left. A file of another version, or one that was cut off, is a complaint.
 process process_of(const fs::path& path) {
   process_state s;
@@ -92,6 +66,32 @@ process process_of(const fs::path& path) {
   }
   return p;
 }
+
+namespace {
+
+/// A folder of its own for a run's files, removed at the end.
+class scratch {
+ public:
+  scratch() {
+    // A process of the program may be in another folder than the command.
+    std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw error("no folder could be made in " + fs::temp_directory_path().string() +
+                  ": set TMPDIR to one that can be written");
+    }
+    path_ = pattern;
+  }
+  ~scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 std::vector<process> processes_of(const fs::path& folder) {
   std::vector<process> out;
@@ -141,7 +141,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const options& a
       {environment::list, path},
       {environment::rules, list.size() < most ? list : ""},
       {environment::turns, how}};
-  if (asked.check && std::string_view(job) == "watch") {
+  if (std::string_view(job) == "run" || (asked.check && std::string_view(job) == "watch")) {
     environment.emplace_back(environment::check, "1");
   }
   if (!asked.cupti.empty()) {
@@ -167,11 +167,13 @@ void write(const fs::path& path, const std::string& text, const char* remedy) {
 std::string with_status(const outcome& ended) { return "the program ended with status " + std::to_string(ended.status); }
 
 job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
-                   const std::function<void(const fs::path&, std::vector<process>&)>& look) {
+                   const std::function<void(const fs::path&, std::vector<process>&)>& look,
+                   const std::function<void(const fs::path&)>& meanwhile) {
   const scratch folder;
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
-  out.ended = run(asked.program, environment);
+  out.ended = run(asked.program, environment,
+                  meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
         (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "membar-domains/check.hpp"
+#include "membar-domains/examine.hpp"
 #include "membar-domains/format_version.hpp"
 #include "membar-domains/gain.hpp"
 #include "membar-domains/job.hpp"
@@ -18,6 +19,7 @@
 #include "membar-domains/overlap.hpp"
 #include "membar-domains/picture.hpp"
 #include "membar-domains/report_json.hpp"
+#include "membar-domains/steer.hpp"
 #include "membar-domains/text.hpp"
 
 namespace membar_domains {
@@ -143,22 +145,6 @@ struct watched {
 };
 
 watched watch_once(const options& asked) {
-  move_list named;
-  for (const std::string& pattern : asked.remote) {
-    named.add({target::kind::logical_remote, 0}, pattern, "--remote");
-  }
-  const auto why_in = [&](const process& p) {
-    return [&](std::uint32_t id, const std::string& name) -> std::string {
-      if (named.rule_of(name) >= 0) {
-        return "--remote";
-      }
-      if (known_remote(name)) {
-        return "known by its name";
-      }
-      const auto reason = p.recorded.reasons.find(id);
-      return reason == p.recorded.reasons.end() ? "" : reason->second;
-    };
-  };
   watched out;
   std::string listed;  // their tables of pointers are followed
   for (const std::string& pattern : asked.remote) {
@@ -166,23 +152,11 @@ watched watch_once(const options& asked) {
   }
   out.result = run_job(asked, "watch", listed, "", [&](const fs::path& folder, std::vector<process>& processes) {
     for (process& p : processes) {
-      distinguish_launches(
-          p.recorded, [&](std::uint32_t, const std::string& name) { return named.rule_of(name) < 0 && !known_remote(name); });
-      if (asked.check) {
-        const auto code = [&](std::uint32_t id) -> std::optional<synchronization> {
-          const std::string& name = p.recorded.names.at(id);
-          const auto image = p.recorded.images.find(name);
-          return image == p.recorded.images.end()
-                     ? std::nullopt
-                     : code_in_image(
-                           (folder / (std::to_string(p.pid) + "." + std::to_string(image->second) + ".image")).string(), name);
-        };
-        check(p.recorded, why_in(p), code, out.checked);
-      }
+      examine(asked, folder, p, out.checked);
     }
   });
   for (const process& p : out.result.processes) {
-    out.reports.push_back(find_overlaps(p.recorded, why_in(p)));
+    out.reports.push_back(find_overlaps(p.recorded, why_remote_in(asked, p)));
   }
   return out;
 }
@@ -427,11 +401,28 @@ outcome apply(const options& asked) {
   return result.ended;
 }
 
+/// Watches, moves and decides while the program runs.
+outcome run_steered(const options& asked) {
+  std::string named;
+  for (const std::string& pattern : asked.remote) {
+    named += "remote " + pattern + "\n";
+  }
+  steering steer(asked);
+  const job_result result = run_job(asked, "run", named, "", {}, [&](const fs::path& folder) { steer.look(folder); });
+  const std::string text = steer.report();
+  if (!result.processes.empty()) {
+    std::cerr << '\n' << text;
+    write(fs::path(asked.output) / "run.txt",
+          "membar-domains run, report of format " + std::to_string(report_version) + "\n\n" + text);
+  }
+  return result.ended;
+}
+
 int main_of(const std::vector<std::string>& words) {
   try {
     const options asked = parse_options(words);
     outcome ended;
-    if (asked.what == options::action::watch || asked.what == options::action::try_) {
+    if (asked.what == options::action::watch || asked.what == options::action::try_ || asked.what == options::action::run) {
       check_output(asked.output);
     }
     switch (asked.what) {
@@ -449,6 +440,9 @@ int main_of(const std::vector<std::string>& words) {
         break;
       case options::action::apply:
         ended = apply(asked);
+        break;
+      case options::action::run:
+        ended = run_steered(asked);
         break;
     }
     return ended.status;

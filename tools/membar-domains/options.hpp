@@ -9,7 +9,7 @@
 namespace membar_domains {
 
 struct options {
-  enum class action { watch, try_, apply, help, version };
+  enum class action { watch, try_, apply, run, help, version };
   action what = action::watch;
   std::string list;                 ///< --list
   std::vector<std::string> remote;  ///< --remote
@@ -21,6 +21,7 @@ struct options {
   bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
   int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
   int runs = 3;             ///< --runs: of each kind, where turns within a run tell nothing
+  int seconds = 10;         ///< --seconds: how long run watches
   bool json = false;        ///< --format=json
   std::vector<std::string> program;
 };

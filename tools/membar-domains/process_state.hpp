@@ -11,7 +11,8 @@
 namespace membar_domains {
 
 namespace environment {
-inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";        ///< watch, try or apply
+inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";        ///< watch, try, apply or run
+inline constexpr const char* off = "MEMBAR_DOMAINS_OFF";        ///< not empty: the library does nothing
 inline constexpr const char* list = "MEMBAR_DOMAINS_LIST";      ///< path of the list
 inline constexpr const char* rules = "MEMBAR_DOMAINS_RULES";    ///< its text: other hosts do not have the file
 inline constexpr const char* folder = "MEMBAR_DOMAINS_FOLDER";  ///< where processes write
@@ -27,6 +28,9 @@ struct alignas(64) thread_counts {
   std::atomic<std::uint64_t> moved{0};     ///< of these, those that ran as the list says
 };
 
+/// What a process of `run` does: it is watched, waits for the list of the command, tries it in turns, and keeps what gained.
+enum class phase : std::uint32_t { watched, waiting, trying, settled };
+
 struct process_state {
   /// "MBMRDD02": the last two characters are the version of this format.
   static constexpr std::uint64_t magic_value = 0x3230444d42524d4dULL;
@@ -39,6 +43,8 @@ struct process_state {
   std::atomic<std::uint64_t> nodes{0};  ///< listed kernels in instantiated graphs
   std::atomic<std::uint64_t> nodes_moved{0};
   std::atomic<std::uint64_t> graphs_alone{0};  ///< of try: graphs with listed kernels that could not be instantiated twice
+  std::atomic<phase> asked{phase::watched};    ///< of run: by the command
+  std::atomic<phase> reached{phase::watched};  ///< of run: by the library
   std::atomic<std::uint64_t> untimed{0};       ///< units of work that could not be timed
   std::atomic<std::uint64_t> recorded{0};      ///< kernels that watch recorded
   std::atomic<std::uint64_t> lost{0};          ///< kernels that it could not record

@@ -64,7 +64,9 @@ void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters) {
   }
 }
 
-moved_nodes::moved_nodes(CUgraph graph, mode how) { look_at(graph, how); }
+moved_nodes::moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates) : candidates_(candidates) {
+  look_at(graph, how);
+}
 
 moved_nodes::~moved_nodes() {
   for (const auto& [node, id, was] : changed_ | std::views::reverse) {
@@ -103,12 +105,20 @@ void moved_nodes::look_at_kernel(CUgraphNode node, mode how) {
     of.is_a_kernel(parameters.kern);
     parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
   }
+  if (of.keeps_twins()) {
+    print_ += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
+  }
+  if (candidates_ != nullptr) {
+    const bool far = reach_of(parameters.func, parameters.kernelParams, parameters.extra) != reach::own;
+    if (far || of.is_listed(parameters.func)) {
+      candidates_->push_back(parameters.func);
+      set(node, attribute_of({target::kind::logical_remote, 0}, how), how);
+    }
+    return;
+  }
   if (of.what() == job::watch) {
     watch_node(node, parameters.func, parameters.kernelParams, parameters.extra);
     return;
-  }
-  if (of.what() == job::try_) {
-    print_ += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
   }
   const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
   if (to.what == target::kind::leave) {

@@ -21,7 +21,8 @@ namespace membar_domains {
 /// The kernel nodes of a graph, and of graphs in it, as the list says, for the life of the object; watch only looks at them.
 class moved_nodes {
  public:
-  moved_nodes(CUgraph graph, mode how);
+  /// With `candidates` kernels that `run` may come to list are moved, and those are kept.
+  moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates = nullptr);
   ~moved_nodes();
   moved_nodes(const moved_nodes&) = delete;
   moved_nodes& operator=(const moved_nodes&) = delete;
@@ -42,6 +43,7 @@ class moved_nodes {
   void set(CUgraphNode node, const CUlaunchAttribute& to, mode how);
 
   std::vector<change> changed_;
+  std::vector<CUfunction>* candidates_;
   bool any_ = false;
   std::uint32_t print_ = 0;
 };
@@ -102,11 +104,11 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
     listed = moved.any();
     print = moved.print();
   }
-  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+  if (result == CUDA_SUCCESS && of.keeps_twins()) {
     of.holds_listed(*exec, listed);
     pace_graph(*exec, print);
     drop_twin(*exec);  // of one that had the handle
-    if (listed && of.alternates()) {
+    if (of.runs() || (listed && of.alternates())) {
       make_twin(*exec, graph, flags_of<Id>(third));
     }
   }
@@ -127,10 +129,10 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
     result = next<Id>(exec, graph, third, fourth);
     listed = moved.any();
   }
-  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+  if (result == CUDA_SUCCESS && of.keeps_twins()) {
     of.holds_listed(exec, listed);
     drop_twin(exec);
-    if (listed && of.alternates()) {
+    if (of.runs() || (listed && of.alternates())) {
       make_twin(exec, graph, 0);
     }
   }
@@ -151,7 +153,9 @@ CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
     result = next_function(exec);
     listed = moved.any();
   }
-  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+  if (result == CUDA_SUCCESS && of.runs()) {
+    drop_twin(exec);  // the child may have other kernels
+  } else if (result == CUDA_SUCCESS && of.what() == job::try_) {
     if (listed) {
       of.holds_listed(exec, true);
     }
@@ -172,7 +176,7 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
   const CUresult result = next<Id>(exec, second, third, fourth);
-  if (result == CUDA_SUCCESS && session::get().what() == job::try_) {
+  if (result == CUDA_SUCCESS && session::get().keeps_twins()) {
     change_twin(exec, [&](CUgraphExec twin) { return next<Id>(twin, second, third, fourth); });
   }
   return result;
@@ -183,6 +187,13 @@ CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t 
 template <class Parameters, class Next>
 CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
   const job what = session::get().what();
+  if (p != nullptr && session::get().runs()) {
+    const CUresult result = next_function(exec);
+    if (result == CUDA_SUCCESS) {
+      drop_twin(exec);  // the kernel may be another one
+    }
+    return result;
+  }
   if ((what != job::apply && what != job::try_) || p == nullptr) {
     return next_function(exec);
   }
@@ -221,7 +232,7 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams*
     return with_exchange(exec, node, &parameters->kernel, as_it_was);
   }
   const CUresult result = as_it_was(exec);
-  if (result == CUDA_SUCCESS && session::get().what() == job::try_) {
+  if (result == CUDA_SUCCESS && session::get().keeps_twins()) {
     change_twin(exec, as_it_was);
   }
   return result;
@@ -231,7 +242,7 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams*
 template <hook_id Id>
 CUresult on_exec_destroy(CUgraphExec exec) {
   session& of = session::get();
-  if (of.what() == job::try_) {
+  if (of.keeps_twins()) {
     of.holds_listed(exec, false);
     drop_twin(exec);
   }
@@ -241,7 +252,7 @@ CUresult on_exec_destroy(CUgraphExec exec) {
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   session& of = session::get();
-  if (of.what() != job::try_) {
+  if (!of.keeps_twins() || of.what() == job::watch) {
     return next<Id>(exec, stream);
   }
   const CUstream into = stream_of(stream, is_per_thread(Id));
@@ -249,9 +260,14 @@ CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
     return next<Id>(exec, stream);
   }
   const turn_of_graph turn = begin_turn(exec, into);
+  if (of.what() != job::try_) {
+    const CUresult result = next<Id>(turn.exec, stream);
+    end_turn(exec, into);
+    return result;
+  }
   timed_span span(into);
   const CUresult result = next<Id>(turn.exec, stream);
-  span.end_graph(exec, of.listed_in(exec), turn.how);
+  span.end_graph(exec, turn.listed || of.listed_in(exec), turn.how);
   end_turn(exec, into);
   return result;
 }

@@ -67,24 +67,29 @@ session& session::make() {
   return *one;
 }
 
-session::session() : state_(&unmapped_) {
+session::session() : list_(new move_list), state_(&unmapped_) {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  const std::string asked = variable(environment::job);
-  job_ = asked == "watch" ? job::watch : asked == "try" ? job::try_ : asked == "apply" ? job::apply : job::none;
+  const std::string asked = variable(environment::off).empty() ? variable(environment::job) : "";
+  runs_ = asked == "run";
+  job_ = asked == "watch" || runs_ ? job::watch : asked == "try" ? job::try_ : asked == "apply" ? job::apply : job::none;
   if (job_ == job::none) {
     return;
   }
   open_files();
+  if (runs_ && !is_counted()) {  // on another host, where the command decides nothing
+    job_ = job::none;
+    return;
+  }
   // Another thread may hold a mutex when the process is forked, and the child does not have that thread.
   pthread_atfork([] { get().lock_for_fork(); }, [] { get().unlock_after_fork(); }, [] { get().begin_in_child(); });
-  checks_ = job_ == job::watch && !variable(environment::check).empty();
+  checks_ = what() == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
     try {
       const std::string rules = variable(environment::rules);
-      list_ = rules.empty() ? move_list::read(path) : move_list::parse(rules, path);
+      list_ = new move_list(rules.empty() ? move_list::read(path) : move_list::parse(rules, path));
     } catch (const std::exception& e) {
       complain(e.what());
     }
@@ -207,12 +212,13 @@ choice session::where(CUfunction kernel) {
       return known->second;
     }
   }
+  const unsigned began = generation();
   const std::string name = name_of(kernel);
   if (name.empty()) {
     complain("the driver does not tell the names of kernels, which needs CUDA 12.3 or newer: nothing was moved");
   }
   const auto target_of = [&](int rule) -> target {
-    const target to = rule < 0 ? target{} : list_.rules()[static_cast<std::size_t>(rule)].to;
+    const target to = rule < 0 ? target{} : list_.load()->rules()[static_cast<std::size_t>(rule)].to;
     CUdevice device = 0;
     int domains = 0;
     if (to.what == target::kind::leave || driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
@@ -232,19 +238,39 @@ choice session::where(CUfunction kernel) {
     }
     return to;
   };
-  const decision by = decided(list_, name);
+  const decision by = decided(*list_, name);
   const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
   if (!to.by_pointer()) {  // what depends on pointers is met by launches that have them
     meets(to.near_rule);
   }
   const std::unique_lock lock(names_mutex_);
-  targets_[kernel] = to;
+  if (began == generation()) {  // else it may be of another list, or of another kernel
+    targets_[kernel] = to;
+  }
   return to;
+}
+
+void session::begin(phase next) {
+  const char* const folder = std::getenv(environment::folder);
+  auto list = std::make_unique<const move_list>();
+  if (folder != nullptr && (next == phase::trying || next == phase::settled)) {
+    try {
+      list = std::make_unique<const move_list>(move_list::read(std::string(folder) + "/" + std::to_string(getpid()) + ".list"));
+    } catch (const std::exception& e) {
+      complain(e.what());
+    }
+  }
+  list_ = list.release();
+  alternate_ = next == phase::trying;
+  job_ = next == phase::trying ? job::try_ : job::apply;
+  forget();
+  flush();
+  state_->reached = next;
 }
 
 bool session::is_listed(CUfunction kernel) {
   const std::string name = name_of(kernel);
-  return known_remote(name) || decided(list_, name).far >= 0;
+  return known_remote(name) || decided(*list_, name).far >= 0;
 }
 
 void session::is_a_kernel(CUkernel kernel) {

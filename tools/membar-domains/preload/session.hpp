@@ -39,7 +39,14 @@ class session {
 
   [[nodiscard, gnu::always_inline]] static const session* if_made() noexcept { return made_.load(std::memory_order_acquire); }
 
-  [[nodiscard]] job what() const noexcept { return job_; }
+  [[nodiscard]] job what() const noexcept { return job_.load(std::memory_order_relaxed); }
+
+  /// Whether this is `run`: the job changes while the program runs.
+  [[nodiscard]] bool runs() const noexcept { return runs_; }
+  /// Of run: begins to do what the command asks, with the list that it wrote for this process.
+  void begin(phase next);
+  /// Whether executable graphs have twins.
+  [[nodiscard]] bool keeps_twins() const noexcept { return runs_ || what() == job::try_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 
   /// Whether watch keeps code and pointers, too.
@@ -112,8 +119,9 @@ class session {
 
   static inline constinit std::atomic<session*> made_{nullptr};
 
-  job job_ = job::none;
-  move_list list_;
+  std::atomic<job> job_{job::none};
+  bool runs_ = false;
+  std::atomic<const move_list*> list_;  ///< never freed, as another thread may read it
   process_state* state_;
   process_state unmapped_;
   std::FILE* file_ = nullptr;
@@ -128,7 +136,7 @@ class session {
   std::unordered_set<CUkernel> kernels_;
   std::unordered_set<CUgraphExec> listed_graphs_;
   std::atomic<unsigned> generation_{1};
-  bool alternate_ = false;
+  std::atomic<bool> alternate_{false};
   bool checks_ = false;
   unsigned turn_length_ = 16;
   mode fixed_ = mode::on;

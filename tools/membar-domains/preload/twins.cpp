@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "membar-domains/preload/twins.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "membar-domains/preload/driver.hpp"
 #include "membar-domains/preload/graphs.hpp"
@@ -15,8 +17,11 @@ namespace {
 struct twin {
   CUgraphExec moved = nullptr;
   unsigned launches = 0;
-  CUstream last = nullptr;  ///< the stream of the last launch
-  CUevent ended = nullptr;  ///< recorded after it
+  CUstream last = nullptr;          ///< the stream of the last launch
+  CUevent ended = nullptr;          ///< recorded after it
+  std::vector<CUfunction> kernels;  ///< of run: those that are moved in it
+  unsigned generation = 0;          ///< of the session, for which `allowed` holds
+  bool allowed = true;
 };
 
 struct all_twins {
@@ -46,7 +51,10 @@ void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
   constexpr auto by_device = static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
   CUresult result = CUDA_ERROR_NOT_SUPPORTED;
   if ((flags & by_device) == 0) {
-    const moved_nodes moved(graph, mode::on);
+    const moved_nodes moved(graph, mode::on, session::get().runs() ? &made.kernels : nullptr);
+    if (session::get().runs() && made.kernels.empty()) {
+      return;
+    }
     result = driver::cuGraphInstantiateWithFlags_(&made.moved, graph, flags & ~upload);
   }
   if (result != CUDA_SUCCESS ||
@@ -92,14 +100,22 @@ turn_of_graph begin_turn(CUgraphExec exec, CUstream stream) {
     if (at == all.of.end()) {
       return {exec, session::get().of_nodes()};
     }
-    of = at->second;
-    ++at->second.launches;
+    twin& found = at->second;
+    session& with = session::get();
+    if (with.runs() && found.generation != with.generation()) {
+      found.generation = with.generation();
+      found.allowed = std::ranges::all_of(
+          found.kernels, [&](CUfunction kernel) { return with.where(kernel).far.what == target::kind::logical_remote; });
+    }
+    of = found;
+    ++found.launches;
   }
   if (of.launches != 0 && of.last != stream) {
     static_cast<void>(driver::cuStreamWaitEvent_(stream, of.ended, 0U));
   }
-  const bool moved = of.launches % 4 == 1 || of.launches % 4 == 2;
-  return {moved ? of.moved : exec, moved ? mode::on : mode::off};
+  const bool in_turn = of.launches % 4 == 1 || of.launches % 4 == 2;
+  const bool moved = of.allowed && (in_turn || session::get().what() == job::apply);
+  return {moved ? of.moved : exec, moved ? mode::on : mode::off, of.allowed};
 }
 
 void end_turn(CUgraphExec exec, CUstream stream) {

@@ -25,9 +25,10 @@ void drop_twin(CUgraphExec exec);
 struct turn_of_graph {
   CUgraphExec exec = nullptr;  ///< to launch
   mode how = mode::off;
+  bool listed = false;  ///< the twin may be launched
 };
 
-/// Which of the two is launched now: in the order off, on, on, off. It waits for the launch before, as one executable graph would for itself.
+/// Which of the two is launched now: in the order off, on, on, off; of run, when it has settled, the moved one, if all its kernels are listed. It waits for the launch before, as one executable graph would for itself.
 [[nodiscard]] turn_of_graph begin_turn(CUgraphExec exec, CUstream stream);
 /// It was launched.
 void end_turn(CUgraphExec exec, CUstream stream);
