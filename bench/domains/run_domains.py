@@ -151,13 +151,13 @@ class Bench:
         lines = [line for line in found.read_text().splitlines() if line.startswith('# predicted')]
         out['predicted'] = [{'of': of, 'wait_us': float(wait), 'share_back': float(share), 'share_low': float(low), 'share_high': float(high), 'units': int(units)}
                             for of, wait, share, low, high, units in map(prediction_of, lines)]
-        arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=1', '--')
+        arm('try', domains, 'try', '--force', f'--list={found}', f'--output={folder}', '--runs=1', '--')
         if (folder / 'try.json').exists():
             out['gain'] = json.loads((folder / 'try.json').read_text())
         for turn in range(self.options.turns):
             if turn > 0:
                 arm(f'as_it_is_{turn}')
-            arm(f'apply_{turn}', domains, 'apply', f'--list={found}', '--')
+            arm(f'apply_{turn}', domains, 'apply', '--force', f'--list={found}', '--')
         out['summary'] = self.summary(out)
         return out
 
@@ -186,7 +186,7 @@ class Bench:
 
     def with_and_without(self, folder, words, pairs):
         """The results of a program without the library and with it, where nothing is listed: pairs of processes, which of them is first by turns."""
-        applied = [str(self.options.command), 'apply', f'--list={self.list_of_nothing()}', '--']
+        applied = [str(self.options.command), 'apply', '--force', f'--list={self.list_of_nothing()}', '--']
         for pair in range(pairs):
             ran = {}
             for how in ('without', 'with') if pair % 2 == 0 else ('with', 'without'):
@@ -225,8 +225,8 @@ class Bench:
         actions = {
             'as_it_is': [],
             'watch': [domains, 'watch', f"--output={self.options.output / 'profilers'}", '--'],
-            'try': [domains, 'try', f'--list={nothing}', '--runs=1', f"--output={self.options.output / 'profilers'}", '--'],
-            'apply': [domains, 'apply', f'--list={nothing}', '--']
+            'try': [domains, 'try', '--force', f'--list={nothing}', '--runs=1', f"--output={self.options.output / 'profilers'}", '--'],
+            'apply': [domains, 'apply', '--force', f'--list={nothing}', '--']
         }
         out = {how: self.run('profilers', how, [*prefix, *program], {}) for how, prefix in actions.items()}
         if nsys := shutil.which('nsys'):

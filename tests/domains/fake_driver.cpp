@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
+/// A driver without a device: libcuda.so.1 for tests of membar-domains. With FAKE_DRIVER_BARE a launch does nothing at all. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
 /// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
 /// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #undef cuEventElapsedTime
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
+#undef cuGraphInstantiate
 
 struct CUfunc_st {
   std::string name;
@@ -50,6 +53,32 @@ struct put {
 };
 std::map<CUstream, double> clocks;
 std::vector<put> puts;
+CUgraph_st captured;
+
+/// Handles of functions and nodes that are gone are given again.
+std::deque<CUfunction> functions, free_functions;
+std::vector<CUgraphNode> free_nodes;
+CUgraphNode new_node(const CUgraphNode_st& of) {
+  if (free_nodes.empty()) {
+    return new CUgraphNode_st(of);
+  }
+  const CUgraphNode node = free_nodes.back();
+  free_nodes.pop_back();
+  *node = of;
+  return node;
+}
+
+/// A copy with nodes of its own.
+CUgraph copy_of(CUgraph graph) {
+  auto* const out = new CUgraph_st;
+  for (const CUgraphNode n : graph->nodes) {
+    out->nodes.push_back(new CUgraphNode_st(*n));
+    if (n->child != nullptr) {
+      out->nodes.back()->child = copy_of(n->child);
+    }
+  }
+  return out;
+}
 
 void log(const std::string& line) {
   const char* const path = std::getenv("FAKE_DRIVER_LOG");
@@ -81,13 +110,18 @@ void ran(CUfunction f, CUstream stream, int domain) {
   } else {
     double takes = 4;
     for (const put& p : puts) {
-      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
+      takes = p.start <= now && now < p.end && (p.domain == 0 || number("FAKE_DRIVER_NO_GAIN", 0) != 0) ? 10 : takes;
     }
     now += f->name == "large" ? takes + 16 : takes;
   }
 }
 
-CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
+int puts_in_a_row = 0;
+bool last_put_moved = false;
+bool any_put_moved = false;
+
+CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
+                  void** parameters = nullptr) {
   int domain = -1;
   int map_default = -1;
   int map_remote = -1;
@@ -110,6 +144,15 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
         std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
         (stream == nullptr ? " null" : ""));
   }
+  if (stream == reinterpret_cast<CUstream>(0x3000)) {
+    captured.nodes.push_back(new_node({.kernel = f, .domain = domain, .map_default = map_default, .parameters = parameters}));
+  }
+  if (f->name == "put") {
+    const bool moved = domain == 1;
+    puts_in_a_row = moved == last_put_moved ? puts_in_a_row + 1 : 1;
+    any_put_moved = any_put_moved || moved;
+    last_put_moved = moved;
+  }
   ran(f, stream, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain);
   return CUDA_SUCCESS;
 }
@@ -126,19 +169,32 @@ std::atomic<int>& launched_kernels() {
 }
 }  // namespace
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
-                             void**, void**) {
+                             void** parameters, void**) {
+  static const bool bare = number("FAKE_DRIVER_BARE", 0) != 0;
+  if (bare) {  // for the cost of a launch
+    return CUDA_SUCCESS;
+  }
   meet();
   ++launched_kernels();
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  return launched("plain", f, s, nullptr, 0);
+  return launched("plain", f, s, nullptr, 0, parameters);
 }
 FAKE CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                   CUstream s, void**, void**) {
   return launched("plain_ptsz", f, s, nullptr, 0);
 }
-FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void**, void**) {
-  return launched("ex", f, c->hStream, c->attrs, c->numAttrs);
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** parameters, void**) {
+  return launched("ex", f, c->hStream, c->attrs, c->numAttrs, parameters);
+}
+FAKE CUresult cuLaunch(CUfunction f) { return launched("launch", f, nullptr, nullptr, 0); }
+FAKE CUresult cuLaunchGrid(CUfunction f, int, int) { return launched("grid", f, nullptr, nullptr, 0); }
+FAKE CUresult cuLaunchGridAsync(CUfunction f, int, int, CUstream s) { return launched("grid_async", f, s, nullptr, 0); }
+FAKE CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* all, unsigned count, unsigned) {
+  for (unsigned i = 0; i < count; ++i) {
+    launched("devices", all[i].function, all[i].hStream, nullptr, 0);
+  }
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* c, CUfunction f, void**, void**) {
   return launched("ex_ptsz", f, c->hStream, c->attrs, c->numAttrs);
@@ -147,20 +203,6 @@ FAKE CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsign
                                         CUstream s, void**) {
   return launched("cooperative", f, s, nullptr, 0);
 }
-/// Handles of functions and nodes that are gone are given again.
-namespace {
-std::deque<CUfunction> functions, free_functions;
-std::vector<CUgraphNode> free_nodes;
-CUgraphNode new_node(const CUgraphNode_st& of) {
-  if (free_nodes.empty()) {
-    return new CUgraphNode_st(of);
-  }
-  const CUgraphNode node = free_nodes.back();
-  free_nodes.pop_back();
-  *node = of;
-  return node;
-}
-}  // namespace
 FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   if (free_functions.empty()) {
     *f = functions.emplace_back(new CUfunc_st{name});
@@ -169,6 +211,21 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
     free_functions.pop_front();
     (*f)->name = name;
   }
+  return CUDA_SUCCESS;
+}
+/// Modules and libraries are the images that they were loaded from. All have the functions "put" and "small".
+FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
+  const char* const names[] = {"put", "small"};
+  for (unsigned i = 0; i < count; ++i) {
+    cuModuleGetFunction(&all[i], module, names[i]);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuLibraryEnumerateKernels(CUkernel* all, unsigned count, CUlibrary library) {
+  return cuModuleEnumerateFunctions(reinterpret_cast<CUfunction*>(all), count, reinterpret_cast<CUmodule>(library));
+}
+FAKE CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  *name = reinterpret_cast<CUfunction>(kernel)->name.c_str();
   return CUDA_SUCCESS;
 }
 namespace {
@@ -187,6 +244,11 @@ FAKE CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int* active) {
 FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuModuleLoad(CUmodule* module, const char* path) { return cuModuleLoadData(module, path); }
+FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                                    void**, unsigned) {
+  return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
 FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
   *offset = 0;
@@ -218,6 +280,34 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   const unsigned kind = region == 3 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   const unsigned owner = region == 2 || region == 5 ? 1 : 0;
   *static_cast<unsigned*>(value) = type ? kind : owner;
+  return CUDA_SUCCESS;
+}
+/// Memory of the device, as far as a program has stored into it; each allocation ends where the next 4096 bytes begin.
+namespace {
+std::map<CUdeviceptr, CUdeviceptr> memory;
+}
+FAKE void fakeStore(CUdeviceptr at, CUdeviceptr word) { memory[at] = word; }
+FAKE CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
+  *base = pointer & ~CUdeviceptr{4095};
+  *size = 4096;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemAllocHost(void** to, std::size_t bytes) {
+  *to = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  *stream = reinterpret_cast<CUstream>(std::size_t{0x9000});
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamQuery(CUstream) { return number("FAKE_DRIVER_STALLS", 0) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  std::memset(to, 0, bytes);
+  for (const auto& [at, word] : memory) {
+    if (at >= from && at + sizeof word <= from + bytes) {
+      std::memcpy(static_cast<char*>(to) + (at - from), &word, sizeof word);
+    }
+  }
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
@@ -259,6 +349,8 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
+/// Whether 400 puts in a row were moved, or were not, after some were.
+FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (reinterpret_cast<std::size_t>(stream) == 0x7000) {
@@ -276,6 +368,12 @@ FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   event->us = clocks[stream];
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
+FAKE CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  log("wait");
+  clocks[stream] = std::max(clocks[stream], event->us);
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
@@ -309,10 +407,7 @@ FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CU
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
-  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = new CUgraph_st};
-  for (const CUgraphNode n : child->nodes) {  // a node has a graph of its own, which is a copy
-    (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
-  }
+  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = copy_of(child)};
   graph->nodes.push_back(*node);
   return CUDA_SUCCESS;
 }
@@ -333,6 +428,22 @@ FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
 }
 FAKE CUresult cuGraphAddConditional(CUgraph graph) {
   graph->nodes.push_back(new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL});
+  return CUDA_SUCCESS;
+}
+/// A conditional node, whose body is a graph that the caller fills.
+FAKE CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t,
+                                CUgraphNodeParams* parameters) {
+  *node = new CUgraphNode_st{.type = parameters->type, .child = new CUgraph_st};
+  parameters->conditional.phGraph_out = &(*node)->child;
+  graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphClone(CUgraph* out, CUgraph graph) {
+  *out = copy_of(graph);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
+  *graph = &captured;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -365,6 +476,15 @@ FAKE CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NOD
   node->parameters = parameters->kernelParams;
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* parameters) {
+  node->kernel = parameters->kernel.func;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  to->domain = from->domain;
+  to->map_default = from->map_default;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue* value) {
   if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
     node->domain = static_cast<int>(value->memSyncDomain);
@@ -377,7 +497,7 @@ namespace {
 CUresult log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
   for (const CUgraphNode node : graph->nodes) {
     if (node->child != nullptr) {
-      log_nodes("child " + what, node->child, more);
+      log_nodes((node->type == CU_GRAPH_NODE_TYPE_GRAPH ? "child " : "body ") + what, node->child, more);
     } else if (node->kernel != nullptr) {
       log(what + " " + node->kernel->name + " domain=" + std::to_string(node->domain) +
           " map=" + std::to_string(node->map_default) + more);
@@ -393,6 +513,18 @@ FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const 
   log("set " + p->func->name);
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1* p) {
+  log("set v1 " + p->func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecNodeSetParams(CUgraphExec, CUgraphNode, CUgraphNodeParams* p) {
+  if (p->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return log_nodes("update", p->graph.graph, "");
+  }
+  log("set any " + p->kernel.func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
 FAKE CUresult cuGraphExecUpdate(CUgraphExec, CUgraph graph, CUgraphNode*, CUgraphExecUpdateResult*) {
   return log_nodes("update", graph, "");
 }
@@ -400,9 +532,18 @@ FAKE CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgra
   return log_nodes("update", graph, "");
 }
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  log_nodes("node", graph, " flags=" + std::to_string(flags));
-  *exec = reinterpret_cast<CUgraphExec>(graph);
+  static std::set<CUgraph> instantiated;
+  if (number("FAKE_DRIVER_QUIET", 0) == 0) {
+    log_nodes("node", graph, " flags=" + std::to_string(flags));
+  }
+  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {  // as for nodes that allocate memory
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  *exec = reinterpret_cast<CUgraphExec>(copy_of(graph));
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphInstantiate(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
+  return log_nodes("node", graph, " v1");
 }
 FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, char*, std::size_t) {
   return log_nodes("node", graph, "");
@@ -411,10 +552,11 @@ FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUD
   return log_nodes("node", graph, "");
 }
 FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  const CUgraph graph = reinterpret_cast<CUgraph>(exec);
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
-    log("graph");
+    log(graph->nodes.empty() || graph->nodes[0]->domain != 1 ? "graph" : "graph moved");
   }
-  for (const CUgraphNode node : reinterpret_cast<CUgraph>(exec)->nodes) {
+  for (const CUgraphNode node : graph->nodes) {
     ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
   }
   return CUDA_SUCCESS;

@@ -97,6 +97,14 @@ TEST(kernel_names, libraries_of_communication_are_known_and_others_are_not) {
   EXPECT_TRUE(known_remote(two_shot));
   EXPECT_TRUE(known_remote("_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE"));
   EXPECT_TRUE(known_remote("nvshmemi_transfer_rma"));
+  for (const char* name : {"ncclSymkDevKernel_AllReduce_RSxLDMC_AGxST", "ncclSymDevKernel_AllGather_ST", "ncclSymkRun",
+                           "void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<1, 2>(int)",
+                           "void mscclpp::collective::allreduce<float>(void*)", "userbuffers_fp16_sum_inplace_gpu_rw(int)",
+                           "kuserbuffers_pushsend(int*)", "void deep_ep::internode_ll::dispatch<true>(void*)",
+                           "void membar::detail::notify_next_kernel<int>(int)"}) {
+    EXPECT_TRUE(known_remote(name)) << name;
+  }
+  EXPECT_FALSE(known_remote("void membar::detail::wait_kernel<int>(int)")) << "it stores nothing";
   EXPECT_FALSE(known_remote("_ZN2at6native13reduce_kernelILi512ELi1EEEvv"));
   EXPECT_FALSE(known_remote("nvjet_tst_64x8_64x16"));
 }

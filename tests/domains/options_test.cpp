@@ -43,22 +43,22 @@ TEST(domains_options, help_and_version_need_no_program_and_help_names_every_opti
   EXPECT_EQ(parse_options({"--help"}).what, options::action::help);
   EXPECT_EQ(parse_options({"try", "-h"}).what, options::action::help);
   EXPECT_EQ(parse_options({"--version"}).what, options::action::version);
-  for (const char* words :
-       {"  --list=FILE ", "  --remote=REGEX ", "  --check ", "  --once ", "  --whole-runs ", "  --format=FORMAT ",
-        "  --turn=N ", "  --runs=N ", "  --cupti=FILE ", "  --output=FOLDER ", "  --version "}) {
+  for (const char* words : {"  --list=FILE ", "  --remote=REGEX ", "  --check ", "  --no-check ", "  --force ",
+                            "  --seconds=N ", "  --once ", "  --whole-runs ", "  --format=FORMAT ", "  --turn=N ",
+                            "  --runs=N ", "  --cupti=FILE ", "  --output=FOLDER ", "  --version "}) {
     EXPECT_NE(usage().find(words), std::string::npos) << words << usage();
   }
 }
 
 TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
-  EXPECT_EQ(refusal_of({"look", "--", "a"}), "'look' is not an action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(refusal_of({"look", "--", "a"}), "'look' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"watch", "--far", "--", "a"}),
             "'--far' is not an option: see membar-domains --help, and write -- before the program");
   EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");
   EXPECT_EQ(refusal_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not possible: write a number from 1 to 1000000");
   EXPECT_EQ(refusal_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not possible: write a number from 1 to 100");
   EXPECT_EQ(refusal_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not possible: write text or json");
-  EXPECT_EQ(refusal_of({"./app"}), "'./app' is not an action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(refusal_of({"./app"}), "'./app' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"try", "--list=", "--", "a"}), "--list has no value: write --list=...");
   EXPECT_EQ(refusal_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
   EXPECT_EQ(refusal_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");

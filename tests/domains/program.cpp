@@ -4,8 +4,9 @@
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), race/two (the same in two contexts), exit=<status>, abort.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs call such functions
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,16 +14,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 
 #undef cuGetProcAddress
 #undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphInstantiate
 
 // The header declares these for other versions of CUDA or another default stream.
+extern "C" CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
+extern "C" CUresult cuGraphInstantiate(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
 extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t);
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
@@ -30,7 +38,9 @@ extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgrap
 /// Of the fake driver: the real one takes many more words to make such a node.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
+extern "C" bool fakeHasSettled();
 extern "C" void fakeUseContext(int n);
+extern "C" void fakeStore(CUdeviceptr at, CUdeviceptr word);
 
 namespace {
 
@@ -141,6 +151,11 @@ int main(int count, char** words) {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
     } else if (word == "put/captured") {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
+    } else if (word == "end/capture") {  // and the graph is instantiated
+      CUgraph graph = nullptr;
+      CUgraphExec exec = nullptr;
+      cuStreamEndCapture(stream(3), &graph);
+      result = driver.instantiate(&exec, graph, 5);
     } else if (word == "put/both") {
       std::thread first([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), own, nullptr); });
       std::thread second([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(2), other, nullptr); });
@@ -193,6 +208,66 @@ int main(int count, char** words) {
       }
       plain(small, stream(8));
       full.join();
+    } else if (word == "cost") {  // of a launch, in nanoseconds of this thread's processor
+      constexpr int launches = 20'000'000;
+      const auto now = [] {
+        timespec t{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+      };
+      const double begin = now();
+      for (int k = 0; k < launches; ++k) {
+        plain(small, stream(1));
+      }
+      std::printf("%.1f ns a launch\n", (now() - begin) / launches);
+    } else if (word == "small/threads") {  // two, which live at the same time
+      std::barrier both(2);
+      const auto launches = [&] {
+        for (int k = 0; k < 1000; ++k) {
+          plain(small, stream(1));
+        }
+        both.arrive_and_wait();
+      };
+      std::thread first(launches);
+      std::thread second(launches);
+      first.join();
+      second.join();
+    } else if (
+        word ==
+        "steady") {  // put and small kernels beside it, until puts have been launched in one way for long, or for 30 seconds
+      CUfunction local = nullptr;
+      driver.get_function(&local, nullptr, "_Z5smallPf");
+      CUdeviceptr pointer = 0x11000000;
+      void* parameters[] = {&pointer};
+      const std::time_t begin = std::time(nullptr);
+      while (!fakeHasSettled() && std::time(nullptr) - begin < 30) {
+        driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), other, nullptr);
+        for (int k = 0; k < 100; ++k) {
+          driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
+        }
+      }
+      std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
+    } else if (word == "fork/busy") {  // children of a process whose other thread is in the library most of the time
+      std::atomic<bool> stop = false;
+      std::thread busy([&] {
+        while (!stop) {
+          by_way(cuModuleUnload, "cuModuleUnload")(nullptr);
+          plain(small, stream(1));
+        }
+      });
+      for (int k = 0; k < 300 && result == CUDA_SUCCESS; ++k) {
+        const pid_t child = fork();
+        if (child == 0) {
+          alarm(20);
+          by_way(cuModuleUnload, "cuModuleUnload")(nullptr);
+          _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        result = status == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+      }
+      stop = true;
+      busy.join();
     } else if (word == "fork") {
       if (fork() == 0) {
         std::exit(0);
@@ -221,20 +296,27 @@ int main(int count, char** words) {
       result = driver.launch_ex(&config, put, nullptr, nullptr);
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
-    } else if (word == "shared" ||
-               word == "apart") {  // kernels of the fake CUPTI's names, with pointers that are the same or not
+    } else if (word.starts_with("check/")) {
+      // Kernels of the fake CUPTI's names. One sets a flag at device scope, the other waits for it at the system's. They get a pointer of their own
+      // (apart), the same one (shared, or only at the tenth launch: late), or one of them in a table (table, and local/table: of the other kernel).
+      const std::string which = word.substr(6);
       CUmodule module = nullptr;
       driver.load(&module,
                   "//\n.version 8.0\n.visible .entry ncclDevKernel_fake(.param .u64 p) { fence.acq_rel.gpu; st.relaxed.gpu.u32 "
                   "[%rd1], 1; }\n"
-                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.gpu.u32 %r1, [%rd1]; }\n");
-      CUdeviceptr pointer = 0x7000000;
-      void* parameters[] = {&pointer};
-      for (const char* name : {"ncclDevKernel_fake", "_Z5smallPf"}) {
-        CUfunction f = nullptr;
-        driver.get_function(&f, module, name);
-        driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
-        pointer += word == "apart" ? 4096 : 0;
+                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.sys.u32 %r1, [%rd1]; }\n");
+      const char* const names[] = {"ncclDevKernel_fake", "_Z5smallPf"};
+      for (int launch = 0; launch < (which == "late" ? 10 : 1); ++launch) {
+        for (int kernel = 0; kernel < 2; ++kernel) {
+          const bool in_table = which == (kernel == 0 ? "table" : "local/table");
+          const bool of_own = which == "apart" || (which == "late" && launch < 9);
+          CUdeviceptr pointer = in_table ? 0x8000000 : of_own && kernel == 1 ? 0x7001000 : 0x7000000;
+          fakeStore(0x8000008, 0x7000000);
+          void* parameters[] = {&pointer};
+          CUfunction f = nullptr;
+          driver.get_function(&f, module, names[kernel]);
+          result = driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
+        }
       }
     } else if (word == "put/null" || word == "small/null") {
       result = plain(word == "put/null" ? put : small, nullptr);
@@ -270,11 +352,92 @@ int main(int count, char** words) {
       p.func = put;
       cuGraphCreate(&graph, 0);
       cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
-      result = name == "cuGraphInstantiate_v2" ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+      CUgraphNodeParams child{};
+      child.type = CU_GRAPH_NODE_TYPE_GRAPH;
+      child.graph.graph = graph;
+      result = name == "cuGraphInstantiate" ? by_way(cuGraphInstantiate, name.c_str())(&exec, graph, nullptr, nullptr, 0)
+               : name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &child)
+               : name == "cuGraphInstantiate_v2"
+                   ? by_way(cuGraphInstantiate_v2, name.c_str())(&exec, graph, nullptr, nullptr, 0)
                : name == "cuGraphInstantiateWithParams_ptsz"
                    ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
                : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
                                              : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
+    } else if (word.starts_with("set=")) {  // put in place of small in an executable graph, by the function of this name
+      const std::string name = word.substr(4);
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = small;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 5);
+      CUDA_KERNEL_NODE_PARAMS_v1 v1{};
+      CUgraphNodeParams any{};
+      any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+      any.kernel.func = v1.func = put;
+      result = name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &any)
+                                                  : by_way(cuGraphExecKernelNodeSetParams, name.c_str())(exec, node, &v1);
+      by_way(cuGraphExecDestroy, "cuGraphExecDestroy")(exec);
+    } else if (word.starts_with("unmovable/")) {  // put by functions that take no attribute
+      CUDA_LAUNCH_PARAMS one{};
+      one.function = put;
+      one.hStream = stream(1);
+      result = word == "unmovable/cuLaunch"       ? by_way(cuLaunch, "cuLaunch")(put)
+               : word == "unmovable/cuLaunchGrid" ? by_way(cuLaunchGrid, "cuLaunchGrid")(put, 1, 1)
+               : word == "unmovable/cuLaunchGridAsync"
+                   ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
+                   : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
+    } else if (word.starts_with("leak/")) {  // a graph with put was moved, and then small comes to be in its node, or in a copy
+      CUgraph graph = nullptr;
+      CUgraph copy = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphNode second = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      if (word == "leak/captured") {
+        driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), own, nullptr);
+        cuStreamEndCapture(stream(3), &graph);
+      } else {
+        cuGraphCreate(&graph, 0);
+        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      }
+      driver.instantiate(&exec, graph, 5);
+      p.func = small;
+      CUgraphNodeParams any{};
+      any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+      any.kernel.func = small;
+      std::size_t one = 1;
+      if (word == "leak/clone") {
+        cuGraphClone(&copy, graph);
+      } else if (word == "leak/child") {
+        cuGraphCreate(&copy, 0);
+        cuGraphAddChildGraphNode(&node, copy, nullptr, 0, graph);
+        cuGraphChildGraphNodeGetGraph(node, &graph);
+      } else if (word == "leak/copy") {
+        cuGraphCreate(&copy, 0);
+        cuGraphAddKernelNode(&second, copy, nullptr, 0, &p);
+        cuGraphKernelNodeCopyAttributes(second, node);
+      }
+      const CUgraph changed = copy == nullptr || word == "leak/child" ? graph : copy;
+      cuGraphGetNodes(changed, &node, &one);
+      word == "leak/node_params" ? cuGraphNodeSetParams(node, &any) : cuGraphKernelNodeSetParams(node, &p);
+      result = driver.instantiate(&exec, copy == nullptr ? graph : copy, 5);
+    } else if (word == "body") {  // put in the body of a condition
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUgraphNodeParams condition{};
+      condition.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+      condition.conditional.size = 1;
+      cuGraphCreate(&graph, 0);
+      by_way(cuGraphAddNode_v2, "cuGraphAddNode_v2")(&node, graph, nullptr, nullptr, 0, &condition);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphAddKernelNode(&node, condition.conditional.phGraph_out[0], nullptr, 0, &p);
+      result = driver.instantiate(&exec, graph, 5);
     } else if (word.starts_with("gone/node") ||
                word == "gone/graph") {  // its handle comes to be of a node with a domain of its own
       CUgraph graph = nullptr;
@@ -317,6 +480,33 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
+    } else if (
+        word.starts_with(
+            "graphs/")) {  // 40 launches of a graph with put, and small kernels beside each; graphs/streams: in two streams in turn
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      driver.instantiate(&exec, graph, 0);
+      CUgraph other_graph = nullptr;
+      CUgraphExec beside = nullptr;
+      p.func = small;
+      cuGraphCreate(&other_graph, 0);
+      for (int k = 0; k < 90; ++k) {
+        cuGraphAddKernelNode(&node, other_graph, nullptr, 0, &p);
+      }
+      driver.instantiate(&beside, other_graph, 0);
+      for (int k = 0; k < (word == "graphs/streams" ? 4 : 44); ++k) {
+        cuGraphLaunch(exec, stream(word == "graphs/streams" ? 1 + k % 2 : 1));
+        cuGraphLaunch(beside, stream(4));
+        CUevent event = nullptr;
+        cuEventCreate(&event, 0);
+        cuEventRecord(event, stream(1));
+        cuStreamWaitEvent(stream(4), event, 0);
+      }
     } else if (word.starts_with(
                    "few/")) {  // few/small, few/large: a race of a stream of its own, with fewer launches, or graphs
       CUDA_KERNEL_NODE_PARAMS p{};

@@ -146,40 +146,116 @@ TEST_F(domains_command, records_that_another_took_over_are_missed) {
             std::string::npos);
 }
 
-TEST_F(domains_command, check_warns_where_kernels_to_isolate_share_a_pointer_and_synchronize_at_device_scope) {
+TEST_F(domains_command, the_check_warns_where_kernels_share_a_pointer_and_one_side_synchronizes_at_device_scope) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
-    const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " shared");
-    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer"),
+    const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " check/shared");
+    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer, and one "
+                          "releases and the other acquires"),
               std::string::npos)
         << way << r.said;
   }
 }
 
-TEST_F(domains_command, check_does_not_warn_of_kernels_with_pointers_of_their_own) {
-  const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table apart");
+TEST_F(domains_command, the_check_does_not_warn_of_kernels_with_pointers_of_their_own) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/apart");
   EXPECT_EQ(r.said.find("WARNING"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("--check looked at 1 pair of"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("The check looked at 1 pair of"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, the_check_sees_every_launch_of_a_name) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/late");
+  EXPECT_NE(r.said.find("were given the same pointer, and one releases"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, the_check_follows_a_pointer_into_a_table_in_device_memory) {
+  for (const std::string which : {"table", "local/table"}) {
+    const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/" + which);
+    EXPECT_NE(r.said.find("were given the same pointer, and one releases"), std::string::npos) << which << r.said;
+  }
+}
+
+TEST_F(domains_command, a_table_that_cannot_be_read_is_a_warning_and_the_program_goes_on) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/table", "FAKE_DRIVER_STALLS=1");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(
+      r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, and not all pointers of ncclDevKernel_fake "
+                  "were seen"),
+      std::string::npos)
+      << r.said;
+}
+
+TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_refused_by_default) {
+  for (const std::string which : {"shared", "table"}) {
+    static_cast<void>(command("watch --once --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/" + which));
+    for (const std::string action : {"apply", "try --output=out"}) {
+      const std::string words = action + " --list=out/list.txt";
+      const result r = command(words + PROGRAM "table check/" + which);
+      EXPECT_EQ(r.status, 125) << r.said;
+      EXPECT_EQ(r.log, "") << "the program ran";
+      EXPECT_NE(r.said.find("the list moves '^ncclDevKernel_fake$', of which the check of watch warns: ncclDevKernel_fake and "
+                            "small ran at the same time, were given the same pointer"),
+                std::string::npos)
+          << r.said;
+      EXPECT_NE(command(words + " --force" PROGRAM "table check/" + which).log.find("ex ncclDevKernel_fake domain=1"),
+                std::string::npos);
+    }
+  }
+}
+
+TEST_F(domains_command, a_list_that_the_check_passed_is_applied_and_one_without_its_result_is_refused) {
+  const std::string of = " --once --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/apart";
+  static_cast<void>(command("watch" + of));
+  const std::string apply = "apply --list=out/list.txt" PROGRAM "table check/apart";
+  EXPECT_NE(command(apply).log.find("ex ncclDevKernel_fake domain=1"), std::string::npos);
+  static_cast<void>(command("watch --no-check" + of));
+  const result unchecked = command(apply);
+  EXPECT_EQ(unchecked.status, 125);
+  EXPECT_NE(unchecked.said.find("the list moves '^ncclDevKernel_fake$', which was not checked"), std::string::npos)
+      << unchecked.said;
+  EXPECT_NE(command("apply --remote=^put$" PROGRAM "table put").said.find("'^put$', which was not checked"), std::string::npos);
 }
 
 TEST_F(domains_command, watch_without_check_keeps_no_code_and_says_nothing_of_it) {
-  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared").said.find("--check"),
-            std::string::npos);
+  EXPECT_EQ(
+      command("watch --no-check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/shared").said.find("The check"),
+      std::string::npos);
 }
 
 TEST_F(domains_command, watch_reports_in_json_what_check_found) {
-  const std::string of = " --format=json --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared";
-  const json report = json::parse(json_line(command("watch --check" + of).said));
+  const std::string of = " --format=json --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/shared";
+  const json report = json::parse(json_line(command("watch" + of).said));
   EXPECT_EQ(report["format"], "membar-domains.watch");
   EXPECT_EQ(report["version"], 1);
   EXPECT_EQ(report["held_up_count"], 19);
   EXPECT_EQ(report["processes"].at(0)["kernels"], 41);
   EXPECT_EQ(report["check"]["warnings"].size(), 1U) << report;
   EXPECT_EQ(report, json::parse(text_of(folder_ / "out" / "watch.json")));
-  EXPECT_TRUE(json::parse(json_line(command("watch" + of).said))["check"].is_null());
+  EXPECT_TRUE(json::parse(json_line(command("watch --no-check" + of).said))["check"].is_null());
+}
+
+TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) {
+  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+                           "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("kept: the others ran at 2.5"), std::string::npos) << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "run.txt").find("  remote ^put$\n"), std::string::npos);
+}
+
+TEST_F(domains_command, a_variable_of_the_environment_switches_the_library_off) {
+  EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table put", "MEMBAR_DOMAINS_OFF=1").log,
+            "plain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
+TEST_F(domains_command, run_undoes_what_gains_nothing) {
+  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+                           "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_NO_GAIN=1");
+  EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("undone: the others ran at 1.000×"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
-  const result r = command("try --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
+  const result r = command("try --force --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
   EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;
   EXPECT_NE(r.said.find("no kernel that the program launched matches '^ncclDevKernel_fake$'"), std::string::npos) << r.said;
   EXPECT_NE(r.said.find("The gain is not known"), std::string::npos) << r.said;

@@ -26,9 +26,22 @@ dlsym_function* real_dlsym() noexcept {
   return function;
 }
 
-/// Keeps the driver's own function behind a hook. What a lookup in the whole program finds is our own symbol, which leads back here.
+/// The symbol of the libraries behind ours: of another interposer, or of the driver, if the program is linked to it.
+void* exported_behind(const char* symbol) noexcept { return real_dlsym()(RTLD_NEXT, symbol); }
+
+/// Whether both addresses are in one library.
+bool in_one_library(const void* one, const void* other) noexcept {
+  Dl_info a{};
+  Dl_info b{};
+  return other != nullptr && dladdr(one, &a) != 0 && dladdr(other, &b) != 0 && a.dli_fbase == b.dli_fbase;
+}
+
+/// Keeps the function that a lookup found behind a hook, unless a library behind ours exports the symbol, which then is next on every way. What a
+/// lookup in the whole program finds is our own symbol, which leads back here.
 void keep_next(hook& of, void* function) noexcept {
-  if (function != of.handler() && function != real_dlsym()(RTLD_DEFAULT, of.symbol)) {
+  if (exported_behind(of.symbol) != nullptr) {
+    static_cast<void>(find_next(of));
+  } else if (function != of.handler() && function != real_dlsym()(RTLD_DEFAULT, of.symbol)) {
     of.next.store(function, std::memory_order_release);
   }
 }
@@ -53,6 +66,13 @@ hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept 
 
 }  // namespace
 
+void* find_next(hook& of) noexcept {
+  void* const exported = exported_behind(of.symbol);
+  void* const function = exported != nullptr ? exported : driver_symbol(of.symbol);
+  of.next.store(function, std::memory_order_release);
+  return function;
+}
+
 void* driver_symbol(const char* name) noexcept {
   static std::atomic<void*> library = nullptr;
   void* handle = library.load(std::memory_order_acquire);
@@ -75,8 +95,9 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 
 }  // namespace membar::intercept
 
-/// Called by dlsym below: the handler to return in place of the driver's function, or null, where the C library's dlsym shall answer.
-extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name) {
+/// Called by dlsym below: the handler to return in place of the driver's function, or null, where the C library's dlsym shall answer. A library that is
+/// next behind a hook gets what it asks for, as it would call itself else.
+extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     return nullptr;
@@ -87,7 +108,7 @@ extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void*
       if (own != nullptr) {
         keep_next(h, own);
       }
-      return own == nullptr ? nullptr : h.handler();
+      return own == nullptr || in_one_library(caller, h.next.load(std::memory_order_acquire)) ? nullptr : h.handler();
     }
   }
   return nullptr;
@@ -121,6 +142,7 @@ dlsym:
   call membar_find_next_dlsym
   movq 16(%rsp), %rdi
   movq 8(%rsp), %rsi
+  movq 24(%rsp), %rdx
   call membar_find_handler
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
@@ -150,6 +172,7 @@ dlsym:
   stp x0, x1, [sp, #16]
   bl membar_find_next_dlsym
   ldp x0, x1, [sp, #16]
+  ldr x2, [sp, #8]
   bl membar_find_handler
   mov x9, x0
   ldp x0, x1, [sp, #16]

@@ -29,7 +29,7 @@ struct hook {
   const char* symbol;
   int since, before;
   const void* handler_at;            ///< where the address of the handler is kept
-  std::atomic<void*> next{nullptr};  ///< the driver's own function, once it was looked up
+  std::atomic<void*> next{nullptr};  ///< the function behind it, once it was looked up
 
   [[nodiscard]] void* handler() const noexcept {
     void* out = nullptr;
@@ -56,13 +56,16 @@ extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_c
 /// The function of this name as the driver's library exports it, or null.
 [[nodiscard]] void* driver_symbol(const char* name) noexcept;
 
-/// The driver's own function behind a hook, or null if the driver has none.
+/// Finds what is behind a hook, and keeps it: the function of the next library that exports the symbol, as another interposer does, else the
+/// driver's. Null if there is none.
+[[nodiscard]] void* find_next(hook& of) noexcept;
+
+/// The function behind a hook, or null.
 template <class Function>
 [[nodiscard, gnu::always_inline]] inline Function* function_behind(hook& of) noexcept {
   void* function = of.next.load(std::memory_order_acquire);
-  if (function == nullptr) {
-    function = driver_symbol(of.symbol);
-    of.next.store(function, std::memory_order_release);
+  if (function == nullptr) [[unlikely]] {
+    function = find_next(of);
   }
   return reinterpret_cast<Function*>(function);
 }

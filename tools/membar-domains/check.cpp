@@ -7,9 +7,9 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/overlap.hpp"
@@ -18,23 +18,72 @@ namespace membar_domains {
 
 namespace {
 
+/// The scope that the parts of an opcode name; `otherwise` where they name none. Those below the device's do not count.
+scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
+  const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
+  return has("sys")                     ? scopes{false, true}
+         : has("gpu")                   ? scopes{true, false}
+         : has("cta") || has("cluster") ? scopes{}
+                                        : otherwise;
+}
+
+/// The opcode of a PTX statement, divided at its dots; empty where it is none.
+std::vector<std::string_view> opcode_in(std::string_view statement) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto next_word = [&] {
+    statement.remove_prefix(std::min(statement.find_first_not_of(blanks), statement.size()));
+    const std::string_view word = statement.substr(0, statement.find_first_of(blanks));
+    statement.remove_prefix(word.size());
+    return word;
+  };
+  std::string_view word = next_word();
+  word = word.starts_with('@') ? next_word() : word;
+  std::vector<std::string_view> parts;
+  while (!word.empty()) {
+    const std::string_view part = word.substr(0, word.find('.'));
+    parts.push_back(part);
+    word.remove_prefix(std::min(part.size() + 1, word.size()));
+  }
+  return parts;
+}
+
 /// Statement by statement, as a comment or a name of another one may hold any word.
-device_scope in_statements(std::string_view code) {
-  static const std::regex releasing(
-      R"(^\s*(@!?%?\w+\s+)?(st|red|atom|fence|multimem\.\w+)\.\S*(release|acq_rel|sc)\S*\.gpu\b)");
-  static const std::regex acquiring(
-      R"(^\s*(@!?%?\w+\s+)?(ld|red|atom|fence|multimem\.\w+)\.\S*(acquire|acq_rel|sc)\S*\.gpu\b)");
-  static const std::regex membar(R"(^\s*(@!?%?\w+\s+)?membar\.gl\b)");
-  device_scope out;
+synchronization in_statements(std::string_view code) {
+  synchronization out;
+  bool fences = false;
+  bool device_accesses = false;
+  constexpr scopes device{true, false};
   std::size_t at = 0;
   while (at < code.size()) {
     const std::size_t end = std::min(code.find_first_of(";\n{}", at), code.size());
-    const std::string statement(code.substr(at, end - at));
-    const bool both = std::regex_search(statement, membar);
-    out.releases = out.releases || both || std::regex_search(statement, releasing);
-    out.acquires = out.acquires || both || std::regex_search(statement, acquiring);
+    const std::vector<std::string_view> parts = opcode_in(code.substr(at, end - at));
     at = end + 1;
+    const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
+    const auto is = [&](std::string_view word) { return !parts.empty() && parts[0] == word; };
+    if (is("membar")) {
+      const scopes scope = has("sys") ? scopes{false, true} : has("gl") ? device : scope_in(parts, {});
+      out.releases |= scope;
+      out.acquires |= scope;
+      fences = fences || scope.any();
+    } else if (is("fence")) {
+      const scopes scope = scope_in(parts, {});
+      out.releases |= has("acquire") ? scopes{} : scope;
+      out.acquires |= has("release") ? scopes{} : scope;
+      fences = fences || scope.any();
+    } else if ((is("ld") || is("st") || is("atom") || is("red") || is("multimem")) &&
+               std::ranges::none_of(parts, [](std::string_view part) { return part.starts_with("shared"); })) {
+      const bool atomic = is("atom") || is("red") || has("red") || has("ld_reduce");
+      const bool strong = atomic || has("relaxed") || has("acquire") || has("release") || has("acq_rel") || has("sc");
+      const scopes scope = strong ? scope_in(parts, device) : scopes{};  // `volatile` is as wide as the system
+      out.releases |= has("release") || has("acq_rel") || has("sc") ? scope : scopes{};
+      out.acquires |= has("acquire") || has("acq_rel") || has("sc") ? scope : scopes{};
+      out.atomics |= atomic ? scope : scopes{};
+      device_accesses = device_accesses || scope.device;
+    }
   }
+  // A pattern of a fence and an access is as narrow as the narrower of them.
+  out.releases.device = out.releases.device || (fences && device_accesses && out.releases.any());
+  out.acquires.device = out.acquires.device || (fences && device_accesses && out.acquires.any());
   return out;
 }
 
@@ -69,7 +118,7 @@ std::string output_of(const std::string& command) {
 
 }  // namespace
 
-std::optional<device_scope> in_ptx(std::string_view text, const std::string& name) {
+std::optional<synchronization> in_ptx(std::string_view text, const std::string& name) {
   for (std::size_t at = text.find(".entry"); at != std::string_view::npos; at = text.find(".entry", at + 6)) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n", at + 6);
     if (begin == std::string_view::npos || text.compare(begin, name.size(), name) != 0 ||
@@ -77,13 +126,15 @@ std::optional<device_scope> in_ptx(std::string_view text, const std::string& nam
       continue;
     }
     const std::string_view code = body(text, begin);
-    device_scope out = in_statements(code);
+    synchronization out = in_statements(code);
     if (code.find("call") != std::string_view::npos) {
       for (std::size_t f = text.find(".func"); f != std::string_view::npos; f = text.find(".func", f + 5)) {
         const std::size_t brace = text.find_first_of("{;", f);
         if (brace != std::string_view::npos && text[brace] == '{') {
-          const device_scope called = in_statements(body(text, f));
-          out = {out.releases || called.releases, out.acquires || called.acquires};
+          const synchronization called = in_statements(body(text, f));
+          out.releases |= called.releases;
+          out.acquires |= called.acquires;
+          out.atomics |= called.atomics;
         }
       }
     }
@@ -92,17 +143,50 @@ std::optional<device_scope> in_ptx(std::string_view text, const std::string& nam
   return std::nullopt;
 }
 
-device_scope in_sass(std::string_view text) {
-  const bool strong = text.find(".STRONG.GPU") != std::string_view::npos;
-  bool barrier = false;
-  for (std::size_t at = text.find("MEMBAR."); at != std::string_view::npos; at = text.find("MEMBAR.", at + 7)) {
-    const std::string_view opcode = text.substr(at, text.find_first_of(" ;\n", at) - at);
-    barrier = barrier || opcode.ends_with(".GPU");
+synchronization in_sass(std::string_view text) {
+  scopes barriers, writes, reads, atomics;
+  bool invalidates = false;
+  for (std::size_t at = text.find_first_not_of(" \t\n;"); at < text.size(); at = text.find_first_not_of(" \t\n;", at)) {
+    const std::string_view opcode = text.substr(at, text.find_first_of(" \t\n;", at) - at);
+    at += opcode.size();
+    const auto scope = [&](std::string_view before) {
+      const bool strong = opcode.find(before) != std::string_view::npos;
+      return scopes{strong && opcode.find(".GPU") != std::string_view::npos,
+                    strong && opcode.find(".SYS") != std::string_view::npos};
+    };
+    if (opcode.starts_with("MEMBAR.")) {
+      barriers |= scope("MEMBAR.");
+    } else if (opcode.starts_with("CCTL.IVALL")) {
+      invalidates = true;
+    } else if (opcode.starts_with("ATOM") || opcode.starts_with("RED")) {
+      atomics |= scope(".STRONG");
+    } else if (opcode.starts_with("ST")) {
+      writes |= scope(".STRONG");
+    } else if (opcode.starts_with("LD")) {
+      reads |= scope(".STRONG");
+    }
   }
-  return {barrier && strong, strong && text.find("CCTL.IVALL") != std::string_view::npos};
+  writes |= atomics;
+  reads |= atomics;
+  synchronization out;
+  out.atomics = atomics;
+  if (barriers.any() && writes.any()) {
+    out.releases = {barriers.device || writes.device, barriers.system && writes.system};
+  }
+  if ((barriers.any() || invalidates) && reads.any()) {
+    out.acquires = {barriers.device || reads.device, reads.system};
+  }
+  return out;
 }
 
-std::optional<device_scope> code_in_image(const std::string& path, const std::string& name) {
+bool needs_one_domain(const synchronization& a, const synchronization& b) noexcept {
+  const auto broken = [](const scopes& one, const scopes& other) {
+    return one.any() && other.any() && (one.device || other.device);
+  };
+  return broken(a.releases, b.acquires) || broken(a.acquires, b.releases) || broken(a.atomics, b.atomics);
+}
+
+std::optional<synchronization> code_in_image(const std::string& path, const std::string& name) {
   std::ifstream file(path, std::ios::binary);
   char start[4] = {};
   if (!file.read(start, sizeof start)) {
@@ -132,26 +216,25 @@ std::optional<device_scope> code_in_image(const std::string& path, const std::st
   return sass.find(name) == std::string::npos ? std::nullopt : std::optional(in_sass(sass));
 }
 
-void check(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote,
-           const std::function<std::optional<device_scope>(std::uint32_t)>& code_of, check_report& into) {
+namespace {
+
+using name_pair = std::pair<std::uint32_t, std::uint32_t>;  // a kernel to move, and another
+
+/// The pairs of names of which kernels ran at the same time on a device.
+std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_t>& far) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<interval>> remote;  // by device and name
-  std::set<std::uint32_t> far;
-  for (const auto& [id, name] : of.names) {
-    if (!why_remote(id, name).empty()) {
-      far.insert(id);
-    }
-  }
+  const auto is_far = [&](const kernel_record& k) { return far.contains(k.name) && !k.near; };
   for (const kernel_record& k : of.kernels) {
-    if (far.contains(k.name) && !k.near) {
+    if (is_far(k)) {
       remote[{k.device, k.name}].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
     }
   }
   for (auto& [where, intervals] : remote) {
     intervals = merge(std::move(intervals));
   }
-  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::set<name_pair> pairs;
   for (const kernel_record& k : of.kernels) {
-    if ((far.contains(k.name) && !k.near) || k.end < k.start + 2) {
+    if (is_far(k) || k.end < k.start + 2) {
       continue;
     }
     for (const auto& [where, intervals] : remote) {
@@ -161,8 +244,21 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
       }
     }
   }
+  return pairs;
+}
+
+}  // namespace
+
+void check(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote,
+           const std::function<std::optional<synchronization>(std::uint32_t)>& code_of, check_report& into) {
+  std::set<std::uint32_t> far;
+  for (const auto& [id, name] : of.names) {
+    if (!why_remote(id, name).empty() && !of.already_isolated.contains(id)) {
+      far.insert(id);
+    }
+  }
   std::set<std::uint32_t> unseen;
-  std::map<std::uint32_t, std::optional<device_scope>> code;
+  std::map<std::uint32_t, std::optional<synchronization>> code;
   const auto looked_at = [&](std::uint32_t id) {
     const auto [at, is_new] = code.try_emplace(id);
     if (is_new) {
@@ -173,59 +269,71 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
     }
     return at->second;
   };
-  for (const auto& [far_id, near_id] : pairs) {
+  for (const auto& [far_id, near_id] : pairs_at_once(of, far)) {
     ++into.pairs;
-    const auto far_pointers = of.pointers.find(far_id);
-    const auto near_pointers = of.pointers.find(near_id);
-    if (far_pointers == of.pointers.end() || near_pointers == of.pointers.end()) {
-      if (far_pointers == of.pointers.end()) {
-        unseen.insert(far_id);
+    const std::string& name = of.names.at(far_id);
+    const std::string both = short_name(name) + " and " + short_name(of.names.at(near_id)) + " ran at the same time";
+    const auto warn = [&](const std::string& sentence) {
+      into.warnings.push_back(sentence);
+      into.warned[name].insert(sentence);
+    };
+    std::string not_seen;
+    for (const std::uint32_t id : {far_id, near_id}) {
+      if (!of.looked_at.contains(id) && unseen.insert(id).second) {
+        ++into.without_arguments;
       }
-      if (near_pointers == of.pointers.end()) {
-        unseen.insert(near_id);
-      }
+      not_seen = of.looked_at.contains(id) ? not_seen : short_name(of.names.at(id));
+    }
+    if (!not_seen.empty()) {
+      warn(
+          both + ", and not all pointers of " + not_seen +
+          " were seen (its launches, the sizes of its arguments, or a table of pointers could not be read): whether they share "
+          "memory is not known.");
       continue;
     }
-    const auto& known = far_pointers->second;
-    if (std::none_of(near_pointers->second.begin(), near_pointers->second.end(), [&](auto p) { return known.contains(p); })) {
+    const auto known = of.pointers.find(far_id);
+    const auto others = of.pointers.find(near_id);
+    if (known == of.pointers.end() || others == of.pointers.end() ||
+        std::ranges::none_of(others->second, [&](auto p) { return known->second.contains(p); })) {
       continue;
     }
     ++into.sharing;
     const auto a = looked_at(far_id);
     const auto b = looked_at(near_id);
-    if (a && b && ((a->releases && b->acquires) || (a->acquires && b->releases))) {
-      into.warnings.push_back(short_name(of.names.at(far_id)) + " and " + short_name(of.names.at(near_id)) +
-                              " ran at the same time, were given the same pointer, and one releases and the other acquires at "
-                              "device scope: in different domains that orders nothing, so do not move the one without the "
-                              "other, and try with --whole-runs.");
+    const std::string given = both + ", were given the same pointer";
+    if (!a || !b) {
+      warn(given + ", and the code of " + short_name(of.names.at(a ? near_id : far_id)) +
+           " could not be read: move both or neither.");
+    } else if (needs_one_domain(*a, *b)) {
+      warn(given +
+           ", and one releases and the other acquires, or both are atomic, at a scope narrower than the system on one side: in "
+           "different domains that orders nothing, so move both or neither, and try with --whole-runs.");
+    } else {
+      warn(given + ": move both or neither.");
     }
   }
-  into.without_arguments += unseen.size();
 }
 
 std::string text(const check_report& report) {
   std::string out;
-  std::set<std::string> said;
-  for (const std::string& warning : report.warnings) {
-    out += said.insert(warning).second ? "WARNING: " + warning + "\n" : "";
+  const std::set<std::string> warnings(report.warnings.begin(), report.warnings.end());
+  for (const std::string& warning : warnings) {
+    out += "WARNING: " + warning + "\n";
   }
   const std::set<std::string> names(report.without_code.begin(), report.without_code.end());
   std::string unread;
   for (const std::string& name : names) {
     unread += (unread.empty() ? "" : ", ") + name;
   }
-  return out + "--check looked at " + grouped(report.pairs) + (report.pairs == 1 ? " pair" : " pairs") +
+  return out + "The check looked at " + grouped(report.pairs) + (report.pairs == 1 ? " pair" : " pairs") +
          " of a kernel to move and one that ran at the same time; " + grouped(report.sharing) +
-         " were given the same pointer, and " + (said.empty() ? "none" : grouped(said.size())) +
-         " synchronize at device scope in their code." +
+         " were given the same pointer." +
          (unread.empty() ? ""
                          : " The code of these could not be read (no PTX, and no cuobjdump that reads them): " + unread + ".") +
-         (report.without_arguments == 0
-              ? ""
-              : " Of " + grouped(report.without_arguments) + " kernels no pointer was seen in their arguments.") +
-         " It cannot see pointers that lie in memory, buffers that overlap without the same start, and launches after the "
-         "first three "
-         "of a kernel.\n";
+         (report.without_arguments == 0 ? ""
+                                        : " Of " + grouped(report.without_arguments) + " kernels not all pointers were seen.") +
+         " It cannot see pointers behind more than one table in device memory, and buffers that overlap without the same "
+         "start.\n";
 }
 
 }  // namespace membar_domains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of --check: kernels that a move would put into another domain than a kernel that they may synchronize with at device scope.
+/// The check of a list: kernels that a move would put into another domain than a kernel with which they may synchronize.
 #pragma once
 
 #include <cstddef>
@@ -10,41 +10,58 @@
 #include <string_view>
 #include <vector>
 
+#include "membar-domains/overlap.hpp"
 #include "membar-domains/records.hpp"
 
 namespace membar_domains {
 
-/// What the code of a kernel does at device scope.
-struct device_scope {
-  bool releases = false, acquires = false;
+/// The scopes at which code does something. Those below the device's cannot reach another kernel, and do not count.
+struct scopes {
+  bool device = false, system = false;
+  [[nodiscard]] bool any() const noexcept { return device || system; }
+  scopes& operator|=(const scopes& more) noexcept {
+    device = device || more.device;
+    system = system || more.system;
+    return *this;
+  }
 };
 
-/// Of the entry `name` in PTX, with the functions beside it if it calls any; nothing if the text has no such entry. A fence counts as
-/// both, and only what names the scope `gpu` counts: system scope holds in any domain, block scope is within a kernel.
-[[nodiscard]] std::optional<device_scope> in_ptx(std::string_view text, const std::string& name);
+/// What the code of a kernel does to synchronize with others. A fence releases and acquires.
+struct synchronization {
+  scopes releases, acquires, atomics;
+};
 
-/// Of machine code as cuobjdump -sass prints it. A device-scope barrier of memory (MEMBAR with GPU) beside a strong access at device
-/// scope releases; such an access beside an invalidation of L1 (CCTL.IVALL) acquires.
-[[nodiscard]] device_scope in_sass(std::string_view text);
+/// Whether one side releases and the other acquires, or both are atomic, and either is narrower than the system: across domains that orders
+/// nothing, and is not atomic.
+[[nodiscard]] bool needs_one_domain(const synchronization& a, const synchronization& b) noexcept;
 
-/// What --check found of the processes together.
+/// Of the entry `name` in PTX, with the functions beside it if it calls any; nothing if the text has no such entry.
+[[nodiscard]] std::optional<synchronization> in_ptx(std::string_view text, const std::string& name);
+
+/// Of machine code as cuobjdump -sass prints it. A barrier of memory (MEMBAR) beside a strong write releases; a strong read beside a barrier or
+/// an invalidation of L1 (CCTL.IVALL) acquires. The narrower scope of the two counts.
+[[nodiscard]] synchronization in_sass(std::string_view text);
+
+/// What the check found of the processes together.
 struct check_report {
   std::vector<std::string> warnings;      ///< a sentence each
+  warnings_by_name warned;                ///< the same, by the recorded name of the kernel to move
   std::size_t pairs = 0;                  ///< of a remote kernel and another that ran at the same time on a device
   std::size_t sharing = 0;                ///< of these, those that were given a pointer of the same value
-  std::size_t without_arguments = 0;      ///< kernels in pairs of which no pointer was seen
+  std::size_t without_arguments = 0;      ///< kernels in pairs of which no launch was seen, or not all pointers
   std::vector<std::string> without_code;  ///< kernels that share a pointer, and whose code could not be read
 };
 
-/// `why_remote` as in `overlaps`. `code_of` reads the code of a kernel of the (recorded) number.
+/// `why_remote` as in `overlaps`. `code_of` reads the code of a kernel of the (recorded) number. Every pair that has a pointer in common is
+/// a warning, as its kernels are moved together or not at all; so is a pair of which that is not known.
 void check(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote,
-           const std::function<std::optional<device_scope>(std::uint32_t)>& code_of, check_report& into);
+           const std::function<std::optional<synchronization>(std::uint32_t)>& code_of, check_report& into);
 
 /// What was found, and what could not be seen.
 [[nodiscard]] std::string text(const check_report& report);
 
 /// The code of a kernel from an image that a program loaded: of PTX as it is, of anything else by the command cuobjdump, if there is
 /// one. Nothing if it cannot be read.
-[[nodiscard]] std::optional<device_scope> code_in_image(const std::string& path, const std::string& name);
+[[nodiscard]] std::optional<synchronization> code_in_image(const std::string& path, const std::string& name);
 
 }  // namespace membar_domains

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "membar-domains/move_list.hpp"
@@ -44,7 +45,8 @@ class handled_signal {
 
 }  // namespace
 
-outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment) {
+outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment,
+            const std::function<void()>& meanwhile) {
   std::vector<char*> words;
   for (const std::string& word : program) {
     words.push_back(const_cast<char*>(word.c_str()));
@@ -88,7 +90,13 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   out.started = told != sizeof why;
   close(failure[0]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  for (pid_t ended = 0; ended == 0 || (ended < 0 && errno == EINTR);) {
+    ended = waitpid(child, &status, meanwhile ? WNOHANG : 0);
+    if (ended == 0) {
+      const timespec pause{0, 50'000'000};
+      nanosleep(&pause, nullptr);
+      meanwhile();
+    }
   }
   if (!out.started) {
     out.status = why == ENOENT ? 127 : 126;

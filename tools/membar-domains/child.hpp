@@ -3,6 +3,7 @@
 /// A program that runs with the library preloaded.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,10 @@ struct outcome {
   bool started = true;
 };
 
-/// Runs the program with these variables set, and waits.
+/// Runs the program with these variables set, and waits. Meanwhile it calls `meanwhile`, if any, 20 times a second.
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
-                          const std::vector<std::pair<std::string, std::string>>& environment);
+                          const std::vector<std::pair<std::string, std::string>>& environment,
+                          const std::function<void()>& meanwhile = {});
 
 /// The preloaded library beside the command or in ../lib of it. Throws `error` if it is not there, or cannot be preloaded from there.
 [[nodiscard]] std::string library_path();

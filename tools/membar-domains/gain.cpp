@@ -69,7 +69,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
     std::size_t found = all.size();
     std::size_t at = static_cast<std::size_t>(std::lower_bound(latest.begin(), latest.end(), t.start) - latest.begin());
     for (; at < all.size() && all[at].listed.front().start <= t.end; ++at) {
-      if (overlaps(all[at].listed, t.start, t.end)) {
+      if (shared(all[at].listed, t.start, t.end) > 0) {
         many = many || (found != all.size() && all[found].how != all[at].how);
         found = at;
       }
@@ -223,14 +223,31 @@ namespace {
 
 constexpr std::size_t resamples = 400;
 
+/// What the control is compared with: the times as they are. A lane without a control, as a graph that is instantiated twice, has in both places a half of
+/// its turns as they are.
+constexpr std::size_t reference = 3;
+using sides = std::array<turns, 4>;
+
+sides sides_of(const lane_times& lane) {
+  const turns& as_is = lane.beside[static_cast<std::size_t>(mode::off)];
+  sides out{as_is, lane.beside[1], lane.beside[2], as_is};
+  if (out[2].empty()) {
+    out[reference].clear();
+    for (std::size_t i = 0; i < as_is.size(); ++i) {
+      out[i % 2 == 0 ? reference : std::size_t{2}].push_back(as_is[i]);
+    }
+  }
+  return out;
+}
+
 /// Times of a mode over all lanes, each with the weight of its units: the medians, and those of each resample.
 struct weighed_times {
-  std::array<double, 3> median{};
-  std::array<std::vector<double>, 3> resampled{std::vector<double>(resamples), std::vector<double>(resamples),
-                                               std::vector<double>(resamples)};
+  std::array<double, 4> median{};
+  std::array<std::vector<double>, 4> resampled{std::vector<double>(resamples), std::vector<double>(resamples),
+                                               std::vector<double>(resamples), std::vector<double>(resamples)};
 
   [[nodiscard]] estimate ratio(mode how) const {
-    const auto as_is = static_cast<std::size_t>(mode::off);
+    const auto as_is = how == mode::control ? reference : static_cast<std::size_t>(mode::off);
     const auto other = static_cast<std::size_t>(how);
     std::vector<double> ratios;
     for (std::size_t r = 0; r < resamples; ++r) {
@@ -247,25 +264,26 @@ lane_gain gain_of(const lane_times& lane, std::mt19937& random, weighed_times& a
   g.count_alone = lane.alone.size();
   g.alone = median(lane.alone);
   g.overlap = median(lane.overlap);
+  const sides beside = sides_of(lane);
   for (std::size_t m = 0; m < 3; ++m) {
-    const std::vector<double> times = pooled(lane.beside[m]);
+    const std::vector<double> times = pooled(beside[m]);
     g.count[m] = times.size();
-    g.turns[m] = lane.beside[m].size();
+    g.turns[m] = beside[m].size();
     g.p50[m] = median(times);
     g.p99[m] = percentile(times, 0.99);
   }
   const double units = static_cast<double>(g.count[0]);
   std::vector<double> ratios;
   for (std::size_t r = 0; r < resamples; ++r) {
-    std::array<double, 3> drawn{};
-    for (std::size_t m = 0; m < 3; ++m) {
-      drawn[m] = median(resample(lane.beside[m], random));
+    std::array<double, 4> drawn{};
+    for (std::size_t m = 0; m < drawn.size(); ++m) {
+      drawn[m] = median(resample(beside[m], random));
       all.resampled[m][r] += units * drawn[m];
     }
     ratios.push_back(drawn[0] / drawn[1]);
   }
-  for (std::size_t m = 0; m < 3; ++m) {
-    all.median[m] += units * g.p50[m];
+  for (std::size_t m = 0; m < beside.size(); ++m) {
+    all.median[m] += units * median(pooled(beside[m]));
   }
   g.gain = with_interval(g.p50[0] / g.p50[1], ratios);
   return g;
@@ -302,10 +320,15 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
   std::mt19937 random(20);
   weighed_times all;
   for (const lane_times& lane : lanes) {
-    const auto enough_of = [](const turns& v) { return pooled(v).size() >= enough_ticks; };
+    const auto has = [&](mode how) {
+      const turns& all_turns = lane.beside[static_cast<std::size_t>(how)];
+      return pooled(all_turns).size() >= enough_ticks;
+    };
+    const bool no_control = lane.beside[static_cast<std::size_t>(mode::control)].empty() &&
+                            lane.beside[static_cast<std::size_t>(mode::off)].size() > 1;
     if (!lane.distinguished) {
       ++out.not_distinguished;
-    } else if (std::ranges::all_of(lane.beside, enough_of)) {
+    } else if (has(mode::off) && has(mode::on) && (no_control || has(mode::control))) {
       out.lanes.push_back(gain_of(lane, random, all));
       const std::size_t fewest = std::ranges::min(out.lanes.back().turns);
       out.fewest_turns = out.fewest_turns == 0 ? fewest : std::min(out.fewest_turns, fewest);
@@ -326,6 +349,10 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
   return out;
 }
 
+bool is_narrow(const gain_report& report) {
+  return !report.lanes.empty() && report.gain.high - report.gain.low <= 0.04 * report.gain.value;
+}
+
 namespace {
 
 std::string words(const estimate& e) {
@@ -341,7 +368,8 @@ std::string sentence(const gain_report& report, bool whole_runs) {
            std::to_string(enough_ticks) + " units of work beside listed kernels of each kind (as they are, moved, control).";
   }
   std::string out = "Beside the listed kernels the others ran at " + words(report.gain) +
-                    " of their pace when those were moved; a map that changes nothing gave " + words(report.control) + ".";
+                    " of their pace when those were moved; a comparison that changes nothing gave " + words(report.control) +
+                    ".";
   if (report.control.low > 1.01 || report.control.high < 0.99) {
     out += " The control is not 1, so the gain is uncertain by as much.";
   }

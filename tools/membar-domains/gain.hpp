@@ -63,8 +63,9 @@ struct gain_report {
   std::size_t left_out = 0;           ///< lanes that had too few
   std::size_t not_distinguished = 0;  ///< lanes that `joined` could not distinguish
   estimate gain;                      ///< over all lanes, each with the weight of its time
-  estimate control;                   ///< the same of the map that changes nothing: 1 if the measurement is right
-  std::size_t fewest_turns = 0;       ///< of a lane and a mode: what the intervals rest on
+  estimate
+      control;  ///< the same of the map that changes nothing, or of halves of what ran as it is: 1 if the measurement is right
+  std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on
   std::vector<prediction_check> checks;
 };
 
@@ -80,6 +81,9 @@ inline constexpr std::size_t enough_turns = 5;
 
 /// The intervals come from 400 resamples of turns with a fixed seed, so equal input gives equal output.
 [[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted = {});
+
+/// Whether the interval of the gain reaches at most 2 % to each side: more runs would tell little more.
+[[nodiscard]] bool is_narrow(const gain_report& report);
 
 [[nodiscard]] std::string sentence(const gain_report& report, bool whole_runs = false);
 [[nodiscard]] std::string table(const gain_report& report);

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +22,50 @@
 namespace membar_domains {
 
 namespace fs = std::filesystem;
+
+/// Reads what a process left. A file of another version, or one that was cut off, is a complaint.
+process process_of(const fs::path& path) {
+  process_state s;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd < 0 ? -1 : pread(fd, &s, sizeof s, 0);
+  if (fd >= 0) {
+    close(fd);
+  }
+  process p;
+  if (got >= static_cast<ssize_t>(sizeof s.magic) && s.magic != process_state::magic_value) {
+    p.complaint =
+        std::string(
+            "a process left counts in another format than this membar-domains reads, so the report does not count it: ") +
+        one_version;
+    return p;
+  }
+  if (got != sizeof s) {
+    p.complaint = "a process found no room for its files in " + path.parent_path().string() +
+                  ", so the report does not count it: set TMPDIR to a folder with room";
+    return p;
+  }
+  p.pid = s.pid;
+  p.program = s.program;
+  p.complaint = s.complaint;
+  p.cu_init = s.cu_init;
+  p.launches = s.sum(&thread_counts::launches);
+  p.listed = s.sum(&thread_counts::listed);
+  p.moved = s.sum(&thread_counts::moved);
+  p.refused = s.refused;
+  p.nodes = s.nodes;
+  p.nodes_moved = s.nodes_moved;
+  p.graphs_alone = s.graphs_alone;
+  p.untimed = s.untimed;
+  p.lost = s.lost;
+  p.rules_met = s.rules_met;
+  std::ifstream file(fs::path(path).replace_extension(".records"));
+  try {
+    p.recorded = read_records(file);
+  } catch (const error& e) {
+    p.complaint = p.program + " (" + std::to_string(p.pid) + "): " + e.what();
+  }
+  return p;
+}
 
 namespace {
 
@@ -47,49 +93,6 @@ class scratch {
   fs::path path_;
 };
 
-/// Reads what a process left. A file of another version, or one that was cut off, is a complaint.
-process process_of(const fs::path& path) {
-  process_state s;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t got = fd < 0 ? -1 : pread(fd, &s, sizeof s, 0);
-  if (fd >= 0) {
-    close(fd);
-  }
-  process p;
-  if (got >= static_cast<ssize_t>(sizeof s.magic) && s.magic != process_state::magic_value) {
-    p.complaint =
-        std::string(
-            "a process left counts in another format than this membar-domains reads, so the report does not count it: ") +
-        one_version;
-    return p;
-  }
-  if (got != sizeof s) {
-    p.complaint = "a process found no room for its files in " + path.parent_path().string() +
-                  ", so the report does not count it: set TMPDIR to a folder with room";
-    return p;
-  }
-  p.pid = s.pid;
-  p.program = s.program;
-  p.complaint = s.complaint;
-  p.cu_init = s.cu_init;
-  p.launches = s.launches;
-  p.listed = s.listed;
-  p.moved = s.moved;
-  p.refused = s.refused;
-  p.nodes = s.nodes;
-  p.nodes_moved = s.nodes_moved;
-  p.untimed = s.untimed;
-  p.lost = s.lost;
-  p.rules_met = s.rules_met;
-  std::ifstream file(fs::path(path).replace_extension(".records"));
-  try {
-    p.recorded = read_records(file);
-  } catch (const error& e) {
-    p.complaint = p.program + " (" + std::to_string(p.pid) + "): " + e.what();
-  }
-  return p;
-}
-
 std::vector<process> processes_of(const fs::path& folder) {
   std::vector<process> out;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -99,6 +102,26 @@ std::vector<process> processes_of(const fs::path& folder) {
   }
   std::sort(out.begin(), out.end(), [](const process& a, const process& b) { return a.pid < b.pid; });
   return out;
+}
+
+/// Whether the program's file names the functions of the address sanitizer.
+bool is_address_sanitized(const std::string& program) {
+  std::vector<fs::path> places{program};
+  if (program.find('/') == std::string::npos) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    places.clear();
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      places.push_back(fs::path(folder) / program);
+    }
+  }
+  const auto found = std::ranges::find_if(places, [](const fs::path& place) { return access(place.c_str(), X_OK) == 0; });
+  if (found == places.end()) {
+    return false;
+  }
+  std::ifstream file(*found, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  return all.find("__asan_init") != std::string::npos;
 }
 
 /// The variables with which the program is started; writes the list into the folder.
@@ -118,7 +141,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const options& a
       {environment::list, path},
       {environment::rules, list.size() < most ? list : ""},
       {environment::turns, how}};
-  if (asked.check && std::string_view(job) == "watch") {
+  if (std::string_view(job) == "run" || (asked.check && std::string_view(job) == "watch")) {
     environment.emplace_back(environment::check, "1");
   }
   if (!asked.cupti.empty()) {
@@ -144,11 +167,13 @@ void write(const fs::path& path, const std::string& text, const char* remedy) {
 std::string with_status(const outcome& ended) { return "the program ended with status " + std::to_string(ended.status); }
 
 job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
-                   const std::function<void(const fs::path&, std::vector<process>&)>& look) {
+                   const std::function<void(const fs::path&, std::vector<process>&)>& look,
+                   const std::function<void(const fs::path&)>& meanwhile) {
   const scratch folder;
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
-  out.ended = run(asked.program, environment);
+  out.ended = run(asked.program, environment,
+                  meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
         (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +
@@ -179,7 +204,12 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   for (const std::string& complaint : complaints) {
     say(complaint);
   }
-  if (out.processes.empty() && complaints.empty()) {
+  if (out.processes.empty() && complaints.empty() && out.ended.status != 0 && is_address_sanitized(asked.program[0])) {
+    say("'" + asked.program[0] +
+        "' is built with the address sanitizer, whose library must be loaded first, and membar-domains loads its own before "
+        "it: set "
+        "ASAN_OPTIONS=verify_asan_link_order=0, if the program did not end for another reason");
+  } else if (out.processes.empty() && complaints.empty()) {
     say(out.ended.status != 0 ? with_status(out.ended) + " before it called CUDA where the library could see it"
                               : "no process of the program called CUDA's driver where the library could see it: a program that "
                                 "is static or set-user-ID ignores LD_PRELOAD");

@@ -20,8 +20,8 @@ struct process {
   std::uint32_t pid = 0;
   std::string program, complaint;
   int cu_init = -1;
-  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, untimed = 0, lost = 0,
-                rules_met = 0;
+  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, graphs_alone = 0, untimed = 0,
+                lost = 0, rules_met = 0;
   records recorded;
 };
 
@@ -37,10 +37,14 @@ void say(const std::string& text);
 void write(const std::filesystem::path& path, const std::string& text,
            const char* remedy = "name another folder with --output");
 
+/// What the process left, or has written by now, whose state is in this file.
+[[nodiscard]] process process_of(const std::filesystem::path& state);
+
 /// Runs the program once, with the text of a list, if any; `how` is a mode of try, or the launches in a turn. Says in a sentence each what is wrong with it.
-/// `look` sees the processes while the files that they left are there.
+/// `look` sees the processes while the files that they left are there; `meanwhile` is called while the program runs.
 [[nodiscard]] job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
-                                 const std::function<void(const std::filesystem::path&, std::vector<process>&)>& look = {});
+                                 const std::function<void(const std::filesystem::path&, std::vector<process>&)>& look = {},
+                                 const std::function<void(const std::filesystem::path&)>& meanwhile = {});
 
 [[nodiscard]] std::string with_status(const outcome& ended);
 

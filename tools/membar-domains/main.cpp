@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "membar-domains/check.hpp"
+#include "membar-domains/examine.hpp"
 #include "membar-domains/format_version.hpp"
 #include "membar-domains/gain.hpp"
 #include "membar-domains/job.hpp"
@@ -18,6 +19,7 @@
 #include "membar-domains/overlap.hpp"
 #include "membar-domains/picture.hpp"
 #include "membar-domains/report_json.hpp"
+#include "membar-domains/steer.hpp"
 #include "membar-domains/text.hpp"
 
 namespace membar_domains {
@@ -92,6 +94,13 @@ std::string list_of_options(const options& asked) {
   return text;
 }
 
+/// Throws where a list must not be applied, unless --force says that it may.
+void refuse_unsafe(const options& asked, const move_list& rules) {
+  if (const std::string objection = rules.objection(); !asked.force && !objection.empty()) {
+    throw error(objection);
+  }
+}
+
 /// Runs the program once more, as it is and without recording, and lets the predictions for each process rest on the waits there.
 void time_waits(const options& asked, std::vector<overlap_report>& reports, outcome& ended) {
   const overlap_report all = merge_reports(reports);
@@ -136,42 +145,18 @@ struct watched {
 };
 
 watched watch_once(const options& asked) {
-  move_list named;
-  for (const std::string& pattern : asked.remote) {
-    named.add({target::kind::logical_remote, 0}, pattern, "--remote");
-  }
-  const auto why_in = [&](const process& p) {
-    return [&](std::uint32_t id, const std::string& name) -> std::string {
-      if (named.rule_of(name) >= 0) {
-        return "--remote";
-      }
-      if (known_remote(name)) {
-        return "known by its name";
-      }
-      const auto reason = p.recorded.reasons.find(id);
-      return reason == p.recorded.reasons.end() ? "" : reason->second;
-    };
-  };
   watched out;
-  out.result = run_job(asked, "watch", "", "", [&](const fs::path& folder, std::vector<process>& processes) {
+  std::string listed;  // their tables of pointers are followed
+  for (const std::string& pattern : asked.remote) {
+    listed += "remote " + pattern + "\n";
+  }
+  out.result = run_job(asked, "watch", listed, "", [&](const fs::path& folder, std::vector<process>& processes) {
     for (process& p : processes) {
-      distinguish_launches(
-          p.recorded, [&](std::uint32_t, const std::string& name) { return named.rule_of(name) < 0 && !known_remote(name); });
-      if (asked.check) {
-        const auto code = [&](std::uint32_t id) -> std::optional<device_scope> {
-          const std::string& name = p.recorded.names.at(id);
-          const auto image = p.recorded.images.find(name);
-          return image == p.recorded.images.end()
-                     ? std::nullopt
-                     : code_in_image(
-                           (folder / (std::to_string(p.pid) + "." + std::to_string(image->second) + ".image")).string(), name);
-        };
-        check(p.recorded, why_in(p), code, out.checked);
-      }
+      examine(asked, folder, p, out.checked);
     }
   });
   for (const process& p : out.result.processes) {
-    out.reports.push_back(find_overlaps(p.recorded, why_in(p)));
+    out.reports.push_back(find_overlaps(p.recorded, why_remote_in(asked, p)));
   }
   return out;
 }
@@ -256,7 +241,7 @@ std::string watch(const options& asked, outcome& ended) {
   }
   print(asked, text, report);
   const fs::path folder = asked.output;
-  const std::string list = list_of(all);
+  const std::string list = list_of(all, asked.check ? &seen.checked.warned : nullptr);
   const std::string picture = picture_of(seen);
   write_report(folder, "watch", text, report);
   write(folder / "list.txt", list);
@@ -278,12 +263,23 @@ std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
   return joined(runs);
 }
 
-/// Runs the program as a whole in each mode, in turns, until a run fails. Whether a process of the program called CUDA.
+constexpr int fewest_rounds = 2;
+
+/// How often the program runs as a whole.
+std::string whole_runs_of(const options& asked) {
+  const int fewest = 3 * std::min(fewest_rounds, asked.runs);
+  return (fewest == 3 * asked.runs ? "" : std::to_string(fewest) + " to ") + std::to_string(3 * asked.runs) + " times";
+}
+
+/// Runs the program as a whole in each mode, in turns, until a run fails or the interval is narrow. Whether a process of the program called CUDA.
 bool run_in_each_mode(const options& asked, const std::string& list, const move_list& rules, std::vector<job_result>& results,
                       outcome& ended) {
   const char* const modes[] = {"off", "on", "control"};
   const int runs = 3 * asked.runs;
   for (int r = 0; r < runs && ended.status == 0; ++r) {
+    if (r % 3 == 0 && r >= 3 * fewest_rounds && is_narrow(gains(lanes_of(results)))) {
+      break;
+    }
     job_result one = run_job(asked, "try", list, modes[(r % 3 + r / 3) % 3]);
     ended = one.ended;
     if (one.processes.empty() && results.empty()) {
@@ -310,6 +306,9 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
   gain_report report;
   bool in_graphs = false;
   bool known = false;
+  say(asked.whole_runs
+          ? "the program runs " + whole_runs_of(asked) + " as a whole, as it is, moved, and with a map that changes nothing"
+          : "the program runs once; if turns within that run tell nothing, " + whole_runs_of(asked) + " more as a whole");
   if (!asked.whole_runs) {
     results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
     ended = results.back().ended;
@@ -317,27 +316,29 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
       return ended;
     }
     say_unmet(rules, results.back().processes);
-    in_graphs = std::ranges::any_of(results.back().processes, [](const process& p) { return p.nodes > 0; });
+    in_graphs = std::ranges::any_of(results.back().processes, [](const process& p) { return p.graphs_alone > 0; });
     report = gains(lanes_of(results), predicted);
     known = !report.lanes.empty() && !in_graphs;
   }
   const bool as_a_whole = asked.whole_runs || (!known && ended.status == 0);
-  std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
+  std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) +
+                    " launches each, and graphs with listed kernels one launch each.\n";
   if (as_a_whole) {
     if (!asked.whole_runs) {
-      say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
-                    : "turns within one run told nothing: the program is run as a whole, in turns");
+      say((in_graphs ? "a graph with listed kernels could not be instantiated twice, so its nodes keep their domain"
+                     : "turns within one run told nothing") +
+          std::string(": the program runs ") + whole_runs_of(asked) + " as a whole, in turns");
     }
     results.clear();
     if (!run_in_each_mode(asked, list, rules, results, ended)) {
       return ended;
     }
     report = gains(lanes_of(results), predicted);
-    how = "The program ran as a whole, in one mode after the other: " + std::to_string(results.size()) + " of " +
+    how = "The program ran as a whole, in one mode after the other: " + std::to_string(results.size()) + " of at most " +
           std::to_string(3 * asked.runs) + " runs.\n";
   } else if (!known) {
     say(with_status(ended) + ", so it is not run as a whole, which " +
-        (in_graphs ? "listed kernels in graphs need" : "would tell more"));
+        (in_graphs ? "a graph that could not be instantiated twice needs" : "would tell more"));
   }
   say_untimed(results);
   const std::string text = sentence(report, as_a_whole) + "\n\n" + table(report) + "\n" + how;
@@ -370,12 +371,14 @@ outcome try_move(const options& asked) {
     say("the list names no kernel: name yours with --remote=REGEX");
     return {};
   }
+  refuse_unsafe(asked, rules);
   return measure(asked, list, rules);
 }
 
 outcome apply(const options& asked) {
   const std::string list = list_of_options(asked);
   const move_list rules = move_list::parse(list, asked.list.empty() ? "--remote" : asked.list);
+  refuse_unsafe(asked, rules);
   const job_result result = run_job(asked, "apply", list, "");
   say_unmet(rules, result.processes);
   if (asked.json) {
@@ -398,11 +401,28 @@ outcome apply(const options& asked) {
   return result.ended;
 }
 
+/// Watches, moves and decides while the program runs.
+outcome run_steered(const options& asked) {
+  std::string named;
+  for (const std::string& pattern : asked.remote) {
+    named += "remote " + pattern + "\n";
+  }
+  steering steer(asked);
+  const job_result result = run_job(asked, "run", named, "", {}, [&](const fs::path& folder) { steer.look(folder); });
+  const std::string text = steer.report();
+  if (!result.processes.empty()) {
+    std::cerr << '\n' << text;
+    write(fs::path(asked.output) / "run.txt",
+          "membar-domains run, report of format " + std::to_string(report_version) + "\n\n" + text);
+  }
+  return result.ended;
+}
+
 int main_of(const std::vector<std::string>& words) {
   try {
     const options asked = parse_options(words);
     outcome ended;
-    if (asked.what == options::action::watch || asked.what == options::action::try_) {
+    if (asked.what == options::action::watch || asked.what == options::action::try_ || asked.what == options::action::run) {
       check_output(asked.output);
     }
     switch (asked.what) {
@@ -420,6 +440,9 @@ int main_of(const std::vector<std::string>& words) {
         break;
       case options::action::apply:
         ended = apply(asked);
+        break;
+      case options::action::run:
+        ended = run_steered(asked);
         break;
     }
     return ended.status;

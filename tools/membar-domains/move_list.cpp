@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "membar-domains/format_version.hpp"
 
@@ -32,7 +35,8 @@ target parse_target(std::string_view word, const std::string& where) {
 
 void move_list::add(target to, const std::string& pattern, const std::string& where, int line, bool far) {
   try {
-    rules_.push_back({to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line, far});
+    rules_.push_back(
+        {to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line, far, verdict::unchecked, {}});
   } catch (const std::regex_error&) {
     throw error(
         where + ": '" + pattern +
@@ -50,10 +54,58 @@ void check_version(std::string version, const std::string& origin) {
   }
 }
 
+constexpr std::string_view check_mark = "# check: ";
+
+/// "domain pattern", as a rule and the line of its check write it.
+std::string key_of(const std::string& domain, const std::string& pattern) { return domain + " " + pattern; }
+
+/// Keeps what a comment says of the check of a rule, if it does.
+void read_check(std::string_view line, std::map<std::string, std::pair<verdict, std::string>>& into) {
+  if (!line.starts_with(check_mark)) {
+    return;
+  }
+  line.remove_prefix(check_mark.size());
+  const bool warned = line.starts_with("warned ");
+  if (!warned && !line.starts_with("passed ")) {
+    return;
+  }
+  line.remove_prefix(std::string_view("passed ").size());
+  const auto end = std::min(line.find(" # "), line.size());
+  const std::string warning(line.substr(std::min(end + 3, line.size())));
+  auto& [found, words] = into[std::string(line.substr(0, end))];
+  if (found != verdict::warned) {  // of several lines a warning counts
+    found = warned ? verdict::warned : verdict::passed;
+    words = warning;
+  }
+}
+
 }  // namespace
+
+std::string check_line(const std::string& rule, const std::string& warning) {
+  return std::string(check_mark) + (warning.empty() ? "passed " + rule : "warned " + rule + " # " + warning) + "\n";
+}
+
+std::string move_list::objection() const {
+  for (const rule& r : rules_) {
+    if (r.checked == verdict::warned) {
+      return "the list moves '" + r.pattern + "', of which the check of watch warns: " + r.warning +
+             " Take the kernel out of the list, or add --force if you know that it is safe";
+    }
+  }
+  for (const rule& r : rules_) {
+    if (r.checked == verdict::unchecked) {
+      return "the list moves '" + r.pattern +
+             "', which was not checked for kernels that it synchronizes with: use a list that membar-domains watch wrote "
+             "(--remote=REGEX names kernels to it), or add --force if you know that the move is safe";
+    }
+  }
+  return {};
+}
 
 move_list move_list::parse(std::string_view text, const std::string& origin) {
   move_list list;
+  std::map<std::string, std::pair<verdict, std::string>> checks;
+  std::vector<std::string> keys;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -64,6 +116,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
       check_version(line.substr(std::string_view(list_header).size()), origin);
     }
     if (!(words >> domain) || domain[0] == '#') {
+      read_check(line, checks);
       continue;
     }
     const auto colon = domain.find(':');
@@ -84,6 +137,12 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
       throw error(where + ": the domain '" + domain + "' has no kernels: write a regular expression of their names after it");
     }
     list.add(to, pattern, where, number, far);
+    keys.push_back(key_of(domain, pattern));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (const auto at = checks.find(keys[i]); at != checks.end()) {
+      std::tie(list.rules_[i].checked, list.rules_[i].warning) = at->second;
+    }
   }
   return list;
 }
@@ -170,9 +229,9 @@ std::string escaped(std::string_view text) {
 
 bool known_remote(const std::string& name) {
   static const std::regex known(
-      "^nccl(Dev)?Kernel|nvshmem|^(one_shot|two_shot|multimem)_.*(reduce|gather)|symmetric_memory::.*(reduce|gather|put|get|"
-      "all_to_all)"
-      "|^deep_ep::|deep_ep::.*(dispatch|combine)|trtllm_allreduce|cross_device_reduce",
+      "^nccl(Dev)?Kernel|^ncclSym(k|DevKernel)|nvshmem|mscclpp|userbuffers|membar::.*(notify|barrier|abort)\\w*_kernel"
+      "|^(one_shot|two_shot|multimem)_.*(reduce|gather)|symmetric_memory::.*(reduce|gather|put|get|all_to_all)"
+      "|deep_ep::|ar_fusion|allreduce_fusion|trtllm_allreduce|cross_device_reduce",
       std::regex::ECMAScript | std::regex::optimize);
   return std::regex_search(demangled(name), known) || std::regex_search(short_name(name), known);
 }

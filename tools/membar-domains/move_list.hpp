@@ -7,6 +7,9 @@
 ///     remote      ^two_shot_all_reduce_kernel
 ///     2           ^my_halo_put$
 ///     remote:far  ^vectorized_elementwise_kernel$
+///
+/// Comments that watch writes hold what its check found of a rule: `# check: passed remote ^my_halo_put$`, or `warned` with a sentence after the
+/// rule and a blank and '#'.
 #pragma once
 
 #include <regex>
@@ -35,12 +38,17 @@ struct target {
 /// `default`, `remote` or the number of a physical domain, 0 to 255. Throws `error` that names `where`.
 [[nodiscard]] target parse_target(std::string_view word, const std::string& where);
 
+/// What the check of watch found of a rule.
+enum class verdict { unchecked, passed, warned };
+
 struct rule {
   target to;
   std::string pattern;
   std::regex compiled;
   int line = 0;
   bool far = false;  ///< only launches with a pointer to a peer's or the host's memory
+  verdict checked = verdict::unchecked;
+  std::string warning;
 };
 
 /// What a list says of a kernel: the rule for launches with a pointer to a peer's or the host's memory, and that for the others. Each
@@ -72,9 +80,15 @@ class move_list {
 
   [[nodiscard]] const std::vector<rule>& rules() const noexcept { return rules_; }
 
+  /// Why the list should not be applied, in a sentence: the first rule with a warning of the check, or that was not checked. Else empty.
+  [[nodiscard]] std::string objection() const;
+
  private:
   std::vector<rule> rules_;
 };
+
+/// The line that keeps what the check found of the rule that is written so: domain and pattern. Passed without a warning.
+[[nodiscard]] std::string check_line(const std::string& rule, const std::string& warning);
 
 /// The name that C++ gives to a mangled one; any other name as it is.
 [[nodiscard]] std::string demangled(const std::string& name);

@@ -45,8 +45,9 @@ class command_line {
         ->type_name("REGEX")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
-    app_.add_flag("--check", out.check,
-                  "of watch: warns where a kernel to move seems to synchronize with another at device scope");
+    app_.add_flag("--check", out.check, "of watch: warns where a kernel to move may synchronize with another; the default");
+    app_.add_flag_callback("--no-check", [&out] { out.check = false; }, "of watch: no such check, so the list needs --force");
+    app_.add_flag("--force", out.force, "of try and apply: takes a list that was not checked, or of which the check warns");
     app_.add_flag("--once", out.once, "of watch: no second run, which times waits without recording");
     app_.add_option("--output", out.output, "where watch and try write (membar-domains)")->type_name("FOLDER");
     app_.add_option("--format", format_, "the report that is printed: text, or json, a line on the standard output (text)")
@@ -57,7 +58,12 @@ class command_line {
         ->check(between(1, 1'000'000));
     app_.add_flag("--whole-runs", out.whole_runs,
                   "of try: no turns within a run, for listed kernels that synchronize with each other");
-    app_.add_option("--runs", out.runs, "of try: whole runs of each kind (3)")->type_name("N")->check(between(1, 100));
+    app_.add_option("--runs", out.runs, "of try: at most so many whole runs of each kind (3)")
+        ->type_name("N")
+        ->check(between(1, 100));
+    app_.add_option("--seconds", out.seconds, "of run: how long it watches before it moves anything (10)")
+        ->type_name("N")
+        ->check(between(1, 3600));
     app_.add_option("--cupti", out.cupti, "libcupti.so, where the loader does not find it")->type_name("FILE");
   }
 
@@ -81,13 +87,16 @@ class command_line {
     if (out.what == options::action::help || out.what == options::action::version) {
       return;
     }
-    if (action_ != "watch" && action_ != "try" && action_ != "apply") {
-      throw error("'" + action_ + "' is not an action: write watch, try or apply, and -- before the program");
+    if (action_ != "watch" && action_ != "try" && action_ != "apply" && action_ != "run") {
+      throw error("'" + action_ + "' is not an action: write watch, try, apply or run, and -- before the program");
     }
     if (const std::vector<std::string> others = app_.remaining(); !others.empty()) {
       throw error("'" + others.front() + "' is not an option: see membar-domains --help, and write -- before the program");
     }
-    out.what = action_ == "watch" ? options::action::watch : action_ == "try" ? options::action::try_ : options::action::apply;
+    out.what = action_ == "watch" ? options::action::watch
+               : action_ == "try" ? options::action::try_
+               : action_ == "run" ? options::action::run
+                                  : options::action::apply;
     out.json = format_ == "json";
   }
 
@@ -121,11 +130,14 @@ options parse_options(const std::vector<std::string>& words) {
   }
   const bool watches =
       out.what == options::action::watch || (out.what == options::action::try_ && out.list.empty());  // watches first
-  if (out.check && !watches) {
-    throw error("--check is of watch, which sees what runs at the same time: write membar-domains watch --check -- ./app args");
+  if (out.force && (out.what == options::action::watch || out.what == options::action::run)) {
+    throw error("--force is of try and apply, which take a list: watch and run write their own");
   }
   if (out.once && !watches) {
     throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
+  }
+  if (!out.check && out.what == options::action::run) {
+    throw error("--no-check is of watch: run moves only what its check passes");
   }
   if (out.whole_runs && out.what != options::action::try_) {
     throw error(
@@ -140,7 +152,7 @@ options parse_options(const std::vector<std::string>& words) {
 
 std::string usage() {
   options defaults;
-  return "membar-domains [watch|try|apply] [options] -- program arguments\n"
+  return "membar-domains [watch|try|apply|run] [options] -- program arguments\n"
          "\n"
          "Finds kernels whose stores to other devices hold up the boundaries of other kernels, and runs them in another "
          "memory\n"
@@ -151,6 +163,8 @@ std::string usage() {
          "  try     what the move gains: the listed kernels run as they are, moved, and with a map that changes nothing, in "
          "turns\n"
          "  apply   runs the program with the listed kernels moved\n"
+         "  run     all of it while the program runs: watches some seconds, moves in turns what passes the check, keeps what "
+         "gains\n"
          "\n" +
          command_line(defaults).described() +
          "\n"

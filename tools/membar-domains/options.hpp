@@ -9,17 +9,19 @@
 namespace membar_domains {
 
 struct options {
-  enum class action { watch, try_, apply, help, version };
+  enum class action { watch, try_, apply, run, help, version };
   action what = action::watch;
   std::string list;                 ///< --list
   std::vector<std::string> remote;  ///< --remote
   std::string output = "membar-domains";
   std::string cupti;
-  bool check = false;       ///< --check
+  bool check = true;        ///< --no-check: watch does not look for kernels that synchronize
+  bool force = false;       ///< --force: try and apply take a list that was not checked, or of which the check warns
   bool once = false;        ///< --once: watch runs the program once, recorded
   bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
   int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
   int runs = 3;             ///< --runs: of each kind, where turns within a run tell nothing
+  int seconds = 10;         ///< --seconds: how long run watches
   bool json = false;        ///< --format=json
   std::vector<std::string> program;
 };

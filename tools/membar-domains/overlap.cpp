@@ -664,7 +664,7 @@ predictions predictions_in(const std::string& list) {
   return out;
 }
 
-std::string list_of(const overlap_report& report) {
+std::string list_of(const overlap_report& report, const warnings_by_name* warned) {
   std::string out =
       list_header + std::to_string(list_version) +
       "\n# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
@@ -684,12 +684,18 @@ std::string list_of(const overlap_report& report) {
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
-    if (listed.insert(pattern).second) {
-      out += std::string(r.already_isolated ? "# already isolated: "
-                         : r.shared_ms > 0  ? ""
-                                            : "# ran beside nothing: ") +
-             (report.local.contains(r.name) || !r.distinguished ? "remote:far " : "remote ") + pattern + "  # " + r.why + ", " +
-             fixed(r.shared_ms, 2) + " ms beside others\n";
+    if (!listed.insert(pattern).second) {
+      continue;
+    }
+    const std::string rule = (report.local.contains(r.name) || !r.distinguished ? "remote:far " : "remote ") + pattern;
+    const bool is_active = !r.already_isolated && r.shared_ms > 0;
+    out += std::string(r.already_isolated ? "# already isolated: "
+                       : is_active        ? ""
+                                          : "# ran beside nothing: ") +
+           rule + "  # " + r.why + ", " + fixed(r.shared_ms, 2) + " ms beside others\n";
+    if (is_active && warned != nullptr) {
+      const auto found = warned->find(r.name);
+      out += check_line(rule, found == warned->end() ? "" : *found->second.begin());
     }
   }
   return out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -147,8 +148,11 @@ void use_measured(overlap_report& report, const measured_wait& in_graphs, const 
 /// The table of boundaries, in lines of plain text.
 [[nodiscard]] std::string table(const overlap_report& report, std::size_t rows = 12);
 
-/// The list that `apply` takes, with the prediction as a comment.
-[[nodiscard]] std::string list_of(const overlap_report& report);
+/// Sentences of warnings, by the recorded name of the kernel to move.
+using warnings_by_name = std::map<std::string, std::set<std::string>>;
+
+/// The list that `apply` takes, with the prediction as a comment, and what the check found of each rule; null: there was no check.
+[[nodiscard]] std::string list_of(const overlap_report& report, const warnings_by_name* warned = nullptr);
 
 /// The prediction that `list_of` wrote.
 [[nodiscard]] predictions predictions_in(const std::string& list);

@@ -48,6 +48,9 @@ records read_records(std::istream& in) {
     } else if (std::uint64_t pointer = 0; kind == 'P' && words >> id >> pointer) {
       out.pointers[id].insert(pointer);
       continue;
+    } else if (int seen = 0; kind == 'S' && words >> id >> seen) {
+      seen != 0 ? static_cast<void>(out.looked_at.insert(id)) : static_cast<void>(out.looked_at.erase(id));
+      continue;
     } else if (kind == 'I' && words >> id && std::getline(words >> std::ws, text)) {
       out.images[text] = id;
       continue;

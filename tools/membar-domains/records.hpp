@@ -6,8 +6,9 @@
 ///     F version                                 of this format, format_version.hpp: the first line
 ///     N id name                                 a kernel's name
 ///     R name reason                             why the kernel counts as remote: peer, host
-///     P name pointer                            with --check: a pointer that the kernel was given
-///     I image name                              with --check: the kernel of this name is in <process>.<image>.image
+///     P name pointer                            of the check: a pointer that the kernel was given
+///     S name seen                               of the check: 1 if all pointers of its launches were seen
+///     I image name                              of the check: the kernel of this name is in <process>.<image>.image
 ///     K device stream graph start end name launch fills   a kernel record; those of a graph's launch have its number. `fills`
 ///                                               is 1 if its blocks took all room of the device
 ///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
@@ -63,6 +64,7 @@ struct far_launches {
 struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
   std::map<std::uint32_t, std::set<std::uint64_t>> pointers;  ///< by name
+  std::set<std::uint32_t> looked_at;                          ///< names of whose launches all pointers were seen
   std::map<std::string, std::uint32_t> images;                ///< by a kernel's name
   std::vector<kernel_record> kernels;
   std::vector<tick> ticks;

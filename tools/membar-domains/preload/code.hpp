@@ -41,6 +41,30 @@ CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* 
   return result;
 }
 
+/// The functions that hand out all kernels of a library, or all functions of a module.
+template <hook_id Id>
+CUresult on_library_enumerate(CUkernel* kernels, unsigned count, CUlibrary library) {
+  const CUresult result = next<Id>(kernels, count, library);
+  session& of = session::get();
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS && of.what() != job::none && kernels[i] != nullptr; ++i) {
+    of.is_a_kernel(kernels[i]);
+    if (of.checks()) {
+      kernel_of_image(library, of.name_of(reinterpret_cast<CUfunction>(kernels[i])).c_str());
+    }
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_module_enumerate(CUfunction* functions, unsigned count, CUmodule module) {
+  const CUresult result = next<Id>(functions, count, module);
+  session& of = session::get();
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS && of.checks() && functions[i] != nullptr; ++i) {
+    kernel_of_image(module, of.name_of(functions[i]).c_str());
+  }
+  return result;
+}
+
 template <hook_id Id>
 CUresult on_library_get_module(CUmodule* module, CUlibrary library) {
   const CUresult result = next<Id>(module, library);
@@ -56,6 +80,25 @@ CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit
   const CUresult result = next<Id>(library, code, jit, jit_values, jit_count, options, values, count);
   if (result == CUDA_SUCCESS && session::get().checks()) {
     keep_image(*library, code);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                              CUlibraryOption* options, void** values, unsigned count) {
+  const CUresult result = next<Id>(library, path, jit, jit_values, jit_count, options, values, count);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image_file(*library, path);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_module_load_file(CUmodule* module, const char* path) {
+  const CUresult result = next<Id>(module, path);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image_file(*module, path);
   }
   return result;
 }

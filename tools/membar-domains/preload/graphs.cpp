@@ -3,6 +3,8 @@
 
 #include <map>
 #include <mutex>
+#include <ranges>
+#include <utility>
 #include <vector>
 
 #include "membar-domains/preload/driver.hpp"
@@ -12,66 +14,14 @@ namespace membar_domains {
 
 namespace {
 
-/// The attributes of nodes that the list has changed: what they were, and became.
-class changed_nodes {
- public:
-  /// Sets an attribute, unless the control would change a map of the program's own.
-  CUresult set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
-    const std::lock_guard lock(mutex_);
-    put_back(node);
-    CUlaunchAttributeValue was{};
-    const bool known = driver::cuGraphKernelNodeGetAttribute_(node, to.id, &was) == CUDA_SUCCESS;
-    const auto& map = was.memSyncDomainMap;
-    if (known && how == mode::control && (map.default_ != 0 || map.remote != 1)) {
-      return CUDA_SUCCESS;
-    }
-    const CUresult result = driver::cuGraphKernelNodeSetAttribute_(node, to.id, &to.value);
-    if (known && result == CUDA_SUCCESS) {
-      changed_[node] = {to, was};
-    }
-    return result;
-  }
-
-  /// The list no longer names what is in the node.
-  void leave(CUgraphNode node) {
-    const std::lock_guard lock(mutex_);
-    put_back(node);
-  }
-
-  /// Another node may get the handle.
-  void forget(CUgraphNode node) {
-    const std::lock_guard lock(mutex_);
-    changed_.erase(node);
-  }
-
- private:
-  struct change {
-    CUlaunchAttribute ours;
-    CUlaunchAttributeValue was;
-  };
-
-  void put_back(CUgraphNode node) {
-    const auto at = changed_.find(node);
-    if (at == changed_.end()) {
-      return;
-    }
-    const auto& [ours, was] = at->second;
-    CUlaunchAttributeValue now{};
-    // the program may have set the attribute itself
-    if (driver::cuGraphKernelNodeGetAttribute_(node, ours.id, &now) == CUDA_SUCCESS &&
-        now.memSyncDomainMap.default_ == ours.value.memSyncDomainMap.default_ &&
-        now.memSyncDomainMap.remote == ours.value.memSyncDomainMap.remote) {
-      static_cast<void>(driver::cuGraphKernelNodeSetAttribute_(node, ours.id, &was));
-    }
-    changed_.erase(at);
-  }
-
-  std::mutex mutex_;
-  std::map<CUgraphNode, change> changed_;
+/// The graphs of conditional nodes. A node that gets the handle of one that is gone is remembered anew, or is of another type.
+struct bodies {
+  std::mutex mutex;
+  std::map<CUgraphNode, std::vector<CUgraph>> of;
 };
 
-changed_nodes& nodes_changed() {
-  static auto* const all = new changed_nodes;
+bodies& all_bodies() {
+  static auto* const all = new bodies;
   return *all;
 }
 
@@ -84,84 +34,123 @@ std::vector<CUgraphNode> nodes_in(CUgraph graph) {
   return driver::cuGraphGetNodes_(graph, nodes.data(), &count) == CUDA_SUCCESS ? nodes : std::vector<CUgraphNode>{};
 }
 
-/// The graph in a node, or null.
-CUgraph child_of(CUgraphNode node) {
-  CUgraphNodeType type{};
-  CUgraph child = nullptr;
-  return driver::cuGraphNodeGetType_(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH &&
-                 driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS
-             ? child
-             : nullptr;
+/// The graphs in a node: the child, or the bodies of a condition. Whether all are known.
+bool graphs_in(CUgraphNode node, CUgraphNodeType type, std::vector<CUgraph>& out) {
+  if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    CUgraph child = nullptr;
+    if (driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS) {
+      out.push_back(child);
+    }
+  } else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    bodies& all = all_bodies();
+    const std::lock_guard lock(all.mutex);
+    const auto at = all.of.find(node);
+    if (at == all.of.end()) {
+      return false;
+    }
+    out = at->second;
+  }
+  return true;
 }
 
 }  // namespace
 
-bool move_nodes(CUgraph graph, std::uint32_t* print) {
-  session& of = session::get();
-  bool any = false;
+void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters) {
+  if (parameters.type == CU_GRAPH_NODE_TYPE_CONDITIONAL && parameters.conditional.phGraph_out != nullptr) {
+    const CUgraph* const first = parameters.conditional.phGraph_out;
+    bodies& all = all_bodies();
+    const std::lock_guard lock(all.mutex);
+    all.of[node] = {first, first + parameters.conditional.size};
+  }
+}
+
+moved_nodes::moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates) : candidates_(candidates) {
+  look_at(graph, how);
+}
+
+moved_nodes::~moved_nodes() {
+  for (const auto& [node, id, was] : changed_ | std::views::reverse) {
+    static_cast<void>(driver::cuGraphKernelNodeSetAttribute_(node, id, &was));
+  }
+}
+
+void moved_nodes::look_at(CUgraph graph, mode how) {
   for (const CUgraphNode node : nodes_in(graph)) {
     CUgraphNodeType type{};
     if (driver::cuGraphNodeGetType_(node, &type) != CUDA_SUCCESS) {
       continue;
     }
-    if (const CUgraph child = child_of(node); child != nullptr) {
-      any = move_nodes(child, print) || any;
+    std::vector<CUgraph> inner;
+    if (!graphs_in(node, type, inner) && session::get().what() != job::watch) {
+      session::get().complain(
+          "a graph has a conditional node that the library did not see when it was made, so it cannot look into its body: "
+          "listed kernels in it are not moved");
     }
-    CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
-    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL && of.what() != job::watch) {
-      of.complain(
-          "a graph has a conditional node, into whose body the library cannot look: listed kernels in it are moved if they "
-          "were "
-          "captured, and not if they were added as nodes");
+    for (const CUgraph each : inner) {
+      look_at(each, how);
     }
-    if (type != CU_GRAPH_NODE_TYPE_KERNEL || driver::cuGraphKernelNodeGetParams_(node, &parameters) != CUDA_SUCCESS) {
-      continue;
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+      look_at_kernel(node, how);
     }
-    if (parameters.func == nullptr) {
-      of.is_a_kernel(parameters.kern);
-      parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
-    }
-    if (of.what() == job::watch) {
-      watch_node(node, parameters.func, parameters.kernelParams, parameters.extra);
-      continue;
-    }
-    if (print != nullptr) {
-      *print += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
-    }
-    const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
-    if (to.what == target::kind::leave) {
-      nodes_changed().leave(node);
-      continue;
-    }
-    any = true;
-    of.state().nodes.fetch_add(1, std::memory_order_relaxed);
-    const mode how = of.of_nodes();
-    if (how == mode::off) {
-      continue;
-    }
-    if (nodes_changed().set(node, attribute_of(to, how), how) == CUDA_SUCCESS) {
-      of.state().nodes_moved.fetch_add(how == mode::on ? 1 : 0, std::memory_order_relaxed);
-    } else {
-      of.state().refused.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  return any;
-}
-
-void forget_node(CUgraphNode node) {
-  nodes_changed().forget(node);
-  if (const CUgraph child = child_of(node); child != nullptr) {
-    forget_nodes(child);
   }
 }
 
-void forget_nodes(CUgraph graph) {
-  for (const CUgraphNode node : nodes_in(graph)) {
-    forget_node(node);
+void moved_nodes::look_at_kernel(CUgraphNode node, mode how) {
+  session& of = session::get();
+  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+  if (driver::cuGraphKernelNodeGetParams_(node, &parameters) != CUDA_SUCCESS) {
+    return;
+  }
+  if (parameters.func == nullptr) {
+    of.is_a_kernel(parameters.kern);
+    parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
+  }
+  if (of.keeps_twins()) {
+    print_ += print_of(of.name_of(parameters.func), parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
+  }
+  if (candidates_ != nullptr) {
+    const bool far = reach_of(parameters.func, parameters.kernelParams, parameters.extra) != reach::own;
+    if (far || of.is_listed(parameters.func)) {
+      candidates_->push_back(parameters.func);
+      set(node, attribute_of({target::kind::logical_remote, 0}, how), how);
+    }
+    return;
+  }
+  if (of.what() == job::watch) {
+    watch_node(node, parameters.func, parameters.kernelParams, parameters.extra);
+    return;
+  }
+  const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
+  if (to.what == target::kind::leave) {
+    return;
+  }
+  any_ = true;
+  of.state().nodes.fetch_add(1, std::memory_order_relaxed);
+  if (how != mode::off) {
+    set(node, attribute_of(to, how), how);
   }
 }
 
-void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
+/// Sets an attribute that can be put back, unless the control would change a map of the program's own.
+void moved_nodes::set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
+  process_state& state = session::get().state();
+  CUlaunchAttributeValue was{};
+  if (driver::cuGraphKernelNodeGetAttribute_(node, to.id, &was) != CUDA_SUCCESS) {
+    state.refused.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (how == mode::control && (was.memSyncDomainMap.default_ != 0 || was.memSyncDomainMap.remote != 1)) {
+    return;
+  }
+  if (driver::cuGraphKernelNodeSetAttribute_(node, to.id, &to.value) == CUDA_SUCCESS) {
+    changed_.push_back({node, to.id, was});
+    state.nodes_moved.fetch_add(how == mode::on ? 1 : 0, std::memory_order_relaxed);
+  } else {
+    state.refused.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters) {
   session& of = session::get();
   CUDA_KERNEL_NODE_PARAMS_v2 before{};
   const auto listed = [&](const CUDA_KERNEL_NODE_PARAMS_v2& p) {
@@ -171,12 +160,14 @@ void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& paramete
     const CUfunction kernel = p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func;
     return where(kernel, p.kernelParams, p.extra).what != target::kind::leave;
   };
-  if (driver::cuGraphKernelNodeGetParams_(node, &before) == CUDA_SUCCESS && listed(parameters) != listed(before)) {
-    of.complain(
-        "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
-        "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
-    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  if (driver::cuGraphKernelNodeGetParams_(node, &before) != CUDA_SUCCESS || listed(parameters) == listed(before)) {
+    return true;
   }
+  of.complain(
+      "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
+      "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
+  of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 }  // namespace membar_domains

@@ -1,45 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the list says of kernel nodes: their domain is set before a graph is instantiated, or an executable graph is updated with it.
+/// What the list says of kernel nodes. Their domain is set only while the driver instantiates a graph, or updates an executable graph with
+/// it: before and after, the program's graph has the program's own attributes, whatever is cloned, copied or exchanged in it.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "membar-domains/preload/hooks.hpp"
 #include "membar-domains/preload/launches.hpp"
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/twins.hpp"
 
 namespace membar_domains {
 
-/// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
-/// `print`, if any, gets what tells the graph from others.
-bool move_nodes(CUgraph graph, std::uint32_t* print = nullptr);
+/// The kernel nodes of a graph, and of graphs in it, as the list says, for the life of the object; watch only looks at them.
+class moved_nodes {
+ public:
+  /// With `candidates` kernels that `run` may come to list are moved, and those are kept.
+  moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates = nullptr);
+  ~moved_nodes();
+  moved_nodes(const moved_nodes&) = delete;
+  moved_nodes& operator=(const moved_nodes&) = delete;
 
-/// The node, or every node of the graph, goes: another one may get its handle.
-void forget_node(CUgraphNode node);
-void forget_nodes(CUgraph graph);
+  /// Whether there are listed ones.
+  [[nodiscard]] bool any() const noexcept { return any_; }
+  /// What tells the graph from others, for try.
+  [[nodiscard]] std::uint32_t print() const noexcept { return print_; }
 
-/// Complains if the node of an executable graph gets a kernel or pointers for which the list decides otherwise.
-void check_exchange(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
+ private:
+  struct change {
+    CUgraphNode node;
+    CUlaunchAttributeID id;
+    CUlaunchAttributeValue was;
+  };
+  void look_at(CUgraph graph, mode how);
+  void look_at_kernel(CUgraphNode node, mode how);
+  void set(CUgraphNode node, const CUlaunchAttribute& to, mode how);
+
+  std::vector<change> changed_;
+  std::vector<CUfunction>* candidates_;
+  bool any_ = false;
+  std::uint32_t print_ = 0;
+};
+
+/// A conditional node was made: the driver tells of its graphs now, and never again.
+void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
+
+/// Whether the list decides the same for what a node of an executable graph holds and for the kernel and pointers that it gets. Else it complains.
+[[nodiscard]] bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
 
 template <hook_id Id>
-CUresult on_graph_destroy(CUgraph graph) {
-  if (session::get().what() != job::none) {
-    forget_nodes(graph);
+CUresult on_add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
+                     CUgraphNodeParams* parameters) {
+  const CUresult result = next<Id>(node, graph, dependencies, count, parameters);
+  if (result == CUDA_SUCCESS && session::get().what() != job::none) {
+    remember_bodies(*node, *parameters);
   }
-  return next<Id>(graph);
+  return result;
 }
 
 template <hook_id Id>
-CUresult on_graph_destroy_node(CUgraphNode node) {
-  if (session::get().what() != job::none) {
-    forget_node(node);
+CUresult on_add_node_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
+                        std::size_t count, CUgraphNodeParams* parameters) {
+  const CUresult result = next<Id>(node, graph, dependencies, edges, count, parameters);
+  if (result == CUDA_SUCCESS && session::get().what() != job::none) {
+    remember_bodies(*node, *parameters);
   }
-  return next<Id>(node);
+  return result;
+}
+
+/// The flags with which a function instantiates: those of other names have none.
+template <hook_id Id>
+unsigned long long flags_of(std::uintptr_t third) {
+  if constexpr (Id == hook_id::of_cuGraphInstantiateWithFlags) {
+    return third;
+  } else if constexpr (Id == hook_id::of_cuGraphInstantiateWithParams || Id == hook_id::of_cuGraphInstantiateWithParams_ptsz) {
+    const auto* const parameters = reinterpret_cast<const CUDA_GRAPH_INSTANTIATE_PARAMS*>(third);
+    return parameters == nullptr ? 0 : parameters->flags;
+  } else {
+    return 0;
+  }
 }
 
 /// The functions of this name had different last parameters; all have at most five words, which are handed on.
@@ -47,12 +92,25 @@ template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
   memory_changed();  // by nodes that allocate
+  if (of.what() == job::none) {
+    return next<Id>(exec, graph, third, fourth, fifth);
+  }
+  bool listed = false;
   std::uint32_t print = 0;
-  const bool listed = of.what() != job::none && move_nodes(graph, of.what() == job::try_ ? &print : nullptr);
-  const CUresult result = next<Id>(exec, graph, third, fourth, fifth);
-  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(graph, of.of_nodes());
+    result = next<Id>(exec, graph, third, fourth, fifth);
+    listed = moved.any();
+    print = moved.print();
+  }
+  if (result == CUDA_SUCCESS && of.keeps_twins()) {
     of.holds_listed(*exec, listed);
     pace_graph(*exec, print);
+    drop_twin(*exec);  // of one that had the handle
+    if (of.runs() || (listed && of.alternates())) {
+      make_twin(*exec, graph, flags_of<Id>(third));
+    }
   }
   return result;
 }
@@ -61,45 +119,156 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
 template <hook_id Id>
 CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
   session& of = session::get();
-  const bool listed = of.what() != job::none && move_nodes(graph);
-  const CUresult result = next<Id>(exec, graph, third, fourth);
-  if (result == CUDA_SUCCESS && of.what() == job::try_) {
+  if (of.what() == job::none) {
+    return next<Id>(exec, graph, third, fourth);
+  }
+  bool listed = false;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(graph, of.of_nodes());
+    result = next<Id>(exec, graph, third, fourth);
+    listed = moved.any();
+  }
+  if (result == CUDA_SUCCESS && of.keeps_twins()) {
     of.holds_listed(exec, listed);
+    drop_twin(exec);
+    if (of.runs() || (listed && of.alternates())) {
+      make_twin(exec, graph, 0);
+    }
   }
   return result;
 }
 
 /// The same for a child graph. What else the executable graph holds stays.
-template <hook_id Id>
-CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+template <class Next>
+CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
   session& of = session::get();
-  const bool listed = of.what() != job::none && move_nodes(child);
-  const CUresult result = next<Id>(exec, node, child);
-  if (result == CUDA_SUCCESS && listed && of.what() == job::try_) {
-    of.holds_listed(exec, true);
+  if (of.what() == job::none) {
+    return next_function(exec);
+  }
+  bool listed = false;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const moved_nodes moved(child, of.of_nodes());
+    result = next_function(exec);
+    listed = moved.any();
+  }
+  if (result == CUDA_SUCCESS && of.runs()) {
+    drop_twin(exec);  // the child may have other kernels
+  } else if (result == CUDA_SUCCESS && of.what() == job::try_) {
+    if (listed) {
+      of.holds_listed(exec, true);
+    }
+    change_twin(exec, [&](CUgraphExec twin) {
+      const moved_nodes moved(child, mode::on);
+      return next_function(twin);
+    });
   }
   return result;
 }
 
-/// A node of an executable graph gets another kernel and keeps its attributes: the domain cannot be changed here.
 template <hook_id Id>
-CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
-  session& of = session::get();
-  if ((of.what() == job::apply || of.what() == job::try_) && parameters != nullptr) {
-    check_exchange(node, *parameters);
+CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
+}
+
+/// Changes of an executable graph that concern no kernel. All have at most four words, which are handed on.
+template <hook_id Id>
+CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
+  const CUresult result = next<Id>(exec, second, third, fourth);
+  if (result == CUDA_SUCCESS && session::get().keeps_twins()) {
+    change_twin(exec, [&](CUgraphExec twin) { return next<Id>(twin, second, third, fourth); });
   }
-  return next<Id>(exec, node, parameters);
+  return result;
+}
+
+/// Functions that give a node of an executable graph another kernel. The node keeps its attributes: the domain cannot be changed here. A twin whose node
+/// would need another one is given up. Earlier and later structures of parameters begin alike.
+template <class Parameters, class Next>
+CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
+  const job what = session::get().what();
+  if (p != nullptr && session::get().runs()) {
+    const CUresult result = next_function(exec);
+    if (result == CUDA_SUCCESS) {
+      drop_twin(exec);  // the kernel may be another one
+    }
+    return result;
+  }
+  if ((what != job::apply && what != job::try_) || p == nullptr) {
+    return next_function(exec);
+  }
+  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+  parameters.func = p->func;
+  parameters.kernelParams = p->kernelParams;
+  parameters.extra = p->extra;
+  if constexpr (requires { p->kern; }) {
+    parameters.kern = p->kern;
+  }
+  const bool same = decides_alike(node, parameters);
+  const CUresult result = next_function(exec);
+  if (what == job::try_ && result == CUDA_SUCCESS) {
+    same ? change_twin(exec, next_function) : drop_twin(exec);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_kernel_set_v1(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  return with_exchange(exec, node, parameters, [&](CUgraphExec of) { return next<Id>(of, node, parameters); });
+}
+
+template <hook_id Id>
+CUresult on_exec_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  return with_exchange(exec, node, parameters, [&](CUgraphExec of) { return next<Id>(of, node, parameters); });
+}
+
+template <hook_id Id>
+CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* parameters) {
+  const auto as_it_was = [&](CUgraphExec of) { return next<Id>(of, node, parameters); };
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return with_child_moved(exec, parameters->graph.graph, as_it_was);
+  }
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+    return with_exchange(exec, node, &parameters->kernel, as_it_was);
+  }
+  const CUresult result = as_it_was(exec);
+  if (result == CUDA_SUCCESS && session::get().keeps_twins()) {
+    change_twin(exec, as_it_was);
+  }
+  return result;
+}
+
+/// Another executable graph may get the handle.
+template <hook_id Id>
+CUresult on_exec_destroy(CUgraphExec exec) {
+  session& of = session::get();
+  if (of.keeps_twins()) {
+    of.holds_listed(exec, false);
+    drop_twin(exec);
+  }
+  return next<Id>(exec);
 }
 
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   session& of = session::get();
-  if (of.what() != job::try_) {
+  if (!of.keeps_twins() || of.what() == job::watch) {
     return next<Id>(exec, stream);
   }
-  timed_span span(stream_of(stream, is_per_thread(Id)));
-  const CUresult result = next<Id>(exec, stream);
-  span.end_graph(exec, of.listed_in(exec), of.of_nodes());
+  const CUstream into = stream_of(stream, is_per_thread(Id));
+  if (capturing(into)) {
+    return next<Id>(exec, stream);
+  }
+  const turn_of_graph turn = begin_turn(exec, into);
+  if (of.what() != job::try_) {
+    const CUresult result = next<Id>(turn.exec, stream);
+    end_turn(exec, into);
+    return result;
+  }
+  timed_span span(into);
+  const CUresult result = next<Id>(turn.exec, stream);
+  span.end_graph(exec, turn.listed || of.listed_in(exec), turn.how);
+  end_turn(exec, into);
   return result;
 }
 

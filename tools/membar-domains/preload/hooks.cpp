@@ -6,8 +6,11 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
+#include <thread>
 
 #include "membar-domains/preload/code.hpp"
 #include "membar-domains/preload/graphs.hpp"
@@ -30,6 +33,22 @@ void finish() {
   }
 }
 
+/// Of run: does what the command asks, until the process ends.
+void follow_command() {
+  session& of = session::get();
+  for (unsigned round = 1;; ++round) {
+    const timespec pause{0, 20'000'000};
+    nanosleep(&pause, nullptr);
+    const phase asked = of.state().asked;
+    if (asked != of.state().reached) {
+      finish();
+      of.begin(asked);
+    } else if (round % 10 == 0 && of.what() == job::try_) {
+      pace_finish();
+    }
+  }
+}
+
 template <hook_id Id>
 CUresult on_init(unsigned flags) {
   session& of = session::get();
@@ -38,6 +57,7 @@ CUresult on_init(unsigned flags) {
   if (is_first && of.what() == job::watch) {
     watch_start();
   }
+  of.begin_cuda();
   const CUresult result = next<Id>(flags);
   if (of.what() != job::none) {
     of.state().cu_init = static_cast<std::int32_t>(result);
@@ -49,6 +69,14 @@ CUresult on_init(unsigned flags) {
   }
   if (is_first && of.what() != job::none && of.what() != job::apply) {
     std::atexit(finish);
+  }
+  if (is_first && of.runs() && of.is_counted() && result == CUDA_SUCCESS) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
+    std::thread(follow_command).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   return result;
 }

@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 
 #include "membar-domains/preload/session.hpp"
@@ -91,6 +93,13 @@ void keep_image(const void* handle, const void* image) {
       k.bytes += bytes;
     }
   }
+}
+
+void keep_image_file(const void* handle, const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream all;
+  all << file.rdbuf();  // its end is that of text, too
+  keep_image(handle, all.str().c_str());
 }
 
 void same_image(const void* handle, const void* of) {

@@ -4,10 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "membar-domains/preload/driver.hpp"
 #include "membar-domains/preload/pointers.hpp"
-#include "membar-domains/preload/thread_memory.hpp"
 
 namespace membar_domains {
 
@@ -24,25 +25,38 @@ constexpr unsigned most_attributes = 32;
 
 }  // namespace
 
-target where(CUfunction kernel, void** parameters, void** extra) {
-  struct entry {
-    CUfunction kernel = nullptr;
-    unsigned generation = 0;
-    choice to;
+this_thread::this_thread() { std::tie(counts_, is_only_mine_) = session::get().take_counts(); }
+
+this_thread::~this_thread() {
+  if (is_only_mine_) {
+    session::get().give_back(counts_);
+  }
+}
+
+this_thread& this_thread::make() {
+  current_ = new this_thread;
+  struct owner {
+    ~owner() { delete std::exchange(current_, nullptr); }
   };
-  auto& cache = of_thread<std::array<entry, 64>>();
-  entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
+  static thread_local const owner ends;
+  static_cast<void>(ends);
+  return *current_;
+}
+
+target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra) {
   session& of = session::get();
   const unsigned generation = of.generation();
-  if (e.kernel != kernel || e.generation != generation) {
-    e = {kernel, generation, of.where(kernel)};
+  if (place.kernel != kernel || place.generation != generation) {
+    const choice to = of.where(kernel);
+    place = {kernel, generation, !to.by_pointer() && to.near.what == target::kind::leave, to};
   }
-  if (!e.to.by_pointer()) [[likely]] {
-    return e.to.near;
+  const choice& to = place.to;
+  if (!to.by_pointer()) {
+    return to.near;
   }
   const bool far = reach_of(kernel, parameters, extra) != reach::own;
-  of.meets(far ? e.to.far_rule : e.to.near_rule);
-  return far ? e.to.far : e.to.near;
+  of.meets(far ? to.far_rule : to.near_rule);
+  return far ? to.far : to.near;
 }
 
 CUlaunchAttribute attribute_of(target to, mode how) {
@@ -96,9 +110,24 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
     return false;
   }
   if (how == mode::on) {
-    of.state().moved.fetch_add(1, std::memory_order_relaxed);
+    this_thread::get().count(&thread_counts::moved);
   }
   return true;
+}
+
+void cannot_move(CUfunction kernel, CUstream stream, void** parameters) {
+  session& of = session::get();
+  this_thread::get().count(&thread_counts::launches);
+  if (of.what() == job::watch) {
+    const CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, stream, nullptr, 0};
+    const watched_launch seen(config, stream, kernel, parameters, nullptr, capturing(stream));
+  } else if (where(kernel, parameters, nullptr).what != target::kind::leave) {
+    of.complain("'" + short_name(of.name_of(kernel)) +
+                "' was launched by a function that takes no attribute (cuLaunch, cuLaunchGrid, cuLaunchGridAsync or "
+                "cuLaunchCooperativeKernelMultiDevice), so it ran as it was: launch it by cuLaunchKernel");
+    this_thread::get().count(&thread_counts::listed);
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace membar_domains

@@ -5,16 +5,27 @@
 
 #include <cuda.h>
 
+#include <tuple>
+
 #include "membar-domains/preload/hooks.hpp"
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/this_thread.hpp"
 #include "membar-domains/preload/watch.hpp"
 
 namespace membar_domains {
 
-/// The target of a launch or node, from a small cache of the thread: the cost that every launch pays. Arguments are looked at only where
-/// the list asks for it.
-[[nodiscard]] target where(CUfunction kernel, void** parameters, void** extra);
+/// The target of a launch or node, which is not in the small cache of the thread, or depends on pointers. Arguments are looked at only where the list
+/// asks for it.
+[[nodiscard]] target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra);
+
+/// The same from the cache: the cost that every launch pays.
+[[nodiscard, gnu::always_inline]] inline target where(CUfunction kernel, void** parameters, void** extra) {
+  this_thread::known& place = this_thread::get().place_of(kernel);
+  return place.kernel == kernel && place.generation == session::get().generation() && !place.to.by_pointer()
+             ? place.to.near
+             : where_anew(place, kernel, parameters, extra);
+}
 
 /// The attribute that a target is, of launches and of graph nodes. The map that changes nothing is CUDA's own.
 [[nodiscard]] CUlaunchAttribute attribute_of(target to, mode how);
@@ -26,41 +37,41 @@ inline CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream ==
 [[nodiscard]] bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to,
                                 mode how, bool ptsz, CUresult& result);
 
-/// Every launch of a kernel comes through here. `as_it_was` makes the program's own call. A call of this function would cost as much as
-/// what it does for a kernel that is not listed, so it is inlined.
+/// A launch whose kernel is listed, that is watched or timed, or the first of its kernel in a thread. `as_it_was` makes the program's own call.
 template <class AsItWas>
-[[gnu::always_inline]] inline CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** parameters,
-                                                  void** extra, bool ptsz, AsItWas as_it_was) {
+[[gnu::noinline]] CUresult launch_with_care(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
+                                            bool ptsz, const AsItWas& as_it_was) {
   session& of = session::get();
   if (of.what() == job::none) {
     return as_it_was();
   }
-  of.state().launches.fetch_add(1, std::memory_order_relaxed);
+  this_thread::get().count(&thread_counts::launches);
+  const CUstream stream = stream_of(config.hStream, ptsz);
   if (of.what() == job::watch) {
-    const CUstream stream = stream_of(config.hStream, ptsz);
     const watched_launch seen(config, stream, kernel, parameters, extra, capturing(stream));
     return as_it_was();
   }
   const target to = where(kernel, parameters, extra);
   const bool trying = of.what() == job::try_;
-  const CUstream stream = stream_of(config.hStream, ptsz);
-  if (to.what == target::kind::leave) [[likely]] {
-    if (trying) {
-      pace_before_launch(stream, kernel);
-    }
+  if (to.what == target::kind::leave && !trying) {
+    return as_it_was();
+  }
+  if (to.what == target::kind::leave) {
+    pace_before_launch(stream, kernel);
     const CUresult result = as_it_was();
-    if (trying) {
-      pace_after_launch(stream);
-    }
+    pace_after_launch(stream);
     return result;
   }
+  // A captured launch becomes a node, which is moved when its graph is instantiated.
+  if (capturing(stream)) {
+    return as_it_was();
+  }
+  this_thread::get().count(&thread_counts::listed);
   CUresult result = CUDA_SUCCESS;
   if (!trying) {
-    of.state().listed.fetch_add(1, std::memory_order_relaxed);
     return launch_moved(config, kernel, parameters, extra, to, mode::on, ptsz, result) ? result : as_it_was();
   }
-  // A captured launch becomes a node, whose mode is fixed.
-  const mode how = capturing(stream) ? of.of_nodes() : of.next_turn();
+  const mode how = of.next_turn();
   timed_span span(stream);
   if (how == mode::off || !launch_moved(config, kernel, parameters, extra, to, how, ptsz, result)) {
     result = as_it_was();
@@ -69,29 +80,85 @@ template <class AsItWas>
   return result;
 }
 
+/// Whether a launch is the program's own call and nothing else, counted: of a kernel that the thread knows as not listed. It calls nothing, so a
+/// handler hands its arguments on as they came. What is not known yet goes the careful way, as does a launch whose driver function is not.
+template <hook_id Id>
+[[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
+  const session* const of = session::if_made();
+  this_thread* const mine = this_thread::if_made();
+  if (of == nullptr || mine == nullptr || of->what() != job::apply ||
+      hook_of(Id).next.load(std::memory_order_acquire) == nullptr) [[unlikely]] {
+    return false;
+  }
+  const this_thread::known& place = mine->place_of(kernel);
+  if (place.kernel != kernel || place.generation != of->generation() || !place.is_left) [[unlikely]] {
+    return false;
+  }
+  mine->count(&thread_counts::launches);
+  return true;
+}
+
+template <hook_id Id, class... Arguments>
+[[gnu::noinline]] CUresult on_launch_with_care(Arguments... a) {
+  const auto as_it_was = [=] { return next<Id>(a...); };
+  const auto config_of = [](CUfunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, CUstream stream,
+                            auto...) { return CUlaunchConfig{gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0}; };
+  const auto kernel = std::get<0>(std::tuple(a...));
+  const auto parameters = std::get<9>(std::tuple(a...));
+  CUlaunchConfig config = config_of(a...);
+  if constexpr (sizeof...(a) == 11) {
+    return launch_with_care(config, kernel, parameters, std::get<10>(std::tuple(a...)), is_per_thread(Id), as_it_was);
+  } else {
+    CUlaunchAttribute cooperative{};
+    cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+    return launch_with_care(config, kernel, parameters, nullptr, is_per_thread(Id), as_it_was);
+  }
+}
+
 template <hook_id Id>
 CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    CUstream stream, void** parameters, void** extra) {
-  const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0};
-  return launch_any(config, f, parameters, extra, is_per_thread(Id),
-                    [&] { return next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
+  return passes<Id>(f) ? next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+                       : on_launch_with_care<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+/// As `on_launch`, of a cooperative launch, which has no `extra`.
+template <hook_id Id>
+CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                               unsigned shared, CUstream stream, void** parameters) {
+  return passes<Id>(f) ? next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+                       : on_launch_with_care<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
 }
 
 template <hook_id Id>
 CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
-  const auto as_it_was = [&] { return next<Id>(config, f, parameters, extra); };
-  return config == nullptr ? as_it_was() : launch_any(*config, f, parameters, extra, is_per_thread(Id), as_it_was);
+  return config == nullptr || passes<Id>(f) ? next<Id>(config, f, parameters, extra)
+                                            : launch_with_care(*config, f, parameters, extra, is_per_thread(Id),
+                                                               [=] { return next<Id>(config, f, parameters, extra); });
+}
+
+/// A listed kernel is launched by a function that takes no attribute, so it runs as it was.
+void cannot_move(CUfunction kernel, CUstream stream, void** parameters);
+
+/// cuLaunch, cuLaunchGrid and cuLaunchGridAsync: their arguments were set by calls of their own.
+template <hook_id Id>
+CUresult on_launch_without_attributes(CUfunction f, std::uintptr_t second, std::uintptr_t third, CUstream fourth) {
+  if (session::get().what() != job::none) {
+    cannot_move(f, Id == hook_id::of_cuLaunchGridAsync ? fourth : nullptr, nullptr);
+  }
+  return next<Id>(f, second, third, fourth);
 }
 
 template <hook_id Id>
-CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                               unsigned shared, CUstream stream, void** parameters) {
-  CUlaunchAttribute cooperative{};
-  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-  cooperative.value.cooperative = 1;
-  const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, &cooperative, 1};
-  return launch_any(config, f, parameters, nullptr, is_per_thread(Id),
-                    [&] { return next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters); });
+CUresult on_launch_of_devices(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags) {
+  for (unsigned i = 0; i < count && session::get().what() != job::none; ++i) {
+    cannot_move(launches[i].function, launches[i].hStream, launches[i].kernelParams);
+  }
+  return next<Id>(launches, count, flags);
 }
 
 }  // namespace membar_domains

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,9 @@ std::atomic<unsigned> changes{1};
 
 /// Bytes of each parameter of a kernel. The driver tells them since CUDA 12.4.
 using sizes = std::vector<std::uint32_t>;
+
+/// Whether the driver tells sizes of arguments at all.
+std::atomic<bool> tells_sizes{true};
 
 const sizes* sizes_of(CUfunction kernel) {
   struct known {
@@ -65,6 +69,7 @@ const sizes* sizes_of(CUfunction kernel) {
     const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(kernel), i, &offset, &size)
                                      : driver::cuFuncGetParamInfo_(kernel, i, &offset, &size);
     if (known == CUDA_ERROR_NOT_FOUND) {
+      tells_sizes = false;
       of.complain(
           "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: no launch counts as far");
     }
@@ -168,14 +173,95 @@ reach reach_of(CUfunction kernel, void** parameters, void** extra) {
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }
 
-reach reach_of_each(CUfunction kernel, void** parameters, void** extra, const std::function<void(CUdeviceptr)>& see) {
-  return look(kernel, parameters, extra, [&](CUdeviceptr value) {
-    const int owner = ask(value);
+pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void** extra, const see_pointer& see) {
+  known_owners& mine = of_thread<known_owners>();
+  CUdevice device = 0;
+  static_cast<void>(driver::cuCtxGetDevice_(&device));
+  pointers_of_launch out;
+  out.to = look(kernel, parameters, extra, [&](CUdeviceptr value) {
+    const int owner = mine(value);
     if (owner != no_pointer) {
-      see(value);
+      see(value, owner == device);
     }
     return owner;
   });
+  // A kernel without parameters has no sizes, and needs none.
+  out.all = parameters == nullptr || tells_sizes;
+  return out;
+}
+
+namespace {
+
+/// Copies device memory of a context without waiting for the program's streams.
+class table_reader {
+ public:
+  static constexpr std::size_t most = 4096;
+
+  /// The words at the address, or none.
+  std::vector<CUdeviceptr> read(CUdeviceptr from) {
+    const std::lock_guard lock(mutex_);
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    if (gone_wrong_ || driver::cuMemGetAddressRange_(&base, &size, from) != CUDA_SUCCESS) {
+      return {};
+    }
+    const std::size_t bytes =
+        std::min(most, static_cast<std::size_t>(base + size - from)) / sizeof(CUdeviceptr) * sizeof(CUdeviceptr);
+    CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
+    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+    std::vector<CUdeviceptr> out;
+    if (copy(from, bytes)) {
+      out.resize(bytes / sizeof(CUdeviceptr));
+      std::memcpy(out.data(), words_, bytes);
+    }
+    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+    return out;
+  }
+
+ private:
+  bool copy(CUdeviceptr from, std::size_t bytes) {
+    gone_wrong_ = (stream_ == nullptr &&
+                   driver::cuStreamCreate_(&stream_, static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != CUDA_SUCCESS) ||
+                  (words_ == nullptr && driver::cuMemAllocHost_(&words_, most) != CUDA_SUCCESS) ||
+                  driver::cuMemcpyDtoHAsync_(words_, from, bytes, stream_) != CUDA_SUCCESS;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (!gone_wrong_ && driver::cuStreamQuery_(stream_) != CUDA_SUCCESS) {
+      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the words stay where the copy may still write them
+    }
+    return !gone_wrong_;
+  }
+
+  std::mutex mutex_;
+  CUstream stream_ = nullptr;
+  void* words_ = nullptr;
+  bool gone_wrong_ = false;
+};
+
+}  // namespace
+
+bool look_into_table(CUdeviceptr table, const see_pointer& see) {
+  static auto* const mutex = new std::mutex;
+  static auto* const readers = new std::unordered_map<CUcontext, table_reader>;
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
+    return false;
+  }
+  table_reader* reader = nullptr;
+  {
+    const std::lock_guard lock(*mutex);
+    reader = &(*readers)[context];
+  }
+  const std::vector<CUdeviceptr> words = reader->read(table);
+  known_owners& mine = of_thread<known_owners>();
+  for (const CUdeviceptr word : words) {
+    if (word >= lowest_address && word < end_of_addresses) {
+      if (const int owner = mine(word); owner != no_pointer) {
+        see(word, owner == device);
+      }
+    }
+  }
+  return !words.empty();
 }
 
 void memory_changed() noexcept { changes.fetch_add(1, std::memory_order_acq_rel); }

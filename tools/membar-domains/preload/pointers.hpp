@@ -19,9 +19,21 @@ enum class reach { own, host, peer };
 /// the driver.
 [[nodiscard]] reach reach_of(CUfunction kernel, void** parameters, void** extra);
 
-/// As `reach_of`, but asks the driver about each word, and calls `see` with those that are pointers.
-[[nodiscard]] reach reach_of_each(CUfunction kernel, void** parameters, void** extra,
-                                  const std::function<void(CUdeviceptr)>& see);
+/// A word of the arguments that is a pointer, and whether to memory of the current device.
+using see_pointer = std::function<void(CUdeviceptr, bool own)>;
+
+/// What `look_at_pointers` found.
+struct pointers_of_launch {
+  reach to = reach::own;
+  bool all = false;  ///< the sizes of the arguments are known
+};
+
+/// As `reach_of`, and calls `see` with each pointer.
+[[nodiscard]] pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void** extra, const see_pointer& see);
+
+/// Calls `see` with each pointer in the memory of the current device at this address: in its first 4096 bytes, to the end of the allocation. The
+/// copy runs in a stream of its own, and is given up after a fifth of a second. Whether the memory could be read.
+[[nodiscard]] bool look_into_table(CUdeviceptr table, const see_pointer& see);
 
 /// A call gave addresses a meaning that they did not have: what is kept is void.
 void memory_changed() noexcept;

@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "membar-domains/format_version.hpp"
 #include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/this_thread.hpp"
 
 namespace membar_domains {
 
@@ -56,42 +58,38 @@ decision decided(const move_list& list, const std::string& name) {
 
 }  // namespace
 
-session& session::get() {
-  static session* const one = new session;
+session& session::make() {
+  static session* const one = [] {
+    auto* const made = new session;
+    made_.store(made, std::memory_order_release);
+    return made;
+  }();
   return *one;
 }
 
-session::session() : state_(&unmapped_) {
+session::session() : list_(new move_list), state_(&unmapped_) {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  const std::string asked = variable(environment::job);
-  job_ = asked == "watch" ? job::watch : asked == "try" ? job::try_ : asked == "apply" ? job::apply : job::none;
+  const std::string asked = variable(environment::off).empty() ? variable(environment::job) : "";
+  runs_ = asked == "run";
+  job_ = asked == "watch" || runs_ ? job::watch : asked == "try" ? job::try_ : asked == "apply" ? job::apply : job::none;
   if (job_ == job::none) {
     return;
   }
   open_files();
-  pthread_atfork(nullptr, nullptr, [] {
-    session& child = get();
-    const bool used =
-        child.state_->cu_init >= 0;  // then CUDA does not work in the child, and what it wrote would be the parent's
-    if (child.file_ != nullptr) {
-      __fpurge(child.file_);  // the parent writes it, too
-      std::fclose(std::exchange(child.file_, nullptr));
-    }
-    child.state_ = &child.unmapped_;
-    if (used) {
-      child.job_ = job::none;
-    } else {
-      child.open_files();
-    }
-  });
-  checks_ = job_ == job::watch && !variable(environment::check).empty();
+  if (runs_ && !is_counted()) {  // on another host, where the command decides nothing
+    job_ = job::none;
+    return;
+  }
+  // Another thread may hold a mutex when the process is forked, and the child does not have that thread.
+  pthread_atfork([] { get().lock_for_fork(); }, [] { get().unlock_after_fork(); }, [] { get().begin_in_child(); });
+  checks_ = what() == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
     try {
       const std::string rules = variable(environment::rules);
-      list_ = rules.empty() ? move_list::read(path) : move_list::parse(rules, path);
+      list_ = new move_list(rules.empty() ? move_list::read(path) : move_list::parse(rules, path));
     } catch (const std::exception& e) {
       complain(e.what());
     }
@@ -104,6 +102,57 @@ session::session() : state_(&unmapped_) {
       alternate_ = true;
       turn_length_ = static_cast<unsigned>(std::clamp(std::atoi(turns.c_str()), 1, 1 << 20));
     }
+  }
+}
+
+void session::lock_for_fork() {
+  names_mutex_.lock();
+  counts_mutex_.lock();
+  complaint_mutex_.lock();
+  file_mutex_.lock();
+}
+
+void session::unlock_after_fork() {
+  file_mutex_.unlock();
+  complaint_mutex_.unlock();
+  counts_mutex_.unlock();
+  names_mutex_.unlock();
+}
+
+void session::begin_in_child() {
+  // They are locked, and count threads that waited for them and are not in the child, so they are made anew.
+  std::construct_at(&names_mutex_);
+  std::construct_at(&counts_mutex_);
+  std::construct_at(&complaint_mutex_);
+  std::construct_at(&file_mutex_);
+  // Then CUDA does not work in the child, and what it wrote would be the parent's.
+  const bool used = cuda_begun_ || state_->cu_init >= 0;
+  if (file_ != nullptr) {
+    __fpurge(file_);  // the parent writes it, too
+    std::fclose(std::exchange(file_, nullptr));
+  }
+  state_ = &unmapped_;
+  counts_taken_ = {};
+  this_thread::forget();
+  if (used) {
+    job_ = job::none;
+  } else {
+    open_files();
+  }
+}
+
+std::pair<thread_counts*, bool> session::take_counts() {
+  const std::lock_guard lock(counts_mutex_);
+  const auto free = std::find(counts_taken_.begin(), counts_taken_.end() - 1, false);
+  *free = true;
+  return {&state_->threads[static_cast<std::size_t>(free - counts_taken_.begin())], free != counts_taken_.end() - 1};
+}
+
+void session::give_back(thread_counts* counts) {
+  const std::lock_guard lock(counts_mutex_);
+  const auto at = static_cast<std::size_t>(counts - state_->threads.data());
+  if (at < counts_taken_.size()) {  // of this process, and not of the one that forked it
+    counts_taken_[at] = false;
   }
 }
 
@@ -163,12 +212,13 @@ choice session::where(CUfunction kernel) {
       return known->second;
     }
   }
+  const unsigned began = generation();
   const std::string name = name_of(kernel);
   if (name.empty()) {
     complain("the driver does not tell the names of kernels, which needs CUDA 12.3 or newer: nothing was moved");
   }
   const auto target_of = [&](int rule) -> target {
-    const target to = rule < 0 ? target{} : list_.rules()[static_cast<std::size_t>(rule)].to;
+    const target to = rule < 0 ? target{} : list_.load()->rules()[static_cast<std::size_t>(rule)].to;
     CUdevice device = 0;
     int domains = 0;
     if (to.what == target::kind::leave || driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
@@ -188,14 +238,39 @@ choice session::where(CUfunction kernel) {
     }
     return to;
   };
-  const decision by = decided(list_, name);
+  const decision by = decided(*list_, name);
   const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
   if (!to.by_pointer()) {  // what depends on pointers is met by launches that have them
     meets(to.near_rule);
   }
   const std::unique_lock lock(names_mutex_);
-  targets_[kernel] = to;
+  if (began == generation()) {  // else it may be of another list, or of another kernel
+    targets_[kernel] = to;
+  }
   return to;
+}
+
+void session::begin(phase next) {
+  const char* const folder = std::getenv(environment::folder);
+  auto list = std::make_unique<const move_list>();
+  if (folder != nullptr && (next == phase::trying || next == phase::settled)) {
+    try {
+      list = std::make_unique<const move_list>(move_list::read(std::string(folder) + "/" + std::to_string(getpid()) + ".list"));
+    } catch (const std::exception& e) {
+      complain(e.what());
+    }
+  }
+  list_ = list.release();
+  alternate_ = next == phase::trying;
+  job_ = next == phase::trying ? job::try_ : job::apply;
+  forget();
+  flush();
+  state_->reached = next;
+}
+
+bool session::is_listed(CUfunction kernel) {
+  const std::string name = name_of(kernel);
+  return known_remote(name) || decided(*list_, name).far >= 0;
 }
 
 void session::is_a_kernel(CUkernel kernel) {
@@ -215,7 +290,6 @@ void session::forget() {
 }
 
 mode session::next_turn() {
-  state_->listed.fetch_add(1, std::memory_order_relaxed);
   if (!alternate_) {
     return fixed_;
   }

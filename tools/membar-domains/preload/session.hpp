@@ -5,12 +5,14 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdio>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/process_state.hpp"
@@ -30,9 +32,21 @@ struct choice {
 class session {
  public:
   /// The session of the process. It is never destroyed: kernels are launched while destructors run.
-  [[nodiscard]] static session& get();
+  [[nodiscard, gnu::always_inline]] static session& get() {
+    session* const made = made_.load(std::memory_order_acquire);
+    return made != nullptr ? *made : make();
+  }
 
-  [[nodiscard]] job what() const noexcept { return job_; }
+  [[nodiscard, gnu::always_inline]] static const session* if_made() noexcept { return made_.load(std::memory_order_acquire); }
+
+  [[nodiscard]] job what() const noexcept { return job_.load(std::memory_order_relaxed); }
+
+  /// Whether this is `run`: the job changes while the program runs.
+  [[nodiscard]] bool runs() const noexcept { return runs_; }
+  /// Of run: begins to do what the command asks, with the list that it wrote for this process.
+  void begin(phase next);
+  /// Whether executable graphs have twins.
+  [[nodiscard]] bool keeps_twins() const noexcept { return runs_ || what() == job::try_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 
   /// Whether watch keeps code and pointers, too.
@@ -41,8 +55,18 @@ class session {
   /// Whether the command sees what this process does. It does not where the process is on another host.
   [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
 
+  /// CUDA is about to be initialized: it will not work in a forked child.
+  void begin_cuda() noexcept { cuda_begun_.store(true, std::memory_order_relaxed); }
+
+  /// Counts of a thread, and whether no other thread has them, until they are given back.
+  [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
+  void give_back(thread_counts* counts);
+
   /// Keeps the first complaint, for the command to say, or says it.
   void complain(const std::string& sentence);
+
+  /// Of watch: whether the kernel is known to store to other devices by its name, or named by --remote.
+  [[nodiscard]] bool is_listed(CUfunction kernel);
 
   /// Where launches of the kernel go; `leave` also where the device has no such domain.
   [[nodiscard]] choice where(CUfunction kernel);
@@ -62,7 +86,7 @@ class session {
   /// Changes whenever cached decisions are void.
   [[nodiscard]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
-  /// The mode of the next launch of a listed kernel; counts it.
+  /// The mode of the next launch of a listed kernel.
   [[nodiscard]] mode next_turn();
   /// The mode of captured and explicit graph nodes: fixed for a process; `off` where turns change.
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
@@ -87,10 +111,17 @@ class session {
 
  private:
   session();
+  [[nodiscard]] static session& make();
   void open_files();
+  void lock_for_fork();
+  void unlock_after_fork();
+  void begin_in_child();
 
-  job job_ = job::none;
-  move_list list_;
+  static inline constinit std::atomic<session*> made_{nullptr};
+
+  std::atomic<job> job_{job::none};
+  bool runs_ = false;
+  std::atomic<const move_list*> list_;  ///< never freed, as another thread may read it
   process_state* state_;
   process_state unmapped_;
   std::FILE* file_ = nullptr;
@@ -98,11 +129,14 @@ class session {
   std::mutex file_mutex_;
   std::mutex complaint_mutex_;
   std::shared_mutex names_mutex_;
+  std::mutex counts_mutex_;
+  std::array<bool, std::tuple_size_v<decltype(process_state::threads)>> counts_taken_{};
+  std::atomic<bool> cuda_begun_{false};
   std::unordered_map<CUfunction, choice> targets_;
   std::unordered_set<CUkernel> kernels_;
   std::unordered_set<CUgraphExec> listed_graphs_;
   std::atomic<unsigned> generation_{1};
-  bool alternate_ = false;
+  std::atomic<bool> alternate_{false};
   bool checks_ = false;
   unsigned turn_length_ = 16;
   mode fixed_ = mode::on;

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -195,8 +197,12 @@ bool isolated_by(Get get) {
 struct launches {
   std::atomic<int> under_way{0};
   std::atomic<bool> mixed_up{false};  ///< two threads launched at the same time, so the order is not known
-  int looks = 0;
-  reach reason = reach::own;  ///< the farthest of any launch
+  std::unordered_map<CUdeviceptr, unsigned>
+      pointers;                            ///< of the check: how often arguments had each, if the device has its memory
+  std::optional<bool> listed;              ///< by its name
+  unsigned followed = 0;                   ///< of them, if the kernel is not to be moved
+  bool any_seen = false, all_seen = true;  ///< launches, and all their pointers
+  reach reason = reach::own;               ///< the farthest of any launch
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
   bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
@@ -233,6 +239,48 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
   return {at->second, &w.all[at->second]};
 }
 
+/// Keeps each pointer of a launch once, and follows it: into what may be a table of more. Of kernels that are to be moved at each of the first
+/// 64 launches and then ever less often, as a table may change; of the others each of the first 16 pointers once.
+class kept_pointers {
+ public:
+  kept_pointers(std::uint32_t id, launches& of, bool is_listed) : id_(id), of_(of), listed_(is_listed) {}
+
+  void operator()(CUdeviceptr pointer, bool own) {
+    unsigned& count = keep(pointer);
+    ++count;
+    const bool often = count <= 64 || (count & (count - 1)) == 0;
+    if (own && (listed_ ? often : count == 1 && ++of_.followed <= 16)) {
+      const bool read = look_into_table(pointer, [&](CUdeviceptr word, bool) { keep(word); });
+      of_.all_seen = of_.all_seen && (read || !listed_);
+    }
+  }
+
+ private:
+  unsigned& keep(CUdeviceptr pointer) {
+    const auto [at, is_new] = of_.pointers.try_emplace(pointer, 0);
+    if (is_new) {
+      session::get().write("P %u %llu\n", id_, static_cast<unsigned long long>(pointer));
+    }
+    return at->second;
+  }
+
+  std::uint32_t id_;
+  launches& of_;
+  bool listed_;
+};
+
+reach keep_pointers(std::uint32_t id, launches& of, CUfunction kernel, void** parameters, void** extra) {
+  if (!session::get().checks()) {
+    return reach_of(kernel, parameters, extra);
+  }
+  of.listed = of.listed ? of.listed : session::get().is_listed(kernel);
+  kept_pointers keep(id, of, of.reason != reach::own || *of.listed);
+  const pointers_of_launch seen = look_at_pointers(kernel, parameters, extra, std::ref(keep));
+  of.all_seen = of.all_seen && seen.all;
+  of.any_seen = true;
+  return seen.to;
+}
+
 void give_reason(std::uint32_t id, launches& of, reach to) {
   if (to != reach::own && of.reason != reach::peer && to != of.reason) {
     of.reason = to;  // a peer counts before the host
@@ -247,14 +295,7 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
-  reach to = reach::own;
-  if (session::get().checks() && ++of->looks <= 3) {
-    to = reach_of_each(kernel, parameters, extra, [id = id](CUdeviceptr value) {
-      session::get().write("P %u %llu\n", id, static_cast<unsigned long long>(value));
-    });
-  } else {
-    to = reach_of(kernel, parameters, extra);
-  }
+  const reach to = keep_pointers(id, *of, kernel, parameters, extra);
   give_reason(id, *of, to);
   of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     const CUlaunchAttribute* const begin = config.attrs;
@@ -281,7 +322,7 @@ void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** e
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
-  const reach to = reach_of(kernel, parameters, extra);
+  const reach to = keep_pointers(id, *of, kernel, parameters, extra);
   give_reason(id, *of, to);
   of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     return driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS;
@@ -300,6 +341,9 @@ void watch_finish() {
   for (const auto& [id, of] : w.all) {
     if (of.any_isolated && !of.any_default) {
       to.write("D %u\n", id);
+    }
+    if (of.any_seen) {
+      to.write("S %u %d\n", id, of.all_seen ? 1 : 0);
     }
     if (of.reason == reach::own) {
       continue;

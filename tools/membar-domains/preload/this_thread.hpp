@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What each thread that launches kernels has: its counts, and the targets of the kernels that it launched last.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "membar-domains/preload/session.hpp"
+
+namespace membar_domains {
+
+class this_thread {
+ public:
+  /// The thread's own. A destructor of the program's that runs after ours gets a new one, which stays.
+  [[nodiscard, gnu::always_inline]] static this_thread& get() { return current_ != nullptr ? *current_ : make(); }
+  [[nodiscard, gnu::always_inline]] static this_thread* if_made() noexcept { return current_; }
+  /// In a forked child: the counts are its parent's.
+  static void forget() noexcept { current_ = nullptr; }
+
+  [[gnu::always_inline]] void count(std::atomic<std::uint64_t> thread_counts::*of) noexcept {
+    std::atomic<std::uint64_t>& counter = counts_->*of;
+    if (is_only_mine_) [[likely]] {
+      counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      counter.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  struct known {
+    CUfunction kernel = nullptr;
+    unsigned generation = 0;
+    bool is_left = false;  ///< the list names no launch of it
+    choice to;
+  };
+  /// Where the target of the kernel is kept.
+  [[nodiscard, gnu::always_inline]] known& place_of(CUfunction kernel) noexcept {
+    return targets_[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % targets_.size()];
+  }
+
+  this_thread();
+  ~this_thread();
+  this_thread(const this_thread&) = delete;
+  this_thread& operator=(const this_thread&) = delete;
+
+ private:
+  [[nodiscard]] static this_thread& make();
+
+  // Of the initial thread-local storage, as the library is preloaded: the address is an addition, and not a call.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local this_thread* current_ = nullptr;
+
+  thread_counts* counts_;
+  bool is_only_mine_;
+  std::array<known, 64> targets_;
+};
+
+}  // namespace membar_domains

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/steer.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "membar-domains/check.hpp"
+#include "membar-domains/examine.hpp"
+#include "membar-domains/gain.hpp"
+#include "membar-domains/job.hpp"
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/overlap.hpp"
+#include "membar-domains/text.hpp"
+
+namespace membar_domains {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Null if the file is not that of a process of this version.
+process_state* mapped(const fs::path& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    return nullptr;
+  }
+  std::error_code failed;
+  const bool whole = fs::file_size(path, failed) == sizeof(process_state);
+  void* const at = whole ? mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  close(fd);
+  auto* const state = static_cast<process_state*>(at);
+  if (at == MAP_FAILED || state->magic == process_state::magic_value) {
+    return at == MAP_FAILED ? nullptr : state;
+  }
+  munmap(at, sizeof(process_state));
+  return nullptr;
+}
+
+/// The rules of a list that passed the check, and nothing else.
+std::string passed(const std::string& list) {
+  std::string out;
+  const move_list parsed = move_list::parse(list, "the list");
+  for (const rule& r : parsed.rules()) {
+    if (r.checked == verdict::passed) {
+      out += std::string("remote") + (r.far ? ":far " : " ") + r.pattern + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+steering::~steering() {
+  for (const auto& [path, of] : processes_) {
+    munmap(of.state, sizeof(process_state));
+  }
+}
+
+void steering::look(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".state" && !processes_.contains(entry.path())) {
+      if (process_state* const state = mapped(entry.path()); state != nullptr) {
+        processes_[entry.path()] = {state, entry.path(), {}, {}, false, {}, {}};
+      }
+    }
+  }
+  for (auto& [path, of] : processes_) {
+    if (clock::now() >= of.next_look) {
+      of.next_look = clock::now() + std::chrono::milliseconds(200);
+      step(of, folder);
+    }
+  }
+}
+
+void steering::step(steered& of, const fs::path& folder) {
+  const phase reached = of.state->reached;
+  if (reached != of.state->asked) {
+    return;  // the library has not followed yet
+  }
+  const auto since_begun = clock::now() - of.begun;
+  const auto seconds = std::chrono::seconds(asked_.seconds);
+  if (reached == phase::watched) {
+    if (!of.has_begun && of.state->sum(&thread_counts::launches) != 0) {
+      of.begun = clock::now();
+      of.has_begun = true;
+    } else if (of.has_begun && since_begun >= seconds) {
+      of.state->asked = phase::waiting;
+    }
+  } else if (reached == phase::waiting) {
+    begin_turns(of, folder);
+  } else if (reached == phase::trying) {
+    decide(of, folder);
+  } else if (of.decided.starts_with("kept")) {
+    of.next_look = clock::now() + std::chrono::minutes(1);
+    say(std::string(of.state->program) + " (" + std::to_string(of.state->pid) + "): " + of.decided + "; " +
+        grouped(of.state->sum(&thread_counts::launches)) + " launches, of which " +
+        grouped(of.state->sum(&thread_counts::moved)) + " moved");
+  }
+}
+
+void steering::begin_turns(steered& of, const fs::path& folder) {
+  process p = process_of(of.path);
+  check_report checked;
+  examine(asked_, folder, p, checked);
+  const overlap_report overlaps = find_overlaps(p.recorded, why_remote_in(asked_, p));
+  of.list = passed(list_of(overlaps, &checked.warned));
+  if (of.list.empty()) {
+    settle(of, folder, "",
+           checked.warnings.empty() ? "nothing moved: " + sentence(overlaps) : "nothing moved: " + checked.warnings.front());
+    return;
+  }
+  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with room");
+  of.begun = clock::now();
+  of.state->asked = phase::trying;
+}
+
+void steering::decide(steered& of, const fs::path& folder) {
+  const process p = process_of(of.path);
+  const gain_report report = gains(sort_ticks(p.recorded));
+  const bool late = clock::now() - of.begun >= 6 * std::chrono::seconds(asked_.seconds);
+  if (!is_narrow(report) && !late) {
+    return;
+  }
+  const bool gains_something = !report.lanes.empty() && report.gain.low > 1 && report.fewest_turns >= enough_turns;
+  const std::string found = report.lanes.empty()
+                                ? "no gain could be measured"
+                                : "the others ran at " + fixed(report.gain.value, 3) + "× (95 %: " + fixed(report.gain.low, 3) +
+                                      " to " + fixed(report.gain.high, 3) + ") of their pace";
+  if (gains_something || late || report.fewest_turns >= enough_turns) {
+    settle(of, folder, gains_something ? of.list : "", (gains_something ? "kept: " : "undone: ") + found);
+  }
+}
+
+void steering::settle(steered& of, const fs::path& folder, const std::string& list, const std::string& decided) {
+  write(folder / (std::to_string(of.state->pid) + ".list"), list, "set TMPDIR to a folder with room");
+  of.decided = decided;
+  of.state->asked = phase::settled;
+}
+
+std::string steering::report() const {
+  std::string out;
+  for (const auto& [path, of] : processes_) {
+    out += std::string(of.state->program) + " (" + std::to_string(of.state->pid) +
+           "): " + (of.decided.empty() ? "the program ended before anything was decided, so nothing is kept" : of.decided) +
+           "\n";
+    std::string rules = of.decided.starts_with("kept") ? of.list : "";
+    for (std::size_t at = 0; at < rules.size();) {
+      const std::size_t end = rules.find('\n', at);
+      out += "  " + rules.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace membar_domains

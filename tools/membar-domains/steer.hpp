@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Of run: what the command decides for each process while the program runs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "membar-domains/options.hpp"
+#include "membar-domains/process_state.hpp"
+
+namespace membar_domains {
+
+/// Watches each process for some seconds, moves the kernels that pass the check in turns, and keeps the move where the whole interval of the gain is above
+/// 1. It says what it decided, and once a minute what was moved.
+class steering {
+ public:
+  explicit steering(const options& asked) : asked_(asked) {}
+  ~steering();
+  steering(const steering&) = delete;
+  steering& operator=(const steering&) = delete;
+
+  /// Looks at the processes whose files are in the folder.
+  void look(const std::filesystem::path& folder);
+  /// What was decided, a line for each process.
+  [[nodiscard]] std::string report() const;
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct steered {
+    process_state* state = nullptr;  ///< mapped
+    std::filesystem::path path;
+    clock::time_point begun, next_look;
+    bool has_begun = false;
+    std::string list, decided;
+  };
+  void step(steered& of, const std::filesystem::path& folder);
+  void begin_turns(steered& of, const std::filesystem::path& folder);
+  void decide(steered& of, const std::filesystem::path& folder);
+  void settle(steered& of, const std::filesystem::path& folder, const std::string& list, const std::string& decided);
+
+  options asked_;
+  std::map<std::filesystem::path, steered> processes_;
+};
+
+}  // namespace membar_domains
