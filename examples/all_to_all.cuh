@@ -116,13 +116,13 @@ class all_to_all {
   }
 
  public:
-  /// Of at most `most` rows of each PE, of `width` floats, a multiple of 4.
-  all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned width)
+  /// Of at most `most` rows of each PE, of `row_width` floats, a multiple of 4.
+  all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),
-        width_(width),
-        rows_(from.template allocate<float>(count_ * most * width)),
-        returned_(from.template allocate<float>(count_ * most * width)),
+        width_(row_width),
+        rows_(from.template allocate<float>(count_ * most * row_width)),
+        returned_(from.template allocate<float>(count_ * most * row_width)),
         counts_(from.template allocate<unsigned>(count_)),
         words_(from.template allocate<symmetric::barrier_word>(all_to_all_blocks * (count_ + 1))),
         slots_(from.template allocate<unsigned>(most)),
