@@ -486,10 +486,12 @@ SAYS = {
     "docs/headers/sync_cluster_broadcast.md": rows(
         ("relayed", "multicast", "each block its own, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
         [f"cluster_broadcast/{{}}_blocks/{arm}" for arm in ("relayed", "multicast", "each_block")], ["2", "4", "8"], key="ns_per_tile"),
-    "docs/headers/sync_channels.md": rows(
-        ("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
-         "a flag with fences by hand, one message at a time"), PATTERNS,
-        [f"channel/{arm}/pairs:{{}}" for arm in ("packed", "spsc", "spsc_system", "by_hand")], ["1", "32"]),
+    "docs/headers/sync_channels.md": {
+        **rows(("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
+                "a flag with fences by hand, one message at a time"), PATTERNS,
+               [f"channel/{arm}/pairs:{{}}" for arm in ("packed", "spsc", "spsc_system", "by_hand")], ["1", "32"]),
+        **rows(("`mpmc_channel`", "its algorithm with `cuda::atomic_ref`", "a queue by hand: tickets from `atomicAdd`"), "h100/work_queue",
+               [f"work_queue/{arm}/pairs:{{}}" for arm in ("membar", "cuda_atomic_ref", "by_hand")], ["1", "8", "64"])},
     "docs/headers/sync_locks.md": rows(
         ("`ticket_lock`", "`queue_lock`", "a lock by hand: compare-and-swap and fences", "`cuda::binary_semaphore`, which is not fair"), PATTERNS,
         [f"lock/{arm}/blocks:{{}}" for arm in ("membar_ticket", "membar_queue", "by_hand", "cuda_binary_semaphore")], ["1", "8", "64"]),

@@ -51,7 +51,8 @@ TEST(domains_options, help_and_version_need_no_program_and_help_names_every_opti
 }
 
 TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
-  EXPECT_EQ(refusal_of({"look", "--", "a"}), "'look' is not an action: write watch, try, apply or run, and -- before the program");
+  EXPECT_EQ(refusal_of({"look", "--", "a"}),
+            "'look' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"watch", "--far", "--", "a"}),
             "'--far' is not an option: see membar-domains --help, and write -- before the program");
   EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");

@@ -105,7 +105,9 @@ void expect_right(const std::vector<int>& devices) {
                            cudaMemcpyDefault));
           std::size_t wrong = 0;
           for (std::size_t i = 0; i != size; ++i) {
-            wrong += as_float(values[i]) != as_float(wanted[i]) ? 1 : 0;
+            if (as_float(values[i]) != as_float(wanted[i])) {
+              ++wrong;
+            }
           }
           ASSERT_EQ(wrong, 0U) << count << " PEs, " << size << " elements at " << offset << (in_place ? ", in place" : "");
         }

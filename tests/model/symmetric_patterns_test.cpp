@@ -48,6 +48,7 @@ const std::vector<order_site> sites = {
     {"wait_for_arrival", "barrier.cuh", "",
      "class Order = $_t> requires detail::is_barrier<Words> __device__ inline void wait(", "acquire relaxed"},
     {"barrier_load", "barrier.cuh", "", "relaxed_t>, relaxed_t, $_t>"},
+    {"meet_in_reduction", "all_reduce.cuh", "", "memory.budget, $, missing", "acq_rel relaxed"},
 
     {"peer_put_signal", "peer_backend.cuh", "", "notify<Kind>(signal_reach, word, value, other, $)"},
     {"peer_notify_transitively", "peer_backend.cuh", "", "notify<Kind>(reach, word, value, other, $)"},
@@ -154,6 +155,10 @@ const std::vector<scenario> scenarios = {
     early_write("split_barrier_shows_what_is_written_after_its_wait", "relaxed", "{peer_arrive&arrive}", "{wait_for_arrival}"),
     early_write("split_barrier_of_many_shows_what_is_written_after_its_wait", "{peer_arrive_fence&arrive}", "relaxed",
                 "{try_wait_for_arrival}"),
+    barrier("all_reduce_in_two_shots_hides_what_was_put", "relaxed", "{peer_arrive&meet_in_reduction}",
+            "{barrier_load&meet_in_reduction}"),
+    early_write("all_reduce_in_two_shots_shows_what_the_next_one_puts", "relaxed", "{peer_arrive&meet_in_reduction}",
+                "{barrier_load&meet_in_reduction}"),
     // One thread of a block completes its puts; after a barrier of the block another signals.
     {"barrier_over_a_network_hides_what_was_put_before_it",
      "x=0; flag=0;",

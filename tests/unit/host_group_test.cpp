@@ -300,15 +300,17 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
     expect_all(processes(3,
                          [&](int rank) {
                            const auto member = [&] {
-                             host_group all = host_group::join(where, rank, 3, budget);
-                             if (rank == 1) {
-                               std::_Exit(0);  // without the end of its objects
-                             }
                              const auto begin = std::chrono::steady_clock::now();
-                             std::string sentence;
-                             while (sentence.empty()) {
-                               sentence = refusal([&] { calls ? static_cast<void>(all.all_gather(1)) : all.require_all(); });
-                             }
+                             // Also the join is refused where another one has noticed the end before this one has joined.
+                             const std::string sentence = refusal([&] {
+                               host_group all = host_group::join(where, rank, 3, budget);
+                               if (rank == 1) {
+                                 std::_Exit(0);  // without the end of its objects
+                               }
+                               for (;;) {
+                                 calls ? static_cast<void>(all.all_gather(1)) : all.require_all();
+                               }
+                             });
                              return sentence.find("PE 1 of the group has ended") != sentence.npos &&
                                             std::chrono::steady_clock::now() - begin < budget / 2
                                         ? 0

@@ -261,6 +261,11 @@ class synchronization_events {
     return i.code == op::block_barrier || i.code == op::block_arrive;
   }
 
+  /// Whether those who meet at such an instruction are ordered.
+  [[nodiscard]] bool orders(op code) const noexcept {
+    return sync_points::orders(code) || state_.checked.assumed.shuffle_orders;
+  }
+
   /// Lets `e` go on after the arrivals. What they come after together is the same for all threads that go on from there, and is found once.
   void meet_all(graph_event& e, const std::vector<const graph_event*>& arrivals, op code, bool cluster) {
     if (cluster || state_.copies || e.begun != e.base) {
@@ -280,7 +285,7 @@ class synchronization_events {
       last_met_.clocks.assign(clocks * width, 0);
       for (const graph_event* a : arrivals) {
         last_met_.arrivals.push_back(a->serial);
-        if (sync_points::orders(code)) {
+        if (orders(code)) {
           state_.rules.join(last_met_.clocks.data(), a->base);
         }
         state_.rules.join(last_met_.clocks.data() + width, a->prefix);
@@ -305,7 +310,7 @@ class synchronization_events {
           state_.rules.synchronize(*head, e);
         }
       }
-    } else if (sync_points::orders(code) || state_.checked.assumed.shuffle_orders) {
+    } else if (orders(code)) {
       state_.rules.synchronize(a, e);
     }
   }

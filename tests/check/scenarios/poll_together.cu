@@ -89,7 +89,8 @@ __global__ void look_back(unsigned* status, unsigned* out) {
     own += of_warp[warp];
   }
   if (threadIdx.x == 0) {
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(status + blockIdx.x), "r"((blockIdx.x == 0 ? inclusive : partial) | own));
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(status + blockIdx.x),
+                 "r"((blockIdx.x == 0 ? inclusive : partial) | own));
   }
   if (threadIdx.x < 32 && blockIdx.x != 0) {
     unsigned sum = 0;
