@@ -112,12 +112,12 @@ def all_reduces(results):
     cases = results.cases(TORCH)
     lines = []
     for size in (1 << shift for shift in range(10, 28, 2)):
-        names = [f"all_reduce_torch/{arm}/gpus:2/bytes:{size}_median" for arm in ("membar_one_shot", "membar_two_shots", "torch_nccl", "torch_one_shot", "torch_two_shots")]
+        names = [f"all_reduce_torch/{arm}/gpus:2/bytes:{size}_median" for arm in ("membar", "membar_one_shot", "membar_two_shots", "torch_nccl", "torch_one_shot", "torch_two_shots")]
         times = [cases[name]["real_time"] / 1000 if name in cases else None for name in names]
         least = min(time for time in times if time is not None)
         lines.append([f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB",
                       *("" if time is None else f"**{fixed(time)}**" if time == least else fixed(time) for time in times)])
-    return table(["bytes", "one shot", "two shots", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
+    return table(["bytes", "`all_reduce`", "in one shot", "in two shots", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
 
 
 def round_trips(results):
@@ -520,7 +520,7 @@ SAYS = {
         "`publisher` | {} cycles |": pace("publisher/warps:4/lag:16/nvlink.saturating"),
         "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
-        "1 KiB takes {} µs with three, in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
+        "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
         "There a kernel that does nothing takes {} µs, and one that sends a word and takes one {}.": at(
             ALL, "all_reduce_latency/captured_empty/gpus:2/bytes:0", "all_reduce_latency/captured_exchange/gpus:2/bytes:12", by=1e3),
         "Launched one by one, 1 KiB takes {} µs, NCCL's {} and NVSHMEM's {}, whose": at(
