@@ -9,6 +9,7 @@
 #pragma once
 
 #include <check/graph.hpp>
+#include <check/machine.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
@@ -59,7 +60,7 @@ class block_lifetimes {
     for (int t = 0; t < model::count_of(g.threads) && matters_; ++t) {
       for (const graph_event* e : model::at(g.threads, t).events) {
         const bool access = e->kind == model::event_kind::read || e->kind == model::event_kind::write;
-        if (access && e->address >= shared_window && e->address < local_window) {
+        if (access && machine::is_shared(e->address)) {
           const int block = thread_context::block_of(e->address);
           const bool own = block == model::at(program_.threads, t).block_number;
           if (!own && !has_begun(*e, block)) {

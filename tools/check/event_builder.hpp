@@ -160,12 +160,12 @@ class event_builder {
       const std::string what = object == nullptr            ? " lies in no object"
                                : e.address % alignment != 0 ? " is not aligned"
                                                             : " writes to constant memory";
-      state_.report_of(g, e.thread, check_status::out_of_bounds,
-                       "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) +
-                           " bytes at " + place_text(state_.checked, e.address) +
-                           (object == nullptr && e.address >= shared_window && e.address < local_window
-                                ? "; a launch has dynamic shared memory by 'shared BYTES'"
-                                : ""));
+      state_.report_of(
+          g, e.thread, check_status::out_of_bounds,
+          "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) + " bytes at " +
+              place_text(state_.checked, e.address) +
+              (object == nullptr && machine::is_shared(e.address) ? "; a launch has dynamic shared memory by 'shared BYTES'"
+                                                                  : ""));
       return false;
     }
     if (const std::string misuse = misuse_of_space(e, i); !misuse.empty()) {

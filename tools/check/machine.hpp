@@ -191,29 +191,9 @@ class machine {
         break;
       case op::atomic:
       case op::reduction:
-        if (s->part % 2 == 0) {
-          s->old_low = seen.low;
-          s->old_high = seen.high;
-          s->old_unknown = seen.unknown;
-          if (compares_unknown(*s, i, seen)) {
-            s->status = thread_status::unknown_operand;
-            return s;
-          }
-          if (writes(*s, seen)) {
-            ++s->part;
-            return s;
-          }
-        } else {
-          count_write(*s, before, !keeps_value(*s));
-        }
-        if (i.elements > 1 && goes_to_next_element(*s, i)) {
+        if (!ends_read_modify_write(*s, before, i, seen)) {
           return s;
         }
-        if (i.code == op::atomic) {
-          return_old(*s, i);
-        }
-        s->part = 0;
-        ++s->pc;
         break;
       case op::fence:
       case op::proxy_fence:
@@ -501,6 +481,34 @@ class machine {
     const wide_value expected = wide_of(s, i.by[1], i.type);
     const int bits = std::min<int>(i.bytes, 8) * 8;
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
+  }
+
+  /// Executes the half of a read-modify-write that is next. False if another half is next, or it cannot go on.
+  bool ends_read_modify_write(thread_state& s, const thread_state& before, const instruction& i, wide_value seen) const {
+    if (s.part % 2 == 0) {
+      s.old_low = seen.low;
+      s.old_high = seen.high;
+      s.old_unknown = seen.unknown;
+      if (compares_unknown(s, i, seen)) {
+        s.status = thread_status::unknown_operand;
+        return false;
+      }
+      if (writes(s, seen)) {
+        ++s.part;
+        return false;
+      }
+    } else {
+      count_write(s, before, !keeps_value(s));
+    }
+    if (i.elements > 1 && goes_to_next_element(s, i)) {
+      return false;
+    }
+    if (i.code == op::atomic) {
+      return_old(s, i);
+    }
+    s.part = 0;
+    ++s.pc;
+    return true;
   }
 
   /// The element that a read-modify-write is at.
