@@ -41,15 +41,11 @@ const std::vector<order_site> sites = {
     {"spsc_pop", "spsc_channel.cuh", "", "channel_->tail_.load($)"},
     {"spsc_take", "spsc_channel.cuh", "", "head_.store(++taken_, $)"},
 
-    {"mpsc_room", "mpsc_channel.cuh", "", "own.stamp.load($)"},
-    {"mpsc_push", "mpsc_channel.cuh", "", "own.stamp.store(empty + 1, $)"},
+    {"many_room", "mpsc_channel.cuh", "", "own.stamp.load($)"},
+    {"many_push", "mpsc_channel.cuh", "", "own.stamp.store(empty + 1, $)"},
+    {"many_take", "mpsc_channel.cuh", "", "stamp.store(full + 1, $)"},
     {"mpsc_pop", "mpsc_channel.cuh", "", "next.stamp.load($)"},
-    {"mpsc_take", "mpsc_channel.cuh", "", "next.stamp.store(full + 1, $)"},
-
-    {"mpmc_room", "mpmc_channel.cuh", "", "own.stamp.load($)"},
-    {"mpmc_push", "mpmc_channel.cuh", "", "own.stamp.store(empty + 1, $)"},
     {"mpmc_pop", "mpmc_channel.cuh", "", "next.stamp.load($)"},
-    {"mpmc_take", "mpmc_channel.cuh", "", "next.stamp.store(full + 1, $)"},
 
     {"packed_spsc_room", "packed_channel.cuh", "", "ring_.claim(all_->head, $,"},
     {"packed_spsc_take", "packed_channel.cuh", "class packed_spsc_channel {", "all_->take(message, taken_, $)"},
@@ -187,11 +183,10 @@ std::vector<scenario_thread> relayed(const std::string& enter, const std::string
 }
 
 // Producers of a channel of one slot. r7 says that the thread has pushed.
-const std::string pushes_one_of_many(const std::string& message, const std::string& channel = "mpsc") {
-  return "mov r7, 0; ld.relaxed.gpu r0, tail; mul r2, r0, 2; ld.{" + channel +
-         "_room}.gpu r1, stamp; bne r1, r2, END; add r3, r0, 1; "
+const std::string pushes_one_of_many(const std::string& message) {
+  return "mov r7, 0; ld.relaxed.gpu r0, tail; mul r2, r0, 2; ld.{many_room}.gpu r1, stamp; bne r1, r2, END; add r3, r0, 1; "
          "atom.relaxed.gpu.cas r4, tail, r0, r3; bne r4, r0, END; st.weak slot, " +
-         message + "; add r5, r2, 1; st.{" + channel + "_push}.gpu stamp, r5; mov r7, 1; END:";
+         message + "; add r5, r2, 1; st.{many_push}.gpu stamp, r5; mov r7, 1; END:";
 }
 // A consumer among others of such a channel. r6 is the message, or what it is before.
 const std::string pops_one_of_many(const std::string& before) {
@@ -199,7 +194,7 @@ const std::string pops_one_of_many(const std::string& before) {
          "; ld.relaxed.gpu r0, head; mul r2, r0, 2; add r2, r2, 1; ld.{mpmc_pop}.gpu r1, stamp; bne r1, r2, END; add r3, r0, "
          "1; "
          "atom.relaxed.gpu.cas r4, head, r0, r3; bne r4, r0, END; ld.weak r6, slot; add r5, r2, 1; "
-         "st.{mpmc_take}.gpu stamp, r5; END:";
+         "st.{many_take}.gpu stamp, r5; END:";
 }
 // A packed word is sixteen times its turn, and the message.
 const std::string pushes_packed(const std::string& message) {
@@ -318,13 +313,13 @@ const std::vector<scenario> scenarios = {
      {{block_0, pushes_one_of_many("1")},
       {block_1, pushes_one_of_many("2")},
       {block_2,
-       "mov r1, 7; mov r3, 8; ld.{mpsc_pop}.gpu r0, stamp; bne r0, 1, END; ld.weak r1, slot; st.{mpsc_take}.gpu stamp, 2; "
+       "mov r1, 7; mov r3, 8; ld.{mpsc_pop}.gpu r0, stamp; bne r0, 1, END; ld.weak r1, slot; st.{many_take}.gpu stamp, 2; "
        "ld.{mpsc_pop}.gpu r2, stamp; bne r2, 3, END; ld.weak r3, slot; END:"}},
      "P2:r1 == 0 \\/ P2:r3 == 0 \\/ P2:r1 == P2:r3"},
     {"mpmc_channel_gives_a_wrong_message",
      "slot=0; stamp=0; tail=0; head=0;",
-     {{block_0, pushes_one_of_many("1", "mpmc")},
-      {block_1, pushes_one_of_many("2", "mpmc")},
+     {{block_0, pushes_one_of_many("1")},
+      {block_1, pushes_one_of_many("2")},
       {block_2, pops_one_of_many("7")},
       {block_3, pops_one_of_many("8")}},
      "P2:r6 == 0 \\/ P3:r6 == 0 \\/ P2:r6 == P3:r6"},

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/atomic.cuh>
-#include <membar/detail/standard.hpp>
+#include <membar/sync/mpsc_channel.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {
@@ -32,36 +32,13 @@ inline namespace v0_2 {
 /// physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpmc_channel {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
-
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
   /// Appends `message`; `would_wait` if the channel is full. It repeats only after another push succeeded.
-  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
-    unsigned long long position = tail_.load(relaxed);
-    for (;;) {
-      if ((position & detail::closed_bit) != 0) {
-        return wait_result::closed;
-      }
-      slot& own = slots_[position % Capacity];
-      const unsigned long long empty = position / Capacity * 2;
-      const unsigned long long stamp = own.stamp.load(acquire);
-      if (stamp < empty) {
-        return wait_result::would_wait;
-      }
-      if (stamp > empty) {
-        position = tail_.load(relaxed);
-      } else if (tail_.compare_exchange(position, position + 1, relaxed, relaxed)) {
-        own.message = message;
-        own.stamp.store(empty + 1, release);
-        return wait_result::done;
-      }
-    }
-  }
+  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
   /// Appends `message`; if the channel is full, waits for room.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
@@ -71,20 +48,18 @@ class mpmc_channel {
   /// Takes the oldest message that nobody has taken; `would_wait` if it is not there, `closed` if none will follow. It repeats only
   /// after another pop succeeded.
   MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
-    unsigned long long position = head_.load(relaxed);
+    unsigned long long position = all_.head.load(relaxed);
     for (;;) {
-      slot& next = slots_[position % Capacity];
+      auto& next = all_.slots[position % Capacity];
       const unsigned long long full = position / Capacity * 2 + 1;
       const unsigned long long stamp = next.stamp.load(acquire);
       if (stamp < full) {
-        const bool ended = tail_.load(relaxed) == (position | detail::closed_bit);
-        return ended ? wait_result::closed : wait_result::would_wait;
+        return all_.nothing_at(position);
       }
       if (stamp > full) {
-        position = head_.load(relaxed);
-      } else if (head_.compare_exchange(position, position + 1, relaxed, relaxed)) {
-        message = next.message;
-        next.stamp.store(full + 1, release);
+        position = all_.head.load(relaxed);
+      } else if (all_.head.compare_exchange(position, position + 1, relaxed, relaxed)) {
+        next.take(message, full);
         return wait_result::done;
       }
     }
@@ -96,18 +71,10 @@ class mpmc_channel {
   }
 
   /// Refuses every later push. Any thread calls it.
-  MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail_.fetch_or(detail::closed_bit, relaxed)); }
+  MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
  private:
-  /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
-  struct slot {
-    atomic<unsigned long long, Scope> stamp;
-    Message message;
-  };
-
-  alignas(128) atomic<unsigned long long, Scope> tail_;
-  alignas(128) atomic<unsigned long long, Scope> head_;
-  alignas(128) slot slots_[static_cast<std::size_t>(Capacity)];
+  detail::claimed_slots<Message, Capacity, Scope> all_;
 };
 
 }  // namespace v0_2

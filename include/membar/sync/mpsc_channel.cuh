@@ -10,6 +10,65 @@
 namespace membar {
 inline namespace v0_2 {
 
+namespace detail {
+
+/// What channels of many producers have in common: the slots, the counter of the producers, and that of whoever empties them.
+/// All-zero bytes are open and empty.
+template <class Message, int Capacity, thread_scope Scope>
+struct claimed_slots {
+  static_assert(is_bytes<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+
+  /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
+  struct slot {
+    atomic<unsigned long long, Scope> stamp;
+    Message message;
+
+    /// Empties a slot that the caller alone may empty; `full` is its stamp.
+    MEMBAR_HOST_DEVICE void take(Message& to, unsigned long long full) noexcept {
+      to = message;
+      stamp.store(full + 1, release);
+    }
+  };
+
+  alignas(128) atomic<unsigned long long, Scope> tail;
+  alignas(128) atomic<unsigned long long, Scope> head;
+  alignas(128) slot slots[static_cast<std::size_t>(Capacity)];
+
+  /// Claims the next slot and fills it; `would_wait` if it is not empty. It repeats only after another claim succeeded.
+  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
+    unsigned long long position = tail.load(relaxed);
+    for (;;) {
+      if ((position & closed_bit) != 0) {
+        return wait_result::closed;
+      }
+      slot& own = slots[position % Capacity];
+      const unsigned long long empty = position / Capacity * 2;
+      const unsigned long long stamp = own.stamp.load(acquire);
+      if (stamp < empty) {
+        return wait_result::would_wait;
+      }
+      if (stamp > empty) {
+        position = tail.load(relaxed);
+      } else if (tail.compare_exchange(position, position + 1, relaxed, relaxed)) {
+        own.message = message;
+        own.stamp.store(empty + 1, release);
+        return wait_result::done;
+      }
+    }
+  }
+
+  /// Why there is no message at `position`: `closed` if none will follow, else `would_wait`.
+  [[nodiscard]] MEMBAR_HOST_DEVICE wait_result nothing_at(unsigned long long position) const noexcept {
+    return tail.load(relaxed) == (position | closed_bit) ? wait_result::closed : wait_result::would_wait;
+  }
+
+  /// Refuses every later push.
+  MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail.fetch_or(closed_bit, relaxed)); }
+};
+
+}  // namespace detail
+
 /// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken once, and those of
 /// one producer in order.
 ///
@@ -28,36 +87,13 @@ inline namespace v0_2 {
 /// scope, all kernels in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
-
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
   /// Appends `message`; `would_wait` if the channel is full. Any thread calls it. It repeats only after another push succeeded.
-  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
-    unsigned long long position = tail_.load(relaxed);
-    for (;;) {
-      if ((position & detail::closed_bit) != 0) {
-        return wait_result::closed;
-      }
-      slot& own = slots_[position % Capacity];
-      const unsigned long long empty = position / Capacity * 2;
-      const unsigned long long stamp = own.stamp.load(acquire);
-      if (stamp < empty) {
-        return wait_result::would_wait;
-      }
-      if (stamp > empty) {
-        position = tail_.load(relaxed);
-      } else if (tail_.compare_exchange(position, position + 1, relaxed, relaxed)) {
-        own.message = message;
-        own.stamp.store(empty + 1, release);
-        return wait_result::done;
-      }
-    }
-  }
+  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
   /// Appends `message`; if the channel is full, waits for room. Any thread calls it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
@@ -65,26 +101,24 @@ class mpsc_channel {
   }
 
   /// Refuses every later push. Any thread calls it.
-  MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail_.fetch_or(detail::closed_bit, relaxed)); }
+  MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
     /// Continues where the consumer before stopped.
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
-        : channel_(&channel), taken_(channel.head_.load(relaxed)) {}
+        : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 
     /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
-      slot& next = channel_->slots_[taken_ % Capacity];
+      auto& next = all_->slots[taken_ % Capacity];
       const unsigned long long full = taken_ / Capacity * 2 + 1;
       if (next.stamp.load(acquire) != full) {
-        const bool ended = channel_->tail_.load(relaxed) == (taken_ | detail::closed_bit);
-        return ended ? wait_result::closed : wait_result::would_wait;
+        return all_->nothing_at(taken_);
       }
-      message = next.message;
-      next.stamp.store(full + 1, release);
-      channel_->head_.store(++taken_, relaxed);
+      next.take(message, full);
+      all_->head.store(++taken_, relaxed);  // for the next consumer only
       return wait_result::done;
     }
 
@@ -94,20 +128,12 @@ class mpsc_channel {
     }
 
    private:
-    mpsc_channel* channel_;
+    detail::claimed_slots<Message, Capacity, Scope>* all_;
     unsigned long long taken_;
   };
 
  private:
-  /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
-  struct slot {
-    atomic<unsigned long long, Scope> stamp;
-    Message message;
-  };
-
-  alignas(128) atomic<unsigned long long, Scope> tail_;
-  alignas(128) atomic<unsigned long long, Scope> head_;  ///< for the next consumer only
-  alignas(128) slot slots_[static_cast<std::size_t>(Capacity)];
+  detail::claimed_slots<Message, Capacity, Scope> all_;
 };
 
 }  // namespace v0_2
