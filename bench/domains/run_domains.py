@@ -7,7 +7,8 @@
 writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
 watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
 chain as it is and with a list that matches nothing: what the library itself costs. --step-cost N does so with a decode step on one GPU, and
-writes step_cost.json. page.py makes a table and a picture of domains.json."""
+writes step_cost.json. --one-command S lets each program run for S seconds by `membar-domains run`, and with the library off, instead of what
+is above, and beside them applies the list of `watch`; it writes run.json. page.py makes a table and a picture of domains.json."""
 import argparse
 import datetime
 import json
@@ -161,6 +162,36 @@ class Bench:
         out['summary'] = self.summary(out)
         return out
 
+    def one_command(self, name):
+        """What `run` makes of a program: the last quarter of its steps, beside those with the library off, and those with the list of `watch` applied."""
+        kind, words, variables = PROGRAMS[name]
+        folder = self.options.output / name
+        domains = str(self.options.command)
+        out = {'variables': variables}
+        long = {**variables, 'ARMS_SECONDS': str(self.options.one_command)}
+
+        def arm(label, variables, *prefix):
+            out[label] = self.run(name, label, [*prefix, *self.words_of(kind, words)], variables)
+            print(f'{name} {label}: {json.dumps(out[label])[:600]}', flush=True)
+
+        def late(label):
+            return (out.get(label, {}).get('result') or {}).get('beside_late', {}).get('p50')
+
+        run = (domains, 'run', f'--seconds={self.options.watch_seconds}', f'--output={folder}', '--')
+        for turn in range(self.options.turns):
+            arm(f'off_{turn}', {**long, 'MEMBAR_DOMAINS_OFF': '1'}, *run)
+            arm(f'run_{turn}', long, *run)
+        if (folder / 'run.txt').exists():
+            out['said'] = (folder / 'run.txt').read_text().splitlines()
+        arm('watch', variables, domains, 'watch', f'--output={folder}', '--')
+        found = folder / 'list.txt'
+        if found.exists() and any(line.strip() and not line.startswith('#') for line in found.read_text().splitlines()):
+            arm('apply', variables, domains, 'apply', '--force', f'--list={found}', '--')
+            out['gain_by_hand'] = round(late('off_0') / late('apply'), 4) if late('off_0') and late('apply') else None
+        pairs = [(late(f'off_{turn}'), late(f'run_{turn}')) for turn in range(self.options.turns)]
+        out['gains'] = [round(off / run, 4) for off, run in pairs if off and run]
+        return out
+
     @staticmethod
     def summary(out):
         """Medians over the runs of each arm."""
@@ -286,6 +317,8 @@ def main():
     parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
     parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
     parser.add_argument('--step-cost', type=int, default=0, help='the same of a decode step, on one GPU and nothing else')
+    parser.add_argument('--one-command', type=float, default=0, metavar='SECONDS', help='`run` alone, on programs that last so long')
+    parser.add_argument('--watch-seconds', type=int, default=3, help='of --one-command: how long `run` watches')
     parser.add_argument('--profilers', action='store_true', help='what torch.profiler and nsys see under each action')
     parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
     parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
@@ -301,9 +334,12 @@ def main():
         (options.output / 'step_cost.json').write_text(results.text_of({**out, 'gpus': 1}))
         return
     everything = {**context(options), 'programs': {}}
+    measure, file = (bench.one_command, 'run.json') if options.one_command else (bench.measure, 'domains.json')
     for name in PROGRAMS if options.only is None else options.only:
-        everything['programs'][name] = bench.measure(name)
-        (options.output / 'domains.json').write_text(results.text_of(everything))
+        everything['programs'][name] = measure(name)
+        (options.output / file).write_text(results.text_of(everything))
+    if options.one_command:
+        return
     if options.injection:
         everything['injection'] = bench.injection()
     if options.profilers:

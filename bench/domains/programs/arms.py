@@ -4,6 +4,7 @@ know nothing of membar. Run them by torch.distributed.run; rank 0 prints RESULT 
 import json
 import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -117,24 +118,41 @@ def summary(values):
     return {'p50': round(percentile(values, .5), 3), 'p99': round(percentile(values, .99), 3), 'count': len(values)}
 
 
-def pairs(alone, beside, rounds, count):
-    """The times of `count` steps alone, then of as many beside, `rounds` times."""
+def rounds(count):
+    """`count` rounds, or as many as ARMS_SECONDS seconds take; rank 0 tells the others when the time is up."""
+    seconds = float(os.environ.get('ARMS_SECONDS', 0))
+    end = time.monotonic() + seconds
+    done = 0
+    while True:
+        go_on = time.monotonic() < end if seconds else done < count
+        if seconds and dist.is_initialized():
+            told = torch.tensor([go_on], device='cuda')
+            dist.broadcast(told, 0)
+            go_on = bool(told.item())
+        if not go_on:
+            return
+        yield done
+        done += 1
+
+
+def pairs(alone, beside, times, count):
+    """The times of `count` steps alone, then of as many beside, for `times` rounds."""
     out = [], []
-    for _ in range(rounds):
-        for times, step in zip(out, (alone, beside)):
+    for _ in rounds(times):
+        for side, step in zip(out, (alone, beside)):
             dist.barrier()
             torch.cuda.synchronize()
-            times += times_of(step, count)
+            side += times_of(step, count)
     return out
 
 
-def by_turns(program, step, communication, divide=1, rounds=8, steps=40):
-    """`steps` steps alone, then beside launches of the communication, `rounds` times; prints what a step took."""
+def by_turns(program, step, communication, divide=1, times=8, steps=40):
+    """`steps` steps alone, then beside launches of the communication, for `times` rounds; prints what a step took."""
     launches = 700 if isinstance(communication, Offload) else 250
     communication.enqueue(8)
     times_of(step, 5)
-    alone, beside, overlapped = [], [], 0
-    for _ in range(rounds):
+    alone, beside, overlapped, done = [], [], 0, 0
+    for done in rounds(times):
         together()
         torch.cuda.synchronize()
         alone += times_of(step, steps)
@@ -148,13 +166,15 @@ def by_turns(program, step, communication, divide=1, rounds=8, steps=40):
             beside += once
         overlapped += not communication.stream.query()
         torch.cuda.synchronize()
-    result(program, alone, beside, divide, overlapped=f'{overlapped} of {rounds}')
+    result(program, alone, beside, divide, overlapped=f'{overlapped} of {done + 1}')
 
 
 def result(program, alone, beside, divide=1, **more):
+    """Prints what a step took alone, beside, and in the last quarter of the steps beside."""
     many = dist.is_initialized()
     if not many or dist.get_rank() == 0:
-        arms = {name: summary([v / divide for v in values]) if values else None for name, values in (('alone', alone), ('beside', beside))}
+        sides = (('alone', alone), ('beside', beside), ('beside_late', beside[len(beside) * 3 // 4:]))
+        arms = {name: summary([v / divide for v in values]) if values else None for name, values in sides}
         print('RESULT', json.dumps({'program': program, 'unit': 'us', 'gpus': dist.get_world_size() if many else 1, **arms, **more}), flush=True)
     if many:
         dist.barrier()
