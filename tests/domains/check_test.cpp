@@ -95,12 +95,14 @@ TEST(one_domain, is_needed_where_one_side_is_narrower_than_the_system) {
   EXPECT_FALSE(needs_one_domain(adds_system, adds_system));
 }
 
+constexpr pointer_uses first_launch{false, 0, 0};
+
 /// "put" in stream 2 beside "small" in stream 1, both on device 0.
 records pair(std::uint64_t pointer_of_small, std::uint64_t start_of_small = 1500) {
   records r;
   r.names = {{0, "small"}, {1, "put"}};
   r.kernels = {{0, 2, 0, 1000, 2000, 1}, {0, 1, 0, start_of_small, start_of_small + 300, 0}};
-  r.pointers = {{0, {pointer_of_small}}, {1, {4096, 8192}}};
+  r.pointers = {{0, {{pointer_of_small, first_launch}}}, {1, {{4096, first_launch}, {8192, first_launch}}}};
   r.looked_at = {0, 1};
   return r;
 }
@@ -122,7 +124,34 @@ TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_sync
   const check_report only_shared = checked(pair(4096), synchronization{}, synchronization{});
   ASSERT_EQ(only_shared.warned.at("put").size(), 1U);
   EXPECT_EQ(only_shared.warnings.at(0),
-            "put and small ran at the same time, were given the same pointer: move both or neither.");
+            "put and small ran at the same time and were given the same pointer: move both or neither.");
+}
+
+/// As `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
+records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsigned graph = 0) {
+  records r = pair(4096);
+  r.kernels = {{0, 2, 0, 1000, 2000, 1, 7}, {0, 1, graph, 1500, 1800, 0, 9}, {0, 1, 0, 100, 200, 0, 3}};
+  r.pointers[0] = {{4096, with_pointer}};
+  r.launched = {{0, launched}, {1, 1}};
+  return r;
+}
+
+TEST(check_of_pairs, counts_the_launches_that_had_the_pointer) {
+  const auto warned = [](const records& r) { return !checked(r, synchronization{}, synchronization{}).warnings.empty(); };
+  EXPECT_FALSE(warned(two_launches({false, 0, 0}))) << "the one before";
+  EXPECT_TRUE(warned(two_launches({false, 1, 1})));
+  EXPECT_TRUE(warned(two_launches({false, 0, 1})));
+  EXPECT_TRUE(warned(two_launches({false, 2, 2}, 3))) << "one of three has no record, perhaps the second";
+  EXPECT_FALSE(warned(two_launches({false, 0, 0}, 2, 5))) << "the other is in a graph";
+  EXPECT_TRUE(warned(two_launches({true, 1, 0}, 1, 5)));
+  records mixed_up = two_launches({false, 0, 0});
+  mixed_up.launched.erase(0);
+  EXPECT_TRUE(warned(mixed_up)) << "two threads launched at the same time";
+  records not_numbered = two_launches({false, 0, 0});
+  not_numbered.kernels[1].launch = not_numbered.kernels[2].launch;
+  EXPECT_TRUE(warned(not_numbered));
+  records fewer = two_launches({false, 0, 0}, 1);
+  EXPECT_TRUE(warned(fewer)) << "more records than launches";
 }
 
 TEST(check_of_pairs, a_reduction_with_a_fence_and_a_buffer_of_its_own_is_no_warning) {

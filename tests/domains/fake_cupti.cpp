@@ -7,8 +7,10 @@
 #include <cupti.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
@@ -16,6 +18,8 @@ namespace {
 
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+CUpti_CallbackFunc leave = nullptr;
+void* leave_data = nullptr;
 
 CUpti_ActivityKernel10 kernel(const char* name, unsigned stream, std::uint64_t start, std::uint64_t end) {
   CUpti_ActivityKernel10 k;
@@ -46,6 +50,26 @@ FAKE CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std
 }
 FAKE CUptiResult cuptiGetResultString(CUptiResult, const char** words) {
   *words = "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void* data) {
+  leave = callback;
+  leave_data = data;
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiEnableDomain(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {  // a call of the driver begins and ends
+    CUpti_CallbackData call{};
+    for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT, CUPTI_API_EXIT}) {
+      call.callbackSite = site;
+      std::fprintf(stderr, "cupti: the driver is %s\n", site == CUPTI_API_ENTER ? "entered" : "left");
+      leave(leave_data, domain, 0, &call);
+    }
+  }
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiFinalize() {
+  std::fprintf(stderr, "cupti: detached\n");
   return CUPTI_SUCCESS;
 }
 FAKE CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {

@@ -411,9 +411,9 @@ TEST(intervals, merged_ones_are_in_order_and_apart) {
 
 TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) {
   std::istringstream in(
-      "F 1\nN 0 void a<b, c>(d)\nR 0 pointer to a peer\nE 0 n3 f2\nG 0 1 4\nK 0 7 0 100 200 0 9 1\nL 3 graph 1\nT 3 10 20\nM 1 "
+      "F 2\nN 0 void a<b, c>(d)\nR 0 pointer to a peer\nE 0 n3 f2\nG 0 1 4\nK 0 7 0 100 200 0 9 1\nL 3 graph 1\nT 3 10 20\nM 1 "
       "5 "
-      "25\nD 4\nK 0 7 0 0 0 0\nT 3 30 40");  // which may have been 4000
+      "25\nD 4\nP 0 4096 1 2 5\nS 0 1 6\nS 5 1 ?\nK 0 7 0 0 0 0\nT 3 30 40");  // which may have been 4000
   const records r = read_records(in);
   EXPECT_EQ(r.names.at(0), "void a<b, c>(d)");
   EXPECT_EQ(r.reasons.at(0), "pointer to a peer");
@@ -426,6 +426,9 @@ TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) 
   EXPECT_EQ(r.ticks.size(), 1U);
   EXPECT_EQ(r.moves.at(0).how, mode::on);
   EXPECT_TRUE(r.already_isolated.contains(4));
+  EXPECT_EQ(r.pointers.at(0).at(4096), (pointer_uses{true, 2, 5}));
+  EXPECT_EQ(r.looked_at, (std::set<std::uint32_t>{0, 5}));
+  EXPECT_EQ(r.launched, (std::map<std::uint32_t, std::uint64_t>{{0, 6}})) << "the order of 5 is not known";
   EXPECT_EQ(r.unreadable, 1);
 }
 
@@ -440,10 +443,10 @@ std::string message_of_records(const std::string& text) {
 }
 
 TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
-  for (const char* first : {"F 2", "N 0 put"}) {
+  for (const char* first : {"F 1", "N 0 put"}) {
     EXPECT_EQ(message_of_records(std::string(first) + "\nN 1 small\n"),
               "its records begin with '" + std::string(first) +
-                  "', and this membar-domains reads format 1, which begins with 'F 1': the command and the library that it "
+                  "', and this membar-domains reads format 2, which begins with 'F 2': the command and the library that it "
                   "preloads are of different versions: install both from one build");
   }
   EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";

@@ -149,7 +149,7 @@ TEST_F(domains_command, records_that_another_took_over_are_missed) {
 TEST_F(domains_command, the_check_warns_where_kernels_share_a_pointer_and_one_side_synchronizes_at_device_scope) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " check/shared");
-    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer, and one "
+    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time and were given the same pointer, and one "
                           "releases and the other acquires"),
               std::string::npos)
         << way << r.said;
@@ -193,7 +193,7 @@ TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_refused_by_default
       EXPECT_EQ(r.status, 125) << r.said;
       EXPECT_EQ(r.log, "") << "the program ran";
       EXPECT_NE(r.said.find("the list moves '^ncclDevKernel_fake$', of which the check of watch warns: ncclDevKernel_fake and "
-                            "small ran at the same time, were given the same pointer"),
+                            "small ran at the same time and were given the same pointer"),
                 std::string::npos)
           << r.said;
       EXPECT_NE(command(words + " --force" PROGRAM "table check/" + which).log.find("ex ncclDevKernel_fake domain=1"),
@@ -239,6 +239,9 @@ TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) 
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
   EXPECT_NE(r.said.find("kept: the others ran at 2.5"), std::string::npos) << r.said;
+  const std::string once =
+      "cupti: the driver is entered\ncupti: the driver is left\ncupti: detached\ncupti: the driver is left\n";
+  EXPECT_NE(r.said.find(once), std::string::npos) << r.said;
   EXPECT_NE(text_of(folder_ / "out" / "run.txt").find("  remote ^put$\n"), std::string::npos);
 }
 

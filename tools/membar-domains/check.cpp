@@ -247,6 +247,73 @@ std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_
   return pairs;
 }
 
+/// The kernels of a name in the records, and which of them a use of a pointer may be about.
+class kernels_of_name {
+ public:
+  kernels_of_name(const records& of, std::uint32_t name) {
+    for (const kernel_record& k : of.kernels) {
+      if (k.name == name) {
+        (k.graph == 0 ? launched_ : in_graphs_).push_back(&k);
+      }
+    }
+    std::ranges::sort(launched_, {}, &kernel_record::launch);
+    const auto told = of.launched.find(name);
+    const bool distinct =
+        std::ranges::adjacent_find(launched_, {}, &kernel_record::launch) == launched_.end();  // CUPTI numbers launches
+    ordered_ = told != of.launched.end() && told->second >= launched_.size() && distinct;
+    missing_ = ordered_ ? told->second - launched_.size() : 0;
+  }
+
+  /// CUPTI numbers launches in their order. Some may lack a record, and which is not known.
+  [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
+    std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
+    // Those whose pointers are not far are not moved.
+    std::erase_if(out, [](const kernel_record* k) { return k->near; });
+    for (std::uint64_t i = 0; i < launched_.size() && uses.first <= uses.last; ++i) {
+      if (!launched_[i]->near && (!ordered_ || (i <= uses.last && i + missing_ >= uses.first))) {
+        out.push_back(launched_[i]);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<const kernel_record*> launched_, in_graphs_;
+  bool ordered_ = false;
+  std::uint64_t missing_ = 0;
+};
+
+/// Whether kernels of two names ran at the same time on a device, and may have had a pointer in common.
+bool shared_at_once(const records& of, std::uint32_t far, std::uint32_t near) {
+  const auto known = of.pointers.find(far);
+  const auto others = of.pointers.find(near);
+  if (known == of.pointers.end() || others == of.pointers.end()) {
+    return false;
+  }
+  std::set<std::pair<pointer_uses, pointer_uses>> uses;
+  for (const auto& [pointer, in] : others->second) {
+    if (const auto same = known->second.find(pointer); same != known->second.end()) {
+      uses.insert({same->second, in});
+    }
+  }
+  const kernels_of_name ours(of, far);
+  const kernels_of_name theirs(of, near);
+  return std::ranges::any_of(uses, [&](const auto& both) {
+    std::map<std::uint32_t, std::vector<interval>> by_device;
+    for (const kernel_record* const k : ours.in(both.first)) {
+      by_device[k->device].push_back({static_cast<std::int64_t>(k->start), static_cast<std::int64_t>(k->end)});
+    }
+    for (auto& [device, intervals] : by_device) {
+      intervals = merge(std::move(intervals));
+    }
+    return std::ranges::any_of(theirs.in(both.second), [&](const kernel_record* const k) {
+      const auto at = by_device.find(k->device);
+      return at != by_device.end() && k->end >= k->start + 2 &&
+             overlaps(at->second, static_cast<std::int64_t>(k->start) + 1, static_cast<std::int64_t>(k->end) - 1);
+    });
+  });
+}
+
 }  // namespace
 
 void check(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote,
@@ -291,16 +358,13 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
           "memory is not known.");
       continue;
     }
-    const auto known = of.pointers.find(far_id);
-    const auto others = of.pointers.find(near_id);
-    if (known == of.pointers.end() || others == of.pointers.end() ||
-        std::ranges::none_of(others->second, [&](auto p) { return known->second.contains(p); })) {
+    if (!shared_at_once(of, far_id, near_id)) {
       continue;
     }
     ++into.sharing;
     const auto a = looked_at(far_id);
     const auto b = looked_at(near_id);
-    const std::string given = both + ", were given the same pointer";
+    const std::string given = both + " and were given the same pointer";
     if (!a || !b) {
       warn(given + ", and the code of " + short_name(of.names.at(a ? near_id : far_id)) +
            " could not be read: move both or neither.");

@@ -10,7 +10,7 @@ inline constexpr int list_version = 1;
 inline constexpr const char* list_header = "# membar-domains list, format ";
 
 /// The first line of the records of a process is F and the version.
-inline constexpr int records_version = 1;
+inline constexpr int records_version = 2;
 
 /// The reports of watch, try and apply: JSON has it as "version", text in its first line.
 inline constexpr int report_version = 1;

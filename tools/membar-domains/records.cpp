@@ -37,6 +37,7 @@ records read_records(std::istream& in) {
     std::uint32_t id = 0;
     std::string text;
     int how = 0;
+    std::uint64_t pointer = 0;
     kernel_record k;
     tick t;
     moved_run m;
@@ -45,11 +46,14 @@ records read_records(std::istream& in) {
         (kind == 'N' ? out.names : kind == 'R' ? out.reasons : out.lanes)[id] = text;
         continue;
       }
-    } else if (std::uint64_t pointer = 0; kind == 'P' && words >> id >> pointer) {
-      out.pointers[id].insert(pointer);
+    } else if (pointer_uses uses; kind == 'P' && words >> id >> pointer >> uses.in_graphs >> uses.first >> uses.last) {
+      out.pointers[id][pointer] = uses;
       continue;
     } else if (int seen = 0; kind == 'S' && words >> id >> seen) {
       seen != 0 ? static_cast<void>(out.looked_at.insert(id)) : static_cast<void>(out.looked_at.erase(id));
+      if (std::uint64_t launched = 0; words >> launched) {
+        out.launched[id] = launched;
+      }
       continue;
     } else if (kind == 'I' && words >> id && std::getline(words >> std::ws, text)) {
       out.images[text] = id;

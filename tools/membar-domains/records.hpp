@@ -6,8 +6,10 @@
 ///     F version                                 of this format, format_version.hpp: the first line
 ///     N id name                                 a kernel's name
 ///     R name reason                             why the kernel counts as remote: peer, host
-///     P name pointer                            of the check: a pointer that the kernel was given
-///     S name seen                               of the check: 1 if all pointers of its launches were seen
+///     P name pointer graphs first last          of the check: a pointer that the kernel was given: 1 in graphs, and from which of its
+///                                               launches outside graphs to which, from 0; 1 0: none
+///     S name seen launches                      of the check: 1 if all pointers of its launches were seen, and how many launches
+///                                               outside graphs there were; ?: their order is not known
 ///     I image name                              of the check: the kernel of this name is in <process>.<image>.image
 ///     K device stream graph start end name launch fills   a kernel record; those of a graph's launch have its number. `fills`
 ///                                               is 1 if its blocks took all room of the device
@@ -20,6 +22,7 @@
 ///     M mode start end                          a listed kernel ran, moved as `mode` says
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -60,12 +63,20 @@ struct far_launches {
   std::uint64_t far_nodes = 0, near_nodes = 0;
 };
 
+/// Which launches of a name had a pointer: those in graphs, and some of these outside.
+struct pointer_uses {
+  bool in_graphs = false;
+  std::uint64_t first = 1, last = 0;  ///< outside graphs, in their order; none where `first` is above `last`
+  auto operator<=>(const pointer_uses&) const = default;
+};
+
 /// What one process wrote.
 struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
-  std::map<std::uint32_t, std::set<std::uint64_t>> pointers;  ///< by name
-  std::set<std::uint32_t> looked_at;                          ///< names of whose launches all pointers were seen
-  std::map<std::string, std::uint32_t> images;                ///< by a kernel's name
+  std::map<std::uint32_t, std::map<std::uint64_t, pointer_uses>> pointers;  ///< by name
+  std::set<std::uint32_t> looked_at;                                        ///< names of whose launches all pointers were seen
+  std::map<std::uint32_t, std::uint64_t> launched;  ///< by name, launches outside graphs, if their order is known
+  std::map<std::string, std::uint32_t> images;      ///< by a kernel's name
   std::vector<kernel_record> kernels;
   std::vector<tick> ticks;
   std::vector<moved_run> moves;

@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::chrono::milliseconds between_looks{200};
+constexpr int most_windows = 6;
+
 /// Null if the file is not that of a process of this version.
 process_state* mapped(const fs::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -65,13 +68,15 @@ void steering::look(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".state" && !processes_.contains(entry.path())) {
       if (process_state* const state = mapped(entry.path()); state != nullptr) {
-        processes_[entry.path()] = {state, entry.path(), {}, {}, false, {}, {}};
+        steered& of = processes_[entry.path()];
+        of.state = state;
+        of.path = entry.path();
       }
     }
   }
   for (auto& [path, of] : processes_) {
     if (clock::now() >= of.next_look) {
-      of.next_look = clock::now() + std::chrono::milliseconds(200);
+      of.next_look = clock::now() + between_looks;
       step(of, folder);
     }
   }
@@ -82,13 +87,8 @@ void steering::step(steered& of, const fs::path& folder) {
   if (reached != of.state->asked) {
     return;  // the library has not followed yet
   }
-  const auto since_begun = clock::now() - of.begun;
-  const auto seconds = std::chrono::seconds(asked_.seconds);
   if (reached == phase::watched) {
-    if (!of.has_begun && of.state->sum(&thread_counts::launches) != 0) {
-      of.begun = clock::now();
-      of.has_begun = true;
-    } else if (of.has_begun && since_begun >= seconds) {
+    if (has_watched(of)) {
       of.state->asked = phase::waiting;
     }
   } else if (reached == phase::waiting) {
@@ -101,6 +101,22 @@ void steering::step(steered& of, const fs::path& folder) {
         grouped(of.state->sum(&thread_counts::launches)) + " launches, of which " +
         grouped(of.state->sum(&thread_counts::moved)) + " moved");
   }
+}
+
+/// A program may load for minutes before it launches anything, and communicate only later.
+bool steering::has_watched(steered& of) const {
+  const std::uint64_t kernels = of.state->sum(&thread_counts::launches) + of.state->recorded + of.state->lost;
+  if (kernels != std::exchange(of.kernels, kernels)) {
+    of.busy_until = clock::now() + std::chrono::seconds(1);  // records come every half second
+  }
+  of.watched += clock::now() < of.busy_until ? between_looks : std::chrono::milliseconds(0);
+  if (of.watched < std::chrono::seconds(asked_.seconds) * of.windows) {
+    return false;
+  }
+  const process p = process_of(of.path);
+  const auto why = why_remote_in(asked_, p);
+  const bool any_remote = std::ranges::any_of(p.recorded.names, [&](const auto& n) { return !why(n.first, n.second).empty(); });
+  return any_remote || of.windows++ == most_windows;
 }
 
 void steering::begin_turns(steered& of, const fs::path& folder) {

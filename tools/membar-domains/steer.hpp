@@ -33,10 +33,13 @@ class steering {
   struct steered {
     process_state* state = nullptr;  ///< mapped
     std::filesystem::path path;
-    clock::time_point begun, next_look;
-    bool has_begun = false;
+    clock::time_point begun, next_look, busy_until;
+    std::uint64_t kernels = 0;             ///< at the last look
+    std::chrono::milliseconds watched{0};  ///< while the program launched kernels
+    int windows = 1;                       ///< of so many seconds
     std::string list, decided;
   };
+  [[nodiscard]] bool has_watched(steered& of) const;
   void step(steered& of, const std::filesystem::path& folder);
   void begin_turns(steered& of, const std::filesystem::path& folder);
   void decide(steered& of, const std::filesystem::path& folder);

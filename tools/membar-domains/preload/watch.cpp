@@ -37,6 +37,9 @@ struct cupti {
   decltype(&cuptiActivityFlushPeriod) flush_period = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped = nullptr;
   decltype(&cuptiGetResultString) words = nullptr;
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  decltype(&cuptiEnableDomain) enable_domain = nullptr;
+  decltype(&cuptiFinalize) finalize = nullptr;
 };
 cupti api;
 
@@ -64,7 +67,9 @@ bool load() {
   return find(api.register_callbacks, "cuptiActivityRegisterCallbacks") && find(api.enable, "cuptiActivityEnable") &&
          find(api.disable, "cuptiActivityDisable") && find(api.next_record, "cuptiActivityGetNextRecord") &&
          find(api.flush_all, "cuptiActivityFlushAll") && find(api.flush_period, "cuptiActivityFlushPeriod") &&
-         find(api.dropped, "cuptiActivityGetNumDroppedRecords") && find(api.words, "cuptiGetResultString");
+         find(api.dropped, "cuptiActivityGetNumDroppedRecords") && find(api.words, "cuptiGetResultString") &&
+         find(api.subscribe, "cuptiSubscribe") && find(api.enable_domain, "cuptiEnableDomain") &&
+         find(api.finalize, "cuptiFinalize");
 }
 
 std::mutex names_mutex;
@@ -148,6 +153,14 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
 
 std::atomic<bool> started = false;
 
+/// CUPTI leaves the process at the end of the next call of the driver, in the thread that made it, as its manual wants.
+void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
+  static std::atomic<bool> left = false;
+  if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && !left.exchange(true)) {
+    static_cast<void>(api.finalize());
+  }
+}
+
 }  // namespace
 
 void watch_start() {
@@ -192,17 +205,23 @@ bool isolated_by(Get get) {
   return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
+/// A pointer that launches of a name had.
+struct kept_pointer {
+  unsigned times = 0;  ///< that arguments had it, if the device has its memory
+  pointer_uses in;
+};
+
 /// The launches of a name that were not captured, in order, as runs of far ones and others: CUPTI numbers launches in the same order,
 /// but does not tell their arguments.
 struct launches {
   std::atomic<int> under_way{0};
-  std::atomic<bool> mixed_up{false};  ///< two threads launched at the same time, so the order is not known
-  std::unordered_map<CUdeviceptr, unsigned>
-      pointers;                            ///< of the check: how often arguments had each, if the device has its memory
-  std::optional<bool> listed;              ///< by its name
-  unsigned followed = 0;                   ///< of them, if the kernel is not to be moved
-  bool any_seen = false, all_seen = true;  ///< launches, and all their pointers
-  reach reason = reach::own;               ///< the farthest of any launch
+  std::atomic<bool> mixed_up{false};                       ///< two threads launched at the same time, so the order is not known
+  std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< of the check
+  std::uint64_t outside = 0;                               ///< launches that were not captured
+  std::optional<bool> listed;                              ///< by its name
+  unsigned followed = 0;                                   ///< of them, if the kernel is not to be moved
+  bool any_seen = false, all_seen = true;                  ///< launches, and all their pointers
+  reach reason = reach::own;                               ///< the farthest of any launch
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
   bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
@@ -243,11 +262,11 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
 /// 64 launches and then ever less often, as a table may change; of the others each of the first 16 pointers once.
 class kept_pointers {
  public:
-  kept_pointers(std::uint32_t id, launches& of, bool is_listed) : id_(id), of_(of), listed_(is_listed) {}
+  /// `outside`: the launch is not captured, and its number is that of those before.
+  kept_pointers(launches& of, bool is_listed, bool outside) : of_(of), listed_(is_listed), outside_(outside) {}
 
   void operator()(CUdeviceptr pointer, bool own) {
-    unsigned& count = keep(pointer);
-    ++count;
+    const unsigned count = ++keep(pointer).times;
     const bool often = count <= 64 || (count & (count - 1)) == 0;
     if (own && (listed_ ? often : count == 1 && ++of_.followed <= 16)) {
       const bool read = look_into_table(pointer, [&](CUdeviceptr word, bool) { keep(word); });
@@ -256,25 +275,27 @@ class kept_pointers {
   }
 
  private:
-  unsigned& keep(CUdeviceptr pointer) {
-    const auto [at, is_new] = of_.pointers.try_emplace(pointer, 0);
-    if (is_new) {
-      session::get().write("P %u %llu\n", id_, static_cast<unsigned long long>(pointer));
+  kept_pointer& keep(CUdeviceptr pointer) {
+    kept_pointer& kept = of_.pointers[pointer];
+    if (!outside_) {
+      kept.in.in_graphs = true;
+    } else {
+      kept.in.first = kept.in.first > kept.in.last ? of_.outside : kept.in.first;
+      kept.in.last = of_.outside;
     }
-    return at->second;
+    return kept;
   }
 
-  std::uint32_t id_;
   launches& of_;
-  bool listed_;
+  bool listed_, outside_;
 };
 
-reach keep_pointers(std::uint32_t id, launches& of, CUfunction kernel, void** parameters, void** extra) {
+reach keep_pointers(launches& of, CUfunction kernel, void** parameters, void** extra, bool outside) {
   if (!session::get().checks()) {
     return reach_of(kernel, parameters, extra);
   }
   of.listed = of.listed ? of.listed : session::get().is_listed(kernel);
-  kept_pointers keep(id, of, of.reason != reach::own || *of.listed);
+  kept_pointers keep(of, of.reason != reach::own || *of.listed, outside);
   const pointers_of_launch seen = look_at_pointers(kernel, parameters, extra, std::ref(keep));
   of.all_seen = of.all_seen && seen.all;
   of.any_seen = true;
@@ -295,7 +316,7 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
-  const reach to = keep_pointers(id, *of, kernel, parameters, extra);
+  const reach to = keep_pointers(*of, kernel, parameters, extra, !captured);
   give_reason(id, *of, to);
   of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     const CUlaunchAttribute* const begin = config.attrs;
@@ -316,13 +337,14 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
     of->runs.emplace_back(far, 0);
   }
   ++of->runs.back().second;
+  ++of->outside;
 }
 
 void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** extra) {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
-  const reach to = keep_pointers(id, *of, kernel, parameters, extra);
+  const reach to = keep_pointers(*of, kernel, parameters, extra, false);
   give_reason(id, *of, to);
   of->count([&](CUlaunchAttributeID which, CUlaunchAttributeValue& value) {
     return driver::cuGraphKernelNodeGetAttribute_(node, which, &value) == CUDA_SUCCESS;
@@ -334,6 +356,13 @@ void watch_finish() {
   if (started.exchange(false)) {
     static_cast<void>(api.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
     static_cast<void>(api.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    // Of run: the program goes on, and would be slower even beside a CUPTI that records nothing. Only one may subscribe: where
+    // another profiler has, CUPTI stays.
+    if (CUpti_SubscriberHandle all = nullptr;
+        session::get().runs() &&
+        api.subscribe(&all, reinterpret_cast<CUpti_CallbackFunc>(leave_at_the_end), nullptr) == CUPTI_SUCCESS) {
+      static_cast<void>(api.enable_domain(1, all, CUPTI_CB_DOMAIN_DRIVER_API));
+    }
   }
   session& to = session::get();
   launches_of_names& w = watched();
@@ -343,7 +372,11 @@ void watch_finish() {
       to.write("D %u\n", id);
     }
     if (of.any_seen) {
-      to.write("S %u %d\n", id, of.all_seen ? 1 : 0);
+      to.write("S %u %d %s\n", id, of.all_seen ? 1 : 0, of.mixed_up ? "?" : std::to_string(of.outside).c_str());
+    }
+    for (const auto& [pointer, kept] : of.pointers) {
+      to.write("P %u %llu %d %llu %llu\n", id, static_cast<unsigned long long>(pointer), kept.in.in_graphs ? 1 : 0,
+               static_cast<unsigned long long>(kept.in.first), static_cast<unsigned long long>(kept.in.last));
     }
     if (of.reason == reach::own) {
       continue;
