@@ -8,7 +8,7 @@ writes domains/domains.json, and a folder for each program with membar-domains' 
 watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
 chain as it is and with a list that matches nothing: what the library itself costs. --step-cost N does so with a decode step on one GPU, and
 writes step_cost.json. --one-command S lets each program run for S seconds by `membar-domains run`, and with the library off, instead of what
-is above, and beside them applies the list of `watch`; it writes run.json. page.py makes a table and a picture of domains.json."""
+is above, and with the kernels that communicate moved by hand; it writes run.json. page.py makes a table and a picture of domains.json."""
 import argparse
 import datetime
 import json
@@ -77,6 +77,14 @@ PROGRAMS = {
     'training_nccl_domain0': python_program('training.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
     'decode_nccl': python_program('decode.py', 'nccl'),
     'training_nccl': python_program('training.py', 'nccl'),
+}
+
+# What is moved by hand beside `run`.
+BY_HAND = {
+    'decode_symm': '^two_shot_all_reduce',
+    'small_kernels_symm': '^two_shot_all_reduce',
+    'decode_nccl_domain0': '^ncclDevKernel',
+    'small_kernels_nccl_domain0': '^ncclDevKernel'
 }
 
 
@@ -163,7 +171,7 @@ class Bench:
         return out
 
     def one_command(self, name):
-        """What `run` makes of a program: the last quarter of its steps, beside those with the library off, and those with the list of `watch` applied."""
+        """What `run` makes of a program: the last quarter of its steps, beside those with the library off, and those moved by hand."""
         kind, words, variables = PROGRAMS[name]
         folder = self.options.output / name
         domains = str(self.options.command)
@@ -183,10 +191,8 @@ class Bench:
             arm(f'run_{turn}', long, *run)
         if (folder / 'run.txt').exists():
             out['said'] = (folder / 'run.txt').read_text().splitlines()
-        arm('watch', variables, domains, 'watch', f'--output={folder}', '--')
-        found = folder / 'list.txt'
-        if found.exists() and any(line.strip() and not line.startswith('#') for line in found.read_text().splitlines()):
-            arm('apply', variables, domains, 'apply', '--force', f'--list={found}', '--')
+        if kernels := BY_HAND.get(name):
+            arm('apply', variables, domains, 'apply', '--force', f'--remote={kernels}', '--')
             out['gain_by_hand'] = round(late('off_0') / late('apply'), 4) if late('off_0') and late('apply') else None
         pairs = [(late(f'off_{turn}'), late(f'run_{turn}')) for turn in range(self.options.turns)]
         out['gains'] = [round(off / run, 4) for off, run in pairs if off and run]

@@ -115,7 +115,12 @@ def percentile(values, fraction):
 
 
 def summary(values):
-    return {'p50': round(percentile(values, .5), 3), 'p99': round(percentile(values, .99), 3), 'count': len(values)}
+    """`low` and `high` are the median's interval of 95 %, if steps do not depend on each other."""
+    half = .98 / len(values)**.5
+    return {
+        **{name: round(percentile(values, min(max(at, 0), 1)), 3) for name, at in (('p50', .5), ('low', .5 - half), ('high', .5 + half), ('p99', .99))},
+        'count': len(values)
+    }
 
 
 def rounds(count):
