@@ -300,7 +300,19 @@ FAKE CUresult cuStreamCreate(CUstream* stream, unsigned) {
   *stream = reinterpret_cast<CUstream>(std::size_t{0x9000});
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuStreamQuery(CUstream) { return number("FAKE_DRIVER_STALLS", 0) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+FAKE CUresult cuStreamQuery(CUstream stream) {
+  static std::atomic<int> asked{0};
+  if (stream != reinterpret_cast<CUstream>(std::size_t{0x9000}) && ++asked <= number("FAKE_DRIVER_BUSY", 0)) {
+    std::fprintf(stderr, "driver: busy\n");
+    return CUDA_ERROR_NOT_READY;
+  }
+  return number("FAKE_DRIVER_STALLS", 0) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
+FAKE CUresult cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   std::memset(to, 0, bytes);
   for (const auto& [at, word] : memory) {
@@ -321,6 +333,10 @@ thread_local std::size_t current_context = 16;
 FAKE void fakeUseContext(int n) { current_context = 16 + 16 * static_cast<std::size_t>(n); }
 FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
   *context = reinterpret_cast<CUcontext>(current_context);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxSetCurrent(CUcontext context) {
+  current_context = reinterpret_cast<std::size_t>(context);
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {

@@ -245,6 +245,15 @@ TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) 
   EXPECT_NE(text_of(folder_ / "out" / "run.txt").find("  remote ^put$\n"), std::string::npos);
 }
 
+TEST_F(domains_command, run_detaches_cupti_when_nothing_runs) {
+  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+                           "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_BUSY=3");
+  const std::size_t last_busy = r.said.rfind("driver: busy");
+  ASSERT_NE(last_busy, std::string::npos) << r.said;
+  EXPECT_LT(last_busy, r.said.find("cupti: the driver is entered")) << r.said;
+  EXPECT_NE(r.said.find("cupti: detached"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, a_variable_of_the_environment_switches_the_library_off) {
   EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table put", "MEMBAR_DOMAINS_OFF=1").log,
             "plain put domain=-1 map=-1,-1 attributes=0\n");

@@ -14,8 +14,10 @@ namespace driver {
   inline const membar::intercept::driver_function<decltype(::name)> name##_ { #symbol }
 MEMBAR_DOMAINS_DRIVER(cuCtxGetCurrent, cuCtxGetCurrent);
 MEMBAR_DOMAINS_DRIVER(cuCtxGetDevice, cuCtxGetDevice);
+MEMBAR_DOMAINS_DRIVER(cuCtxSetCurrent, cuCtxSetCurrent);
 MEMBAR_DOMAINS_DRIVER(cuDeviceGetAttribute, cuDeviceGetAttribute);
 MEMBAR_DOMAINS_DRIVER(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState);
+MEMBAR_DOMAINS_DRIVER(cuDriverGetVersion, cuDriverGetVersion);
 MEMBAR_DOMAINS_DRIVER(cuEventCreate, cuEventCreate);
 MEMBAR_DOMAINS_DRIVER(cuEventDestroy, cuEventDestroy_v2);
 MEMBAR_DOMAINS_DRIVER(cuEventQuery, cuEventQuery);

@@ -252,10 +252,14 @@ CUresult on_exec_destroy(CUgraphExec exec) {
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   session& of = session::get();
-  if (!of.keeps_twins() || of.what() == job::watch) {
+  const CUstream into = stream_of(stream, is_per_thread(Id));
+  if (of.what() == job::watch) {
+    const recorded_work keep(into);
     return next<Id>(exec, stream);
   }
-  const CUstream into = stream_of(stream, is_per_thread(Id));
+  if (!of.keeps_twins()) {
+    return next<Id>(exec, stream);
+  }
   if (capturing(into)) {
     return next<Id>(exec, stream);
   }

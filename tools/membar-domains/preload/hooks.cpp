@@ -33,6 +33,19 @@ void finish() {
   }
 }
 
+/// Of run: CUPTI can leave when nothing runs. If that does not come, it stays.
+void detach_cupti() {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (watch_detach()) {
+      return;
+    }
+    const timespec pause{0, 50'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  session::get().complain(
+      "CUPTI could not be detached, as kernels ran all the time: the program stays slower than without membar-domains");
+}
+
 /// Of run: does what the command asks, until the process ends.
 void follow_command() {
   session& of = session::get();
@@ -42,6 +55,9 @@ void follow_command() {
     const phase asked = of.state().asked;
     if (asked != of.state().reached) {
       finish();
+      if (of.what() == job::watch) {
+        detach_cupti();
+      }
       of.begin(asked);
     } else if (round % 10 == 0 && of.what() == job::try_) {
       pace_finish();
@@ -79,6 +95,12 @@ CUresult on_init(unsigned flags) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   return result;
+}
+
+template <hook_id Id>
+CUresult on_stream_destroy(CUstream stream) {
+  watch_destroyed(stream);
+  return next<Id>(stream);
 }
 
 /// Functions that give addresses a meaning. All have at most five words, which are handed on.

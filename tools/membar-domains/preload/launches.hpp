@@ -150,6 +150,7 @@ CUresult on_launch_without_attributes(CUfunction f, std::uintptr_t second, std::
   if (session::get().what() != job::none) {
     cannot_move(f, Id == hook_id::of_cuLaunchGridAsync ? fourth : nullptr, nullptr);
   }
+  const recorded_work keep(Id == hook_id::of_cuLaunchGridAsync ? fourth : nullptr);
   return next<Id>(f, second, third, fourth);
 }
 

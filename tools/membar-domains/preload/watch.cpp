@@ -7,19 +7,23 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
 
@@ -153,15 +157,89 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
 
 std::atomic<bool> started = false;
 
-/// CUPTI leaves the process at the end of the next call of the driver, in the thread that made it, as its manual wants.
+std::atomic<bool> attached = false;
+
+/// CUPTI leaves at the end of a call of the driver, as its manual wants.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
-  static std::atomic<bool> left = false;
-  if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && !left.exchange(true)) {
+  if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());
   }
 }
 
+/// The streams into which something was launched.
+struct used_streams {
+  std::shared_timed_mutex launching;  ///< shared by launches
+  std::mutex mutex;                   ///< of `all`
+  std::map<CUstream, CUcontext> all;  ///< those that are no default streams
+  std::set<CUcontext> legacy;         ///< contexts whose legacy default stream was used
+  bool per_thread = false;            ///< another thread's default stream cannot be asked
+
+  /// Whether all that was launched has run. What has been destroyed counts as done.
+  [[nodiscard]] bool idle() {
+    const std::lock_guard lock(mutex);
+    const auto runs = [](CUcontext context, CUstream stream) {
+      return driver::cuCtxSetCurrent_(context) == CUDA_SUCCESS &&
+             (capturing(stream) || driver::cuStreamQuery_(stream) == CUDA_ERROR_NOT_READY);
+    };
+    return !per_thread && std::ranges::none_of(legacy, [&](CUcontext context) { return runs(context, nullptr); }) &&
+           std::ranges::none_of(all, [&](const auto& one) { return runs(one.second, one.first); });
+  }
+};
+used_streams& used() {
+  static auto* const one = new used_streams;
+  return *one;
+}
+
 }  // namespace
+
+recorded_work::recorded_work(CUstream stream) {
+  if (!session::get().runs() || session::get().what() != job::watch) {
+    return;
+  }
+  used_streams& streams = used();
+  launching_ = std::shared_lock(streams.launching);
+  CUcontext context = nullptr;
+  static_cast<void>(driver::cuCtxGetCurrent_(&context));
+  const std::lock_guard lock(streams.mutex);
+  if (stream == CU_STREAM_PER_THREAD) {
+    streams.per_thread = true;
+  } else if (stream == nullptr || stream == CU_STREAM_LEGACY) {
+    streams.legacy.insert(context);
+  } else {
+    streams.all[stream] = context;
+  }
+}
+
+void watch_destroyed(CUstream stream) {
+  if (session::get().runs() && session::get().what() == job::watch) {
+    used_streams& streams = used();
+    const std::lock_guard lock(streams.mutex);
+    streams.all.erase(stream);
+  }
+}
+
+bool watch_detach() {
+  if (!attached) {
+    return true;
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  const std::unique_lock hold(used().launching, end);
+  while (hold && !used().idle()) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  // Only one may subscribe: where another profiler has, CUPTI stays.
+  CUpti_SubscriberHandle all = nullptr;
+  if (hold && api.subscribe(&all, reinterpret_cast<CUpti_CallbackFunc>(leave_at_the_end), nullptr) != CUPTI_SUCCESS) {
+    attached = false;
+  } else if (hold && api.enable_domain(1, all, CUPTI_CB_DOMAIN_DRIVER_API) == CUPTI_SUCCESS) {
+    int version = 0;
+    static_cast<void>(driver::cuDriverGetVersion_(&version));
+  }
+  return !attached;
+}
 
 void watch_start() {
   static std::atomic<bool> asked = false;
@@ -188,6 +266,7 @@ void watch_start() {
   }
   static_cast<void>(api.flush_period(500));
   started = true;
+  attached = true;
 }
 
 namespace {
@@ -312,7 +391,8 @@ void give_reason(std::uint32_t id, launches& of, reach to) {
 }  // namespace
 
 watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters,
-                               void** extra, bool captured) {
+                               void** extra, bool captured)
+    : work_(stream) {
   launches_of_names& w = watched();
   const std::lock_guard lock(w.mutex);
   const auto [id, of] = of_kernel(w, kernel);
@@ -356,13 +436,6 @@ void watch_finish() {
   if (started.exchange(false)) {
     static_cast<void>(api.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
     static_cast<void>(api.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-    // Of run: the program goes on, and would be slower even beside a CUPTI that records nothing. Only one may subscribe: where
-    // another profiler has, CUPTI stays.
-    if (CUpti_SubscriberHandle all = nullptr;
-        session::get().runs() &&
-        api.subscribe(&all, reinterpret_cast<CUpti_CallbackFunc>(leave_at_the_end), nullptr) == CUPTI_SUCCESS) {
-      static_cast<void>(api.enable_domain(1, all, CUPTI_CB_DOMAIN_DRIVER_API));
-    }
   }
   session& to = session::get();
   launches_of_names& w = watched();

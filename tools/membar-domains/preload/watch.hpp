@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <shared_mutex>
 
 namespace membar_domains {
 
@@ -14,6 +15,22 @@ void watch_start();
 
 /// Ends recording and writes what is left.
 void watch_finish();
+
+/// Of run: takes CUPTI out of the process, beside which a program is slower even where nothing is recorded. That must not happen while a kernel
+/// runs, so launches are held back, for a tenth of a second at most. False if the device was busy for so long: try again.
+[[nodiscard]] bool watch_detach();
+
+/// Of run: something is launched into the stream, while this lives.
+class recorded_work {
+ public:
+  explicit recorded_work(CUstream stream);
+
+ private:
+  std::shared_lock<std::shared_timed_mutex> launching_;
+};
+
+/// The stream's handle has no meaning any more.
+void watch_destroyed(CUstream stream);
 
 /// A launch, while it is made: keeps whether its arguments have pointers to a peer's or the host's memory, and whether it or its stream asks for
 /// another domain. `parameters` and `extra` are cuLaunchKernel's; may be null.
@@ -30,6 +47,7 @@ class watched_launch {
   watched_launch& operator=(const watched_launch&) = delete;
 
  private:
+  recorded_work work_;
   std::atomic<int>* of_ = nullptr;  ///< launches of the name that are being made
 };
 

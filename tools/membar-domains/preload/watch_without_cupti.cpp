@@ -10,7 +10,10 @@ void watch_start() {
       "work");
 }
 void watch_finish() {}
-watched_launch::watched_launch(const CUlaunchConfig&, CUstream, CUfunction, void**, void**, bool) {}
+bool watch_detach() { return true; }
+recorded_work::recorded_work(CUstream) {}
+void watch_destroyed(CUstream) {}
+watched_launch::watched_launch(const CUlaunchConfig&, CUstream stream, CUfunction, void**, void**, bool) : work_(stream) {}
 void watch_node(CUgraphNode, CUfunction, void**, void**) {}
 
 }  // namespace membar_domains
