@@ -4,6 +4,7 @@
 
     page.py --page docs/membar_domains.md --machine h200-x2 --picture docs/pictures/h200-x2.domains.svg domains.json...
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
+    page.py --page docs/membar_domains.md --machine h100-x2 --one-command run.json
 
 Of a program that several files have, the last counts. The table replaces what stands between the marks of the machine in the page. --keep writes one
 file of all: without what the programs printed."""
@@ -135,6 +136,23 @@ def table(everything):
     return '\n'.join(out)
 
 
+def run_table(everything):
+    """Of `run`: the time of the last quarter of the steps beside communication, with the library off and with it, a row for each turn."""
+    out = ['| program | off, µs | `run`, µs | gain | moved by hand | decided, of one process |', '|---|---:|---:|---:|---:|---|']
+    for name, one in sorted(everything['programs'].items(), key=lambda p: -max(p[1]['gains'])):
+        turns = [[one[f'{how}_{turn}']['result']['beside_late'] for how in ('off', 'run')] for turn in range(len(one['gains']))]
+        digits = 2 if name.startswith('small') else 0
+        said = next(line for line in one['said'] if line.startswith('python'))
+        decided = said.split('): ', 1)[1].split(' of their pace')[0].split(', so nothing')[0].split(': there is')[0]
+        for (off, run), gain in zip(turns, one['gains']):
+            shown = [f"{t['p50']:.{digits}f} [{t['low']:.{digits}f}, {t['high']:.{digits}f}]" for t in (off, run)]
+            hand = f"{one['gain_by_hand']:.2f}" if one.get('gain_by_hand') else '—'
+            out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {decided} |")
+    out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Medians of the "
+               'last quarter of the steps, with the interval of 95 % that they have if steps do not depend on each other; processes differ by more.')
+    return '\n'.join(out)
+
+
 def picture(everything):
     """Bars of each program's time as a multiple of its time alone."""
     shown = [r for r in rows(everything) if r[3] is not None]
@@ -180,8 +198,13 @@ def main():
     parser.add_argument('--machine', default='h200-x2', help='whose table of the page it is')
     parser.add_argument('--picture', type=pathlib.Path)
     parser.add_argument('--keep', type=pathlib.Path)
+    parser.add_argument('--one-command', action='store_true', help='the files are those of run_domains.py --one-command')
     parser.add_argument('files', nargs='+')
     options = parser.parse_args()
+    if options.one_command:
+        of_run = run_table(read(options.files))
+        options.page.write_text(replaced(options.page.read_text(), f'run on {options.machine}', of_run)) if options.page else print(of_run)
+        return
     everything = kept(read(options.files))
     if options.keep:
         options.keep.write_text(results.text_of(everything))

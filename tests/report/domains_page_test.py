@@ -87,6 +87,8 @@ class Page(unittest.TestCase):
         for machine in ('h100-x2', 'h200-x2'):
             recorded = page.kept(page.read([ROOT / f'docs/measurements/{machine}/domains/domains.json']))
             self.assertIn(page.table(recorded), (ROOT / 'docs/membar_domains.md').read_text())
+        of_run = page.read([ROOT / 'docs/measurements/h100-x2/domains/run.json'])
+        self.assertIn(page.run_table(of_run), (ROOT / 'docs/membar_domains.md').read_text())
 
 
 def interference(**changed):

@@ -22,6 +22,8 @@ struct twin {
   std::vector<CUfunction> kernels;  ///< of run: those that are moved in it
   unsigned generation = 0;          ///< of the session, for which `allowed` holds
   bool allowed = true;
+  bool settled =
+      false;  ///< of run: it has been launched since, so the same of the two is launched from now on, and waits for itself
 };
 
 struct all_twins {
@@ -109,8 +111,9 @@ turn_of_graph begin_turn(CUgraphExec exec, CUstream stream) {
     }
     of = found;
     ++found.launches;
+    found.settled = with.what() == job::apply;
   }
-  if (of.launches != 0 && of.last != stream) {
+  if (of.launches != 0 && of.last != stream && !of.settled) {
     static_cast<void>(driver::cuStreamWaitEvent_(stream, of.ended, 0U));
   }
   const bool in_turn = of.launches % 4 == 1 || of.launches % 4 == 2;
@@ -124,7 +127,7 @@ void end_turn(CUgraphExec exec, CUstream stream) {
   {
     const std::lock_guard lock(all.mutex);
     const auto at = all.of.find(exec);
-    if (at == all.of.end()) {
+    if (at == all.of.end() || at->second.settled) {
       return;
     }
     at->second.last = stream;
