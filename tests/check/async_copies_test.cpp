@@ -204,7 +204,10 @@ TEST(check_copies, that_read_no_byte_fill_with_zeros) {
   expect(copy("from", "0") + holds("shared.u32 %r0, [stage]", 0), check_status::verified);
   expect(copy("from+4096", "0") + holds("shared.u32 %r0, [stage+4]", 0), check_status::verified);  // it is not accessed
   expect(copy("from", "8") + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
-  expect(copy("from", "4"), check_status::gave_up, "reads 4 of 8 bytes and fills the rest with zeros");
+  expect(copy("from", "4") + holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+4]", 0),
+         check_status::verified);
+  expect(copy("from", "7") + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
+  expect(copy("from", "9"), check_status::undefined, "copy of 8 bytes that reads 9");
   expect("cp.async.ca.shared.global [stage], [from], 8, 0; ld.shared.u32 %r0, [stage];", check_status::race, "stage");
 }
 
@@ -356,8 +359,8 @@ TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
 TEST(check_copies, a_copy_has_a_multiple_of_sixteen_bytes) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];",
          check_status::undefined, "20 bytes, which must be a multiple of 16");
-  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 8192, [bar];",
-         check_status::gave_up, "8192 bytes");
+  expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 65536, [bar];",
+         check_status::gave_up, "65536 bytes, and copies of up to 32768");
 }
 
 TEST(check_copies, a_copy_that_leaves_its_object_is_found) {
@@ -444,6 +447,72 @@ TEST(check_copies, there_are_as_many_as_a_thread_starts) {
             "], [from], 16, [bar];";
   }
   expect(four + wait + holds("shared.u32 %r0, [stage+48]", 1), check_status::verified);
+}
+
+// ---- forms of compute capability 10.0
+
+TEST(check_copies, that_are_masked_write_some_bytes_of_each_piece) {
+  const std::string fill =
+      "st.shared.v4.u32 [stage], {0x01010101, 0x02020202, 0x03030303, 0x04040404}; fence.proxy.async.shared::cta;";
+  const auto copy = [](const std::string& mask) {
+    return "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [stage], 16, " + mask + "; cp.async.bulk.commit_group;";
+  };
+  expect(fill + copy("0x0f06") + done + holds("global.u32 %r0, [to]", 0x00010100) +
+             holds("global.u32 %r0, [to+8]", 0x03030303) + holds("global.u32 %r0, [to+4]", 0) +
+             holds("global.u32 %r0, [to+12]", 0),
+         check_status::verified);
+  const std::string other = by(1, "st.global.u8 [to+3], 9;");
+  expect(other + by(0, fill + copy("0x0007") + done), check_status::verified, "", 2);
+  expect(other + by(0, fill + copy("0x000f") + done), check_status::race, "to", 2);
+}
+
+TEST(check_copies, bulk_stores_of_zeros_are_stores_of_their_thread) {
+  const std::string zeros = "st.bulk.weak.shared::cta [stage+8], 16, 0;";
+  expect("st.shared.u32 [stage+8], 7; st.shared.u32 [stage+24], 8; st.shared.u32 [stage+4], 6;" + zeros +
+             holds("shared.u32 %r0, [stage+8]", 0) + holds("shared.u32 %r0, [stage+20]", 0) +
+             holds("shared.u32 %r0, [stage+24]", 8) + holds("shared.u32 %r0, [stage+4]", 6),
+         check_status::verified);
+  expect(by(0, zeros) + by(1, "ld.shared.u32 %r0, [stage+16];"), check_status::race, "stage", 2);
+  expect(by(0, zeros) + "bar.sync 0;" + by(1, holds("shared.u32 %r0, [stage+16]", 0)), check_status::verified, "", 2);
+  expect("st.bulk.weak.shared::cta [stage+8], 16, 0; st.shared.v2.u32 [stage], {0, 0};" + take + done, check_status::race,
+         "a proxy fence is missing");
+  expect("st.bulk.weak.shared::cta [stage], 16, 0; fence.proxy.async.shared::cta;" + take + done, check_status::verified);
+}
+
+TEST(check_copies, asynchronous_stores_that_release_pass_on_what_came_before) {
+  const auto sent = [](const std::string& store) { return by(0, "st.global.u32 [to], 7;" + store); };
+  const std::string seen = "S: ld.acquire.gpu.global.u32 %r0, [flag]; setp.eq.u32 %p1, %r0, 0; @%p1 bra S;";
+  const std::string read = by(1, seen + holds("global.u32 %r0, [to]", 7));
+  expect(sent("st.async.release.gpu.global.b32 [flag], 1;") + read, check_status::verified, "", 2);
+  expect(sent("st.async.mmio.release.sys.global.b32 [flag], 1;") + read, check_status::verified, "", 2);
+  expect(sent("red.async.release.gpu.global.add.u32 [flag], 1;") + read, check_status::verified, "", 2);
+  expect("st.async.release.gpu.global.b32 [flag], 1;" + by(0, "st.global.u32 [to], 7;") + read, check_status::race, "to", 2);
+  expect(
+      sent("st.async.release.gpu.global.b32 [flag], 1;") + by(1,
+                                                              "ld.relaxed.gpu.global.u32 %r0, [flag]; setp.eq.u32 %p1, %r0, 0;"
+                                                              "@%p1 bra Z;" +
+                                                                  holds("global.u32 %r0, [to]", 7) + "Z:"),
+      check_status::race, "to", 2);
+  // it is not in program order with what follows
+  expect(
+      "st.async.release.gpu.global.b32 [flag], 1; ld.relaxed.gpu.global.u32 %r0, [flag]; setp.ne.u32 %p1, %r0, 1; @%p1 trap;",
+      check_status::violated);
+}
+
+TEST(check_copies, the_answer_of_launch_control_completes_at_an_mbarrier) {
+  const std::string ask =
+      "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;"
+      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [stage], [bar];";
+  const std::string query =
+      "ld.shared.b128 %q0, [stage]; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q0; @%p3 trap;";
+  expect(init + ask + wait + query, check_status::verified);
+  expect(init + ask + query + wait, check_status::race, "stage");
+  const std::string again =
+      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [stage], [bar];"
+      "V: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 1; @!%p0 bra V;";
+  const std::string expect_again = "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;";
+  expect(init + ask + wait + query + "fence.proxy.async.shared::cta;" + expect_again + again, check_status::verified);
+  expect(init + ask + wait + query + expect_again + again, check_status::race, "a proxy fence is missing");
 }
 
 }  // namespace

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/async_copies.hpp>
-#include <check/liveness.hpp>
 #include <check/machine.hpp>
+#include <check/matrix_operand.hpp>
 #include <check/program.hpp>
 #include <membar/model/array.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
-#include <ptx/reader.hpp>
+#include <ptx/tensor_map.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,110 +23,591 @@ namespace membar::check {
 
 namespace {
 
-[[nodiscard]] copy_shape shape_of(const instruction& i) {
-  copy_shape s;
-  s.kind = i.from_space != state_space::generic ? copy_shape::kind_t::memory
-           : i.mbarrier != mbarrier_op::none    ? copy_shape::kind_t::arrival
-                                                : copy_shape::kind_t::values;
-  s.piece = i.bytes;
-  s.elements = s.kind == copy_shape::kind_t::values ? i.elements : 1;
-  s.reduces = i.combines;
-  s.what = i.what;
-  s.type = i.combines ? i.type : ptx_type::none;
-  return s;
+// ---- the code of what performs operations: one instruction per kind of access
+
+[[nodiscard]] source_operand register_source(std::int32_t word) {
+  source_operand o;
+  o.kind = source_operand::kind_t::reg;
+  o.word = word;
+  return o;
 }
 
-/// Whether a copy of memory says how many of its bytes it reads, the rest being zeros.
-[[nodiscard]] bool may_fill(const instruction& i) noexcept { return i.completes == model::completion::group && i.sources > 3; }
-
-/// A copy that reads nothing and writes zeros.
-[[nodiscard]] copy_shape filling(copy_shape s) noexcept {
-  s.kind = copy_shape::kind_t::zeros;
-  return s;
-}
-
-/// The code that performs copies of these shapes. %rd0 is the number of the shape, %rd1 the source, %rd2 the destination, %rd3 the
-/// bytes, %rd4 the mbarrier or 0, %rd5 to %rd8 values.
-[[nodiscard]] std::string copying_ptx(const std::vector<copy_shape>& shapes) {
-  const auto access = [](const copy_shape& s) {
-    return s.piece == 16 ? std::string("b128") : "b" + std::to_string(8 * s.piece);
-  };
-  const auto reduction = [](const copy_shape& s) {
-    constexpr const char* names[] = {"add", "and", "or", "xor", "min", "max", "inc", "dec"};
-    constexpr model::operation operations[] = {
-        model::operation::add,     model::operation::bit_and, model::operation::bit_or,    model::operation::bit_xor,
-        model::operation::minimum, model::operation::maximum, model::operation::increment, model::operation::decrement};
-    const auto at = std::find(std::begin(operations), std::end(operations), s.what) - std::begin(operations);
-    const char* const kind = is_float(s.type)                                     ? ".f"
-                             : is_signed(s.type)                                  ? ".s"
-                             : s.type == ptx_type::b32 || s.type == ptx_type::b64 ? ".b"
-                                                                                  : ".u";
-    return std::string("red.relaxed.") + (s.kind == copy_shape::kind_t::values ? "cluster." : "gpu.") + names[at] + kind +
-           std::to_string(8 * s.piece);
-  };
-  std::string text =
-      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry copy()\n{\n.reg .b64 %rd<16>;\n.reg .pred %p<2>;\n"
-      ".reg .b128 %q<2>;\n.local .align 16 .b8 buffer[4096];\nT: .branchtargets ";
-  for (std::size_t n = 0; n < shapes.size(); ++n) {
-    text += (n == 0 ? "S" : ", S") + std::to_string(n);
+/// An access of `bytes` bytes at the address in the first register, of the value in the second.
+[[nodiscard]] instruction access_of(op code, int bytes, model::proxy via) {
+  instruction i;
+  i.code = code;
+  i.type = bytes == 16  ? ptx_type::b128
+           : bytes == 8 ? ptx_type::b64
+           : bytes == 4 ? ptx_type::b32
+           : bytes == 2 ? ptx_type::b16
+                        : ptx_type::b8;
+  i.bytes = static_cast<std::uint8_t>(bytes);
+  i.via = via;
+  i.by[0] = register_source(copy_registers::address);
+  i.by[1] = register_source(copy_registers::value);
+  i.sources = code == op::load ? 1 : 2;
+  if (code == op::load) {
+    i.to[i.destinations++] = {copy_registers::value, static_cast<std::uint8_t>(bytes == 16 ? 128 : 64)};
   }
-  text += ";\nbrx.idx %rd0, T;\n";
-  for (std::size_t n = 0; n < shapes.size(); ++n) {
-    const copy_shape& s = shapes[n];
-    const std::string label = "S" + std::to_string(n);
-    const std::string piece = std::to_string(s.piece);
-    const std::string word = s.piece == 16 ? "%q0" : "%rd13";
-    const auto loop = [&](const std::string& name, const std::string& body, const std::string& address) {
-      return "mov.u64 %rd11, %rd3;\nmov.u64 %rd12, buffer;\n" + name + ":\n" + body + "add.u64 " + address + ", " + address +
-             ", " + piece + ";\nadd.u64 %rd12, %rd12, " + piece + ";\nsub.u64 %rd11, %rd11, " + piece +
-             ";\nsetp.ne.u64 %p0, %rd11, 0;\n@%p0 bra " + name + ";\n";
-    };
-    const std::string put = s.reduces ? reduction(s) : "st." + access(s);
-    text += label + ":\n";
-    if (s.kind == copy_shape::kind_t::memory) {
-      text += loop(label + "R",
-                   "ld." + access(s) + " " + word + ", [%rd1];\nst.local." + access(s) + " [%rd12], " + word + ";\n", "%rd1");
-      text +=
-          loop(label + "W", "ld.local." + access(s) + " " + word + ", [%rd12];\n" + put + " [%rd2], " + word + ";\n", "%rd2");
-    } else if (s.kind == copy_shape::kind_t::zeros) {
-      text +=
-          "mov.u64 %rd13, 0;\nmov.b128 %q0, {%rd13, %rd13};\n" + loop(label + "W", put + " [%rd2], " + word + ";\n", "%rd2");
-    } else if (s.kind == copy_shape::kind_t::values) {
-      for (int k = 0; k < s.elements; ++k) {
-        const std::string value = s.piece == 16 ? "%q0" : "%rd" + std::to_string(5 + k);
-        text += (s.piece == 16 ? "mov.b128 %q0, {%rd5, %rd6};\n" : "") + put + " [%rd2+" + std::to_string(k * s.piece) + "], " +
-                value + ";\n";
-      }
-    } else {
-      text += "cp.async.wait_all;\nmbarrier.arrive.release.cta.b64 %rd13, [%rd4];\nexit;\n";
-    }
-    text += "setp.eq.u64 %p0, %rd4, 0;\n@%p0 exit;\nmbarrier.complete_tx.relaxed.cluster.b64 [%rd4], %rd3;\nexit;\n";
-  }
-  return text + "}\n";
+  i.text = (code == op::load ? "ld.b" : "st.b") + std::to_string(8 * bytes);
+  return i;
 }
 
-}  // namespace
+[[nodiscard]] instruction reduction_of(model::operation what, ptx_type type, thread_scope scope, model::proxy via) {
+  instruction i = access_of(op::reduction, bytes_of(type), via);
+  i.type = type;
+  i.what = what;
+  i.strong = true;
+  i.scope = scope;
+  i.text = "red";
+  return i;
+}
 
-std::vector<copy_shape> shapes_of(const program& p) {
-  std::vector<copy_shape> result;
-  const auto add = [&](const copy_shape& s) {
-    if (std::find(result.begin(), result.end(), s) == result.end()) {
-      result.push_back(s);
+[[nodiscard]] instruction update_of(mbarrier_op what, memory_order order, thread_scope scope) {
+  instruction i = access_of(op::atomic, 8, model::proxy::generic);
+  i.mbarrier = what;
+  i.strong = true;
+  i.order = order;
+  i.scope = scope;
+  i.own_block = true;
+  i.text = what == mbarrier_op::arrive ? "mbarrier.arrive.release.cta.b64" : "mbarrier.complete_tx.relaxed.cluster.b64";
+  return i;
+}
+
+[[nodiscard]] instruction completion() {
+  return update_of(mbarrier_op::complete, memory_order::relaxed, thread_scope::cluster);
+}
+[[nodiscard]] instruction arrival() { return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::block); }
+
+/// The store or reduction of an instruction that releases.
+[[nodiscard]] instruction releasing(const instruction& of) {
+  instruction i = of.combines ? reduction_of(of.what, of.type, of.scope, of.via) : access_of(op::store, of.bytes, of.via);
+  i.strong = true;
+  i.order = memory_order::release;
+  i.scope = of.scope;
+  return i;
+}
+
+[[nodiscard]] instruction waiting(std::uint8_t mode, async_group group, const char* text) {
+  instruction i;
+  i.code = op::async_wait;
+  i.mode = mode;
+  i.group = group;
+  i.text = text;
+  return i;
+}
+[[nodiscard]] instruction wait_for_all() { return waiting(waits_for_all, async_group::copies, "cp.async.wait_all"); }
+[[nodiscard]] instruction wait_for_starters() {
+  return waiting(waits_for_starts, async_group::none, "a wait for all threads that start the operation");
+}
+
+[[nodiscard]] bool does_the_same(const instruction& x, const instruction& y) noexcept {
+  return x.code == y.code && x.bytes == y.bytes && x.via == y.via && x.mbarrier == y.mbarrier && x.scope == y.scope &&
+         x.order == y.order && x.mode == y.mode && x.group == y.group &&
+         (x.code != op::reduction || (x.what == y.what && x.type == y.type));
+}
+
+[[nodiscard]] thread_scope scope_of_reduction(const instruction& i) noexcept {
+  return i.copies == copy_kind::values ? i.scope : thread_scope::device;
+}
+
+/// The code for the operations that the kernels of a program start.
+[[nodiscard]] kernel_code agent_for(const program& p) {
+  kernel_code result;
+  result.name = "an asynchronous copy";
+  result.words = copy_registers::count;
+  const auto add = [&](instruction i) {
+    const auto same = [&](const instruction& o) { return does_the_same(i, o); };
+    if (std::none_of(result.code.begin(), result.code.end(), same)) {
+      result.code.push_back(std::move(i));
     }
   };
+  for (const model::proxy via : {model::proxy::generic, model::proxy::async, model::proxy::tensor_map}) {
+    for (const int bytes : {16, 8, 4, 2, 1}) {
+      add(access_of(op::load, bytes, via));
+      add(access_of(op::store, bytes, via));
+    }
+  }
+  add(completion());
+  add(arrival());
+  add(wait_for_all());
+  add(wait_for_starters());
   for (const auto& kernel : p.kernels) {
     for (const instruction& i : kernel->code) {
-      if (i.code != op::async_copy) {
-        continue;
-      }
-      add(shape_of(i));
-      if (may_fill(i)) {
-        add(filling(shape_of(i)));
+      if (i.code == op::async_copy && i.combines && i.copies == copy_kind::tensor) {
+        for (const tensor_type& t : tensor_types) {
+          add(reduction_of(i.what, t.reduced_as, scope_of_reduction(i), i.via));
+        }
+      } else if (i.code == op::async_copy && i.order == memory_order::release) {
+        add(releasing(i));
+      } else if (i.code == op::async_copy && i.combines) {
+        add(reduction_of(i.what, i.type, scope_of_reduction(i), i.via));
       }
     }
   }
   return result;
 }
+
+// ---- what one operation does
+
+/// A list of accesses while it is written: all reads come first.
+class copy_plan {
+ public:
+  explicit copy_plan(const kernel_code& agent) : agent_(agent) {}
+
+  /// Reads of an operation that come one after the other.
+  struct part {
+    std::int32_t first = -1;
+    std::int16_t reads = 0;
+  };
+
+  /// Reads `bytes` bytes from `address` on, by the largest accesses that are aligned.
+  part read(std::uint64_t address, std::uint64_t bytes, model::proxy via) {
+    part result{static_cast<std::int32_t>(steps_.size()), 0};
+    while (bytes > 0) {
+      const std::uint64_t size = piece_at(address, bytes);
+      add(access_of(op::load, static_cast<int>(size), via)).address = address;
+      address += size;
+      bytes -= size;
+      ++result.reads;
+    }
+    return result;
+  }
+
+  /// Reads a piece by one access.
+  part read_at_once(std::uint64_t address, int bytes, model::proxy via) {
+    add(access_of(op::load, bytes, via)).address = address;
+    return {static_cast<std::int32_t>(steps_.size()) - 1, 1};
+  }
+
+  /// A write, or a reduction, of what was read, without its first `shift` bytes; of zeros where nothing was.
+  void write(const instruction& by, std::uint64_t address, part taken, int shift = 0, bool unknown = false) {
+    copy_step& step = add(by);
+    step.address = address;
+    step.first = taken.reads == 0 ? -1 : taken.first;
+    step.reads = taken.reads;
+    step.shift = static_cast<std::int8_t>(shift);
+    step.value.unknown = unknown;
+  }
+
+  void write_value(const instruction& by, std::uint64_t address, wide_value value) {
+    copy_step& step = add(by);
+    step.address = address;
+    step.value = value;
+  }
+
+  /// The largest aligned access of memory at an address that is at most so many bytes.
+  [[nodiscard]] static std::uint64_t piece_at(std::uint64_t address, std::uint64_t bytes) noexcept {
+    const std::uint64_t aligned_by = address == 0 ? 16 : address & (~address + 1);
+    return std::min({std::uint64_t{16}, aligned_by, std::bit_floor(bytes)});
+  }
+
+  [[nodiscard]] std::vector<copy_step> steps() && { return std::move(steps_); }
+
+ private:
+  copy_step& add(const instruction& what) {
+    if (last_ >= agent_.code.size() || !does_the_same(agent_.code[last_], what)) {
+      const auto at =
+          std::find_if(agent_.code.begin(), agent_.code.end(), [&](const auto& i) { return does_the_same(i, what); });
+      last_ = static_cast<std::size_t>(at - agent_.code.begin());
+    }
+    copy_step& step = steps_.emplace_back();
+    step.instruction = static_cast<std::uint16_t>(last_);
+    step.bytes = what.bytes;
+    return step;
+  }
+
+  const kernel_code& agent_;
+  std::vector<copy_step> steps_{};
+  std::size_t last_ = ~std::size_t{0};
+};
+
+/// Writes the list of accesses for one instruction.
+class copy_planner {
+ public:
+  copy_planner(const kernel_code& agent, const program& p, const machine& m, const thread_state& s, const memory_reader& memory)
+      : program_(p), machine_(m), state_(s), memory_(memory), i_(m.at(s)), plan_(agent) {}
+
+  [[nodiscard]] copy_request request() {
+    switch (i_.copies) {
+      case copy_kind::arrival:
+        result_.barrier = machine_.base_address(state_, i_);
+        plan_.write_value(wait_for_all(), 0, {});
+        plan_.write_value(arrival(), result_.barrier, {1, 0});
+        break;
+      case copy_kind::values:
+        copy_values();
+        break;
+      case copy_kind::memory:
+        copy_memory();
+        break;
+      case copy_kind::tensor:
+        copy_box();
+        break;
+      case copy_kind::product:
+        multiply();
+        break;
+      case copy_kind::answer:
+        answer();
+        break;
+    }
+    result_.steps = std::move(plan_).steps();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t operand(int n) const { return machine_.operand(state_, n); }
+  [[nodiscard]] std::uint64_t shared(std::uint64_t address) const { return machine_.generic(state_space::shared, address); }
+
+  void refuse(std::string why, check_status status = check_status::undefined) {
+    if (result_.wrong.empty()) {
+      result_.wrong = std::move(why);
+      result_.status = status;
+    }
+  }
+  void give_up(std::string why) { refuse(std::move(why), check_status::gave_up); }
+
+  /// The instruction by which the operation writes pieces of `bytes` bytes of a type.
+  [[nodiscard]] instruction writing(int bytes, ptx_type type) const {
+    return i_.combines ? reduction_of(i_.what, type, scope_of_reduction(i_), i_.via) : access_of(op::store, bytes, i_.via);
+  }
+
+  void complete(std::uint64_t bytes) {
+    if (result_.barrier != 0) {
+      plan_.write_value(completion(), result_.barrier, {bytes, 0});
+    }
+  }
+
+  /// Of a multicast: the places in the block that is next.
+  void choose_block(std::uint64_t blocks) {
+    if (blocks == 0) {
+      refuse("starts a copy to no block");
+    }
+    for (unsigned k = 0; k < state_.part; ++k) {
+      blocks &= blocks - 1;
+    }
+    const auto rank = static_cast<std::uint32_t>(std::countr_zero(blocks | (std::uint64_t{1} << 16U)));
+    result_.to = shared(thread_context::in_block(rank, result_.to));
+    result_.barrier = shared(thread_context::in_block(rank, result_.barrier));
+    result_.last = (blocks & (blocks - 1)) == 0;
+  }
+
+  // ---- values and bytes
+
+  /// The answer to cluster launch control: that no launch was cancelled.
+  void answer() {
+    result_.to = machine_.base_address(state_, i_);
+    result_.barrier = shared(operand(1));
+    if (result_.to % 16 != 0) {
+      refuse("asks for an answer of 16 bytes at a place that is not aligned to them");
+    }
+    plan_.write_value(access_of(op::store, 16, i_.via), result_.to, {});
+    complete(16);
+  }
+
+  void copy_values() {
+    result_.to = machine_.base_address(state_, i_);
+    if (i_.order == memory_order::release) {
+      const wide_value value{machine_.is_unknown(state_, 1) ? 0 : operand(1), 0, machine_.is_unknown(state_, 1)};
+      plan_.write_value(releasing(i_), result_.to, value);
+      return;
+    }
+    result_.barrier = shared(operand(1 + i_.elements));
+    for (int k = 0; k < i_.elements; ++k) {
+      const wide_value value{machine_.is_unknown(state_, 1 + k) ? 0 : operand(1 + k), 0, machine_.is_unknown(state_, 1 + k)};
+      plan_.write_value(writing(i_.bytes, i_.type), result_.to + static_cast<std::uint64_t>(k) * i_.bytes, value);
+    }
+    complete(std::uint64_t{i_.bytes} * i_.elements);
+  }
+
+  void copy_memory() {
+    const bool small = i_.completes == model::completion::group;  // cp.async
+    result_.to = machine_.base_address(state_, i_);
+    result_.from = machine_.generic(i_.from_space, operand(1));
+    const std::uint64_t bytes = truncated(operand(2), 32);
+    const std::uint64_t read = small && i_.sources > 3 ? truncated(operand(3), 32) : bytes;
+    const std::uint64_t unit = small ? i_.bytes : 16;
+    result_.barrier = i_.completes == model::completion::mbarrier ? shared(operand(3)) : 0;
+    if (i_.multicast) {
+      choose_block(truncated(operand(4), 16));
+    }
+    if (bytes == 0 || bytes % unit != 0) {
+      refuse("starts a copy of " + std::to_string(bytes) + " bytes, which must be a multiple of " + std::to_string(unit));
+    } else if (read > bytes) {
+      refuse("starts a copy of " + std::to_string(bytes) + " bytes that reads " + std::to_string(read));
+    } else if (is_too_large(bytes)) {
+      return;
+    }
+    if (!result_.wrong.empty()) {
+      return;
+    }
+    std::vector<copy_plan::part> parts;
+    for (std::uint64_t at = 0; at < bytes; at += i_.bytes) {
+      const std::uint64_t here = std::min<std::uint64_t>(i_.bytes, read - std::min(read, at));
+      parts.push_back(here == i_.bytes ? whole(result_.from + at) : plan_.read(result_.from + at, here, i_.via));
+    }
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      i_.masked ? write_masked(result_.to + k * i_.bytes, parts[k])
+                : plan_.write(writing(i_.bytes, i_.type), result_.to + k * i_.bytes, parts[k]);
+    }
+    complete(bytes);
+  }
+
+  /// Writes the bytes of a piece whose bits are set in the mask.
+  void write_masked(std::uint64_t address, copy_plan::part taken) {
+    const std::uint64_t mask = truncated(operand(3), 16);
+    for (std::uint64_t at = 0; at < 16;) {
+      const auto set = static_cast<std::uint64_t>(std::countr_one(mask >> at));
+      if (set == 0) {
+        ++at;
+        continue;
+      }
+      const std::uint64_t size = copy_plan::piece_at(address + at, set);
+      plan_.write(access_of(op::store, static_cast<int>(size), i_.via), address + at, taken, static_cast<int>(at));
+      at += size;
+    }
+  }
+
+  /// A read of a whole piece, aligned or not: that is found where it is accessed.
+  [[nodiscard]] copy_plan::part whole(std::uint64_t address) { return plan_.read_at_once(address, i_.bytes, i_.via); }
+
+  [[nodiscard]] bool is_too_large(std::uint64_t bytes) {
+    if (bytes > most_copied) {
+      give_up("starts a copy of " + std::to_string(bytes) + " bytes, and copies of up to " + std::to_string(most_copied) +
+              " are checked: make the tile smaller");
+    }
+    return bytes > most_copied;
+  }
+
+  // ---- products of matrices in shared memory
+
+  /// Reads the matrix of a descriptor.
+  void read_matrix(const matrix_descriptor& d, unsigned rows, unsigned pieces, bool transposed) {
+    const memory_object* const object = object_of_descriptor(d.start);
+    if (!d.supported) {
+      give_up(
+          "uses a descriptor of a matrix with a base offset, which is not supported: align the matrix to its swizzling "
+          "pattern");
+    }
+    if (object == nullptr || !result_.wrong.empty()) {
+      return;
+    }
+    constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;
+    d.for_each_piece(rows, pieces, transposed, [&](std::uint64_t at) {
+      const std::uint64_t address = object->address + ((at - object->address) & ones);
+      static_cast<void>(plan_.read_at_once(address, 16, i_.via));
+    });
+  }
+
+  /// The object of the thread's block that a descriptor's address is in: it has the last bits of that only.
+  [[nodiscard]] const memory_object* object_of_descriptor(std::uint64_t start) {
+    constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;
+    const memory_object* found = nullptr;
+    for (const memory_object& o : program_.memory) {
+      const bool own = machine::is_shared(o.address) && o.address >> 32U == shared(0) >> 32U;
+      if (own && ((start - o.address) & ones) < o.bytes) {
+        if (found != nullptr) {
+          give_up("uses a descriptor whose address can be in '" + found->name + "' and in '" + o.name +
+                  "': use less static shared memory");
+        }
+        found = &o;
+      }
+    }
+    if (found == nullptr) {
+      refuse("uses a descriptor of a matrix at " + std::to_string(start) + " of shared memory, which is in no object",
+             check_status::out_of_bounds);
+    }
+    return found;
+  }
+
+  void multiply() {
+    const auto is = [&](std::uint8_t bit) { return (i_.mode & bit) != 0; };
+    plan_.write_value(wait_for_starters(), 0, {});
+    if (!is(first_is_in_registers)) {
+      read_matrix(matrix_descriptor::of_warpgroup(operand(0)), i_.matrix_rows, 2, is(first_is_transposed));
+    }
+    read_matrix(matrix_descriptor::of_warpgroup(operand(1)), i_.matrix_columns, is(first_is_sparse) ? 4 : 2,
+                is(second_is_transposed));
+  }
+
+  // ---- boxes of tensors
+
+  /// The tensor map of the instruction, which the operation reads first, if it can change. False if there is none.
+  [[nodiscard]] bool read_map() {
+    const std::uint64_t address = operand(map_operand);
+    const auto holds = [&](const memory_object& o) {
+      return address >= o.address && address - o.address < o.bytes && o.bytes - (address - o.address) >= tensor_map_bytes;
+    };
+    const auto object = std::find_if(program_.memory.begin(), program_.memory.end(), holds);
+    if (object == program_.memory.end() || address % 64 != 0) {
+      refuse("starts a copy by a tensor map that " +
+             std::string(object == program_.memory.end() ? "is in no memory: pass one of the scenario, which 'tensor_map' names"
+                                                         : "is not aligned to 64 bytes"));
+      return false;
+    }
+    tensor_map::words words{};
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      const wide_value word = memory_(address + 8 * k);
+      words[k] = word.low;
+      if (word.unknown) {
+        give_up("starts a copy by a tensor map that an unknown value was written to");
+      }
+    }
+    if (!object->constant) {
+      static_cast<void>(plan_.read(address, tensor_map_bytes, model::proxy::tensor_map));
+    }
+    if (result_.wrong.empty() && !tensor_map::decoded(words, map_)) {
+      refuse("starts a copy by memory that is no tensor map: pass one of the scenario, which 'tensor_map' names");
+    }
+    return result_.wrong.empty();
+  }
+
+  [[nodiscard]] std::uint64_t elements(std::size_t d) const noexcept {
+    return d == 0 ? map_.box[0] : i_.of_rows ? 4 : (map_.box[d] + map_.steps[d] - 1) / map_.steps[d];
+  }
+
+  /// Says what is wrong with the map for this instruction. Source: PTX ISA, "Tensors"; CUDA driver API, `cuTensorMapEncodeTiled`.
+  void check_map() {
+    const std::uint64_t row = map_.box[0] * map_.strides[0];
+    const std::uint64_t swizzled_row = row_of(static_cast<swizzle_mode>(map_.swizzle));
+    if (map_.rank != i_.dimensions) {
+      refuse("starts a copy of " + std::to_string(i_.dimensions) + " dimensions by a tensor map of " +
+             std::to_string(map_.rank));
+    } else if (map_.interleave != 0 || map_.atomicity != 0 || map_.swizzle > 3) {
+      give_up(
+          "starts a copy by a tensor map with an interleaved layout or with swizzled atoms of more than 16 bytes, which is "
+          "not supported: check the kernel with another layout");
+    } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
+      refuse("starts a copy of rows of " + std::to_string(row) + " bytes, which must be a multiple of 16" +
+             (swizzled_row != 0 ? " and at most the " + std::to_string(swizzled_row) + " that are swizzled" : ""));
+    } else if (swizzled_row != 0 && row < swizzled_row) {
+      give_up("starts a copy of rows of " + std::to_string(row) + " bytes that are swizzled by " +
+              std::to_string(swizzled_row) + ", which is not supported: make the rows as long as that");
+    } else if (map_.address % 16 != 0) {
+      refuse("starts a copy by a tensor map whose tensor is not aligned to 16 bytes");
+    }
+    for (std::size_t d = 1; d < static_cast<std::size_t>(map_.rank) && result_.wrong.empty(); ++d) {
+      if (map_.strides[d] % 16 != 0 || map_.steps[d] == 0 || map_.box[d] == 0) {
+        refuse("starts a copy by a tensor map with a stride that is no multiple of 16 bytes, or with an empty box");
+      }
+    }
+  }
+
+  /// A piece of 16 bytes of the box, and which of its elements are in the tensor.
+  struct box_piece {
+    std::uint64_t shared = 0;
+    std::uint64_t global = 0;  ///< of the first element in the tensor
+    std::uint64_t before = 0;  ///< bytes of it that are outside of the tensor
+    std::uint64_t bytes = 0;   ///< that are inside
+  };
+
+  [[nodiscard]] box_piece piece_of_box(std::uint64_t at) const {
+    const std::uint64_t element = map_.strides[0];
+    const std::uint64_t row_bytes = map_.box[0] * element;
+    const auto coordinate = [&](std::size_t n) {
+      return static_cast<std::int64_t>(static_cast<std::int32_t>(operand(first_coordinate + static_cast<int>(n))));
+    };
+    box_piece result;
+    result.shared = swizzled(static_cast<swizzle_mode>(map_.swizzle), box_ + at);
+    std::uint64_t rest = at / row_bytes;
+    bool inside = true;
+    std::uint64_t global = map_.address;
+    for (std::size_t d = 1; d < static_cast<std::size_t>(map_.rank); ++d) {
+      const std::uint64_t n = rest % elements(d);
+      rest /= elements(d);
+      const std::int64_t c = i_.of_rows ? coordinate(1 + static_cast<std::size_t>(n))
+                                        : coordinate(d) + static_cast<std::int64_t>(n * map_.steps[d]);
+      inside = inside && c >= 0 && c < static_cast<std::int64_t>(map_.extents[d]);
+      global += static_cast<std::uint64_t>(c) * map_.strides[d];
+    }
+    const auto width = static_cast<std::int64_t>(16 / element);
+    const std::int64_t first = coordinate(0) + static_cast<std::int64_t>(at % row_bytes / element);
+    const std::int64_t begin = std::max<std::int64_t>(first, 0);
+    const std::int64_t end = std::min<std::int64_t>(first + width, map_.extents[0]);
+    if (inside && begin < end) {
+      result.before = static_cast<std::uint64_t>(begin - first) * element;
+      result.bytes = static_cast<std::uint64_t>(end - begin) * element;
+      result.global = global + static_cast<std::uint64_t>(begin) * element;
+    }
+    return result;
+  }
+
+  void copy_box() {
+    const bool loads = i_.from_space == state_space::global;
+    box_ = machine_.base_address(state_, i_);
+    (loads ? result_.to : result_.from) = box_;
+    result_.barrier = loads ? shared(operand(barrier_operand)) : 0;
+    if (i_.multicast) {
+      choose_block(truncated(operand(mask_operand), 16));
+      box_ = result_.to;
+    }
+    if (!result_.wrong.empty() || !read_map()) {
+      return;
+    }
+    check_map();
+    std::uint64_t bytes = map_.strides[0];
+    for (std::size_t d = 0; d < static_cast<std::size_t>(map_.rank) && bytes <= most_copied; ++d) {
+      bytes *= elements(d);
+    }
+    if (box_ % 128 != 0) {
+      refuse("starts a copy of a box whose place in shared memory is not aligned to 128 bytes");
+    }
+    if (!result_.wrong.empty() || is_too_large(bytes)) {
+      return;
+    }
+    loads ? load_box(bytes) : store_box(bytes);
+    complete(bytes);
+  }
+
+  /// What is outside of the tensor becomes 0, or a NaN, which is not followed.
+  void load_box(std::uint64_t bytes) {
+    std::vector<std::pair<box_piece, copy_plan::part>> pieces;
+    for (std::uint64_t at = 0; at < bytes; at += 16) {
+      const box_piece piece = piece_of_box(at);
+      pieces.emplace_back(piece, piece.bytes == 0 ? copy_plan::part{} : plan_.read(piece.global, piece.bytes, i_.via));
+    }
+    const instruction store = access_of(op::store, 16, i_.via);
+    for (const auto& [piece, part] : pieces) {
+      plan_.write(store, piece.shared, part, -static_cast<int>(piece.before), map_.fill != 0 && piece.bytes < 16);
+    }
+  }
+
+  /// What is outside of the tensor is not written.
+  void store_box(std::uint64_t bytes) {
+    std::vector<std::pair<box_piece, copy_plan::part>> pieces;
+    for (std::uint64_t at = 0; at < bytes; at += 16) {
+      const box_piece piece = piece_of_box(at);
+      pieces.emplace_back(piece, plan_.read_at_once(piece.shared, 16, i_.via));
+    }
+    const tensor_type& type = tensor_types[map_.type];
+    for (const auto& [piece, part] : pieces) {
+      for (std::uint64_t done = 0; done < piece.bytes;) {
+        const std::uint64_t address = piece.global + done;
+        const std::uint64_t size = i_.combines ? type.bytes : copy_plan::piece_at(address, piece.bytes - done);
+        plan_.write(writing(static_cast<int>(size), type.reduced_as), address, part, static_cast<int>(piece.before + done));
+        done += size;
+      }
+    }
+  }
+
+  // The sources of a tensor copy, after the place in shared memory.
+  static constexpr int map_operand = 1;
+  static constexpr int barrier_operand = 2;
+  static constexpr int first_coordinate = 3;
+  static constexpr int mask_operand = tensor_mask_operand;
+
+  const program& program_;
+  const machine& machine_;
+  const thread_state& state_;
+  const memory_reader& memory_;
+  const instruction& i_;
+  copy_plan plan_;
+  copy_request result_{};
+  tensor_map map_{};
+  std::uint64_t box_ = 0;  ///< where the box is in shared memory
+};
+
+}  // namespace
 
 bool starts_copies(const kernel_code& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.code == op::async_copy; });
@@ -135,103 +617,49 @@ bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }
 
-program with_copies(const program& p, int each) {
+program with_copies(const program& p, const std::vector<copy_counts_of_thread>& each) {
   program result = p;
-  result.copies_of_each = each;
-  const std::vector<copy_shape> shapes = shapes_of(p);
-  const ptx_module module = read_ptx(copying_ptx(shapes));
-  kernel_code code = decode_kernel(module, layout_of(module), module.functions.front());
-  code.name = "an asynchronous copy";
-  result.kernels.push_back(std::make_shared<kernel_code>(std::move(code)));
-  std::shared_ptr<const register_use> registers;
+  result.copies = true;
+  auto agent = std::make_shared<kernel_code>(agent_for(p));
+  auto registers = std::make_shared<register_use>();
+  registers->unused.assign(agent->code.size(), false);
+  result.kernels.push_back(agent);
   for (int t = 0; t < model::count_of(p.threads); ++t) {
-    if (!starts_copies(*model::at(p.threads, t).kernel)) {
-      continue;
-    }
     thread_context c = model::at(p.threads, t);
-    c.kernel = result.kernels.back().get();
+    c.kernel = agent.get();
     c.parameters.clear();
     c.copies_of = t;
-    registers = registers == nullptr ? register_use_of(c, false) : registers;
     c.registers = registers;
-    result.threads.insert(result.threads.end(), static_cast<std::size_t>(each), c);
+    for (std::size_t k = 0; k < std::size(starter_counts); ++k) {
+      c.starters = starter_counts[k];
+      result.threads.insert(result.threads.end(), static_cast<std::size_t>(model::at(each, t)[k]), c);
+    }
   }
   return result;
 }
 
 std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r) {
-  const auto& [number, from, to, bytes, barrier, v0, v1, v2, v3] = r.words;
   const auto is_own = [&](std::uint64_t address) { return thread_context::block_of(address) == c.block_number; };
-  if (i.mbarrier != mbarrier_op::none) {
-    return is_own(barrier) ? "" : "lets its copies arrive at an mbarrier of another block";
+  if (i.copies == copy_kind::arrival) {
+    return is_own(r.barrier) ? "" : "lets its copies arrive at an mbarrier of another block";
   }
-  if (i.from_space == state_space::shared && !is_own(from)) {
+  const bool from_shared = i.from_space == state_space::shared || (r.from != 0 && machine::is_shared(r.from));
+  if (from_shared && !is_own(r.from)) {
     return "starts a copy from another block's shared memory";
   }
-  if (i.space == state_space::shared && i.own_block && !is_own(to)) {
+  if (i.space == state_space::shared && r.to != 0 && i.own_block && !is_own(r.to)) {
     return "starts a copy by '.shared::cta' to another block's shared memory";
   }
-  if (i.space == state_space::shared && barrier != 0 && thread_context::block_of(barrier) != thread_context::block_of(to)) {
+  if (i.space == state_space::shared && r.barrier != 0 && !i.of_pair &&
+      thread_context::block_of(r.barrier) != thread_context::block_of(r.to)) {
     return "starts a copy that completes at an mbarrier of another block than that of its destination";
   }
   return {};
 }
 
-copy_request copy_started(const std::vector<copy_shape>& shapes, const machine& m, const thread_state& s) {
-  const instruction& i = m.at(s);
-  const copy_shape shape = shape_of(i);
-  copy_request result;
-  auto& [number, from, to, bytes, barrier, v0, v1, v2, v3] = result.words;
-  number = static_cast<std::uint64_t>(std::find(shapes.begin(), shapes.end(), shape) - shapes.begin());
-  const auto operand = [&](int n) { return m.operand(s, n); };
-  const auto completes_at = [&](int n) { return m.generic(state_space::shared, operand(n)); };
-  if (shape.kind == copy_shape::kind_t::arrival) {
-    barrier = m.base_address(s, i);
-    return result;
-  }
-  to = m.base_address(s, i);
-  if (shape.kind == copy_shape::kind_t::values) {
-    std::uint64_t* const values[] = {&v0, &v1, &v2, &v3};
-    for (int k = 0; k < shape.elements; ++k) {
-      *values[k] = operand(1 + k);
-    }
-    bytes = static_cast<std::uint64_t>(shape.piece) * static_cast<std::uint64_t>(shape.elements);
-    barrier = completes_at(1 + shape.elements);
-    return result;
-  }
-  from = m.generic(i.from_space, operand(1));
-  bytes = truncated(operand(2), 32);
-  const std::uint64_t read = may_fill(i) ? truncated(operand(3), 32) : bytes;
-  if (read == 0) {
-    number = static_cast<std::uint64_t>(std::find(shapes.begin(), shapes.end(), filling(shape)) - shapes.begin());
-  }
-  const std::uint64_t unit = i.completes == model::completion::group ? static_cast<std::uint64_t>(shape.piece) : 16;
-  if (bytes == 0 || bytes % unit != 0) {
-    result.wrong = "starts a copy of " + std::to_string(bytes) + " bytes, which must be a multiple of " + std::to_string(unit);
-  } else if (bytes > most_copied) {
-    result.wrong = "starts a copy of " + std::to_string(bytes) + " bytes, and copies of up to " + std::to_string(most_copied) +
-                   " are checked: make the tile smaller";
-    result.status = check_status::gave_up;
-  } else if (read != bytes && read != 0) {
-    result.wrong = "starts a copy that reads " + std::to_string(read) + " of " + std::to_string(bytes) +
-                   " bytes and fills the rest with zeros: all or none of the bytes are supported";
-    result.status = check_status::gave_up;
-  }
-  barrier = i.completes == model::completion::mbarrier ? completes_at(3) : 0;
-  if (i.multicast) {
-    std::uint64_t blocks = truncated(operand(4), 16);
-    if (blocks == 0) {
-      result.wrong = "starts a copy to no block";
-    }
-    for (unsigned k = 0; k < s.part; ++k) {
-      blocks &= blocks - 1;
-    }
-    const auto rank = static_cast<std::uint32_t>(std::countr_zero(blocks | (std::uint64_t{1} << 16U)));
-    to = m.generic(state_space::shared, thread_context::in_block(rank, to));
-    barrier = m.generic(state_space::shared, thread_context::in_block(rank, barrier));
-    result.last = (blocks & (blocks - 1)) == 0;
-  }
-  return result;
+copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
+                          const memory_reader& memory) {
+  return copy_planner(agent, p, m, s, memory).request();
 }
 
 }  // namespace membar::check

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What performs asynchronous copies in a checked program: threads of their own, whose code is PTX as well.
+/// What performs asynchronous operations in a checked program: threads of their own, which do one access after the other.
 ///
-/// An instruction that starts a copy gives one of them its addresses. It reads the source as a whole, writes the destination, and
+/// An instruction that starts an operation gives one of them a list of accesses: it reads the source as a whole, writes the destination, and
 /// completes the bytes on the mbarrier. Its accesses are ordered as the model has it (graph.hpp): they come after what precedes the
 /// instruction, through the async proxy where they are a bulk copy's, and only a completion passes them on.
 #pragma once
 
 #include <check/machine.hpp>
 #include <check/program.hpp>
+#include <membar/model/array.hpp>
 #include <ptx/instruction.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,46 +24,49 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Threads, and what performs copies for them.
-inline constexpr std::size_t most_threads_and_copies = 1024;
+/// What performs asynchronous operations, at most.
+inline constexpr int most_copies = 1024;
 
 /// The most bytes of one copy.
-inline constexpr std::uint64_t most_copied = 4096;
+inline constexpr std::uint64_t most_copied = 32'768;
 
-/// How a copy accesses memory.
-struct copy_shape {
-  enum class kind_t : std::uint8_t { memory, values, zeros, arrival };
-  kind_t kind = kind_t::memory;
-  int piece = 16;    ///< bytes of one access
-  int elements = 1;  ///< values: how many
-  bool reduces = false;
-  model::operation what = model::operation::move;
-  ptx_type type = ptx_type::b128;
-  [[nodiscard]] friend bool operator==(const copy_shape&, const copy_shape&) noexcept = default;
-};
-
-/// Every shape of the copies that a program starts, in the order of its kernels.
-[[nodiscard]] std::vector<copy_shape> shapes_of(const program& p);
-
-/// Whether some instruction of a kernel starts a copy.
+/// Whether some instruction of a kernel starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const kernel_code& kernel);
 
-/// Whether some kernel of a program starts a copy.
+/// Whether some kernel of a program does.
 [[nodiscard]] bool starts_copies(const program& p);
 
-/// Adds what performs up to `each` copies of every thread that starts some.
-[[nodiscard]] program with_copies(const program& p, int each);
+/// How many threads of a block start an operation together.
+inline constexpr int starter_counts[] = {1, 32, 128};
 
-/// What an instruction that starts a copy asks for: the first registers of the code that performs it, or what is wrong with it.
+/// How many operations of a thread can be performed, of those that so many threads start together as `starter_counts` says.
+using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
+
+/// Adds what performs up to `each[t]` operations of thread t.
+[[nodiscard]] program with_copies(const program& p, const std::vector<copy_counts_of_thread>& each);
+
+/// The first of the threads that start an operation with thread `t`.
+[[nodiscard]] inline int first_starter(const program& p, int t, int starters) {
+  return t - static_cast<int>(model::at(p.threads, t).number_in_block() % static_cast<unsigned>(starters));
+}
+
+/// What an instruction that starts an operation asks for, or what is wrong with it.
 struct copy_request {
-  std::array<std::uint64_t, 9> words{};
+  std::vector<copy_step> steps{};
+  std::uint64_t from = 0;  ///< the source in memory, if there is one
+  std::uint64_t to = 0;
+  std::uint64_t barrier = 0;  ///< 0: it completes at none
   std::string wrong{};
   check_status status = check_status::undefined;  ///< of what is wrong: `gave_up` for a limit of the checker
   bool last = true;                               ///< no further block of a multicast follows
 };
 
-/// The copy that a thread starts next: of a multicast, that to one block after the other. `shapes` are those of the program.
-[[nodiscard]] copy_request copy_started(const std::vector<copy_shape>& shapes, const machine& m, const thread_state& s);
+/// The bytes of memory when an operation is started, 8 from an address on.
+using memory_reader = std::function<wide_value(std::uint64_t)>;
+
+/// The operation that a thread starts next: of a multicast, that to one block after the other. `agent` is the code of what performs it.
+[[nodiscard]] copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
+                                        const memory_reader& memory);
 
 /// Why the places of a copy are not those that PTX allows; empty if they are. Source: PTX ISA, "cp.async.bulk": the source in shared memory
 /// is the block's own, and the mbarrier is in the block of the destination.

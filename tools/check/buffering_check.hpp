@@ -45,8 +45,9 @@ class buffering_check {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
             !precedes(*r, state_.rules.clock_for(*r, e))) {
-          buffering_ = !follows_at_location(g, *r, e) &&
-                       !dependencies(g, state_.checked.threads, state_.points, known_).reaches(*r, e.thread, e.number);
+          dependencies on(g, state_.checked.threads, state_.points, known_);
+          buffering_ =
+              !follows_at_location(g, *r, e) && !on.reaches(*r, e.thread, e.number) && !is_before_operation(g, on, *r, e);
         }
       }
     };
@@ -81,6 +82,19 @@ class buffering_check {
   }
 
  private:
+  /// Whether a dependency leads from read `r` to the start of an operation of several threads, and causality from that to `e`. The operation begins
+  /// when all of them have started it, and it is over for each of them at once.
+  [[nodiscard]] bool is_before_operation(const graph& g, dependencies& on, const graph_event& r, const graph_event& e) const {
+    for (int c = 0; c < state_.count(); ++c) {
+      const auto& events = model::at(g.threads, c).events;
+      if (model::at(state_.checked.threads, c).starters > 1 && !events.empty() && precedes(*events.front(), e.base) &&
+          on.reaches(r, c, 0)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order, what a thread did before it started
   /// a copy that does so through the generic proxy, and reads-from that is morally strong. Then `r` reads nothing from `e`: Coherence and SC-per-Location.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {

@@ -125,7 +125,14 @@ class dependencies {
       return false;
     }
     mine[static_cast<std::size_t>(event)] = true;
-    memory_.open_.emplace_back(run.issue->thread, run.issue->number);
+    const thread_context& c = model::at(contexts_, thread);
+    for (int t = c.copies_of; t < c.copies_of + c.starters; ++t) {
+      for (const graph_event* e : model::at(graph_.threads, t).events) {
+        if (e->starts == thread) {
+          memory_.open_.emplace_back(t, e->number);
+        }
+      }
+    }
     const graph_event* const read = event < model::count_of(run.events) ? model::at(run.events, event)->partner : nullptr;
     if (read != nullptr && read->source != nullptr) {
       memory_.open_.emplace_back(read->source->thread, read->source->number);

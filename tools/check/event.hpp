@@ -25,6 +25,28 @@ struct wide_value {
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
+/// One access of an asynchronous operation, or an update of an mbarrier.
+struct copy_step {
+  std::uint64_t address = 0;
+  wide_value value{};             ///< that is written, or that updates by
+  std::int32_t first = -1;        ///< a write of what was read: the first read; -1: of `value`
+  std::int16_t reads = 0;         ///< how many reads, whose bytes come one after the other
+  std::int8_t shift = 0;          ///< bytes of those that are left out; negative: zeros that come before them
+  std::uint8_t bytes = 0;         ///< of the access
+  std::uint16_t instruction = 0;  ///< of what performs operations
+};
+
+/// The registers of what performs an asynchronous operation.
+struct copy_registers {
+  static constexpr int address = 0;
+  static constexpr int value = 1;  ///< and the next one
+  static constexpr int next = 3;   ///< the number of the step that it is at
+  static constexpr int steps = 4;  ///< where they are, in the checker's own memory
+  static constexpr int end = 5;    ///< how many
+  static constexpr int read = 6;   ///< where the values are that the reads have seen
+  static constexpr int count = 7;
+};
+
 /// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
 /// the model gives them.
 struct graph_event {
@@ -47,6 +69,7 @@ struct graph_event {
   std::uint8_t update =
       0;  ///< half of a read-modify-write that commutes with those of the same number (commuting_updates.hpp); 0: of none
   mbarrier_op mbarrier = mbarrier_op::none;
+  one_way fenced = one_way::async;  ///< a proxy fence of one direction
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
   std::int32_t thread = 0;
@@ -73,8 +96,8 @@ struct graph_event {
   std::span<const graph_event* const> heads{};
   /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
   const std::uint16_t* crossed = nullptr;
-  const std::uint16_t* released =
-      nullptr;  ///< the base of what a proxy fence of one direction has released; null: nothing is copied
+  /// Per `one_way` the base of what a proxy fence of that kind has released; null: nothing is copied.
+  const std::uint16_t* released = nullptr;
   const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
   std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
   const thread_state* started = nullptr;

@@ -22,14 +22,14 @@
 namespace membar::check::detail {
 
 /// Fills in what the instruction that a thread stands at says of its access of memory.
-inline void describe_access(graph_event& e, const machine& m, const thread_state& s, bool bulk = false) {
+inline void describe_access(graph_event& e, const machine& m, const thread_state& s) {
   const instruction& i = m.at(s);
   e.address = e.physical = m.address(s);
   e.bytes = i.bytes;
   e.strong = i.strong;
   e.scope = i.scope;
   e.mbarrier = i.mbarrier;
-  e.via = bulk && i.mbarrier == mbarrier_op::none ? model::proxy::async : model::proxy::generic;
+  e.via = i.via;
   e.arrives = arrives(i.mbarrier);
   e.rmw = is_rmw(i.code);
   e.reduction = i.code == op::reduction;
@@ -89,7 +89,7 @@ class event_builder {
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = state_.checked.threads.size();
     const std::size_t begun = state_.begins_mbarriers ? 1 : 0;
-    const std::size_t copies = state_.copies ? proxy_spaces + 2 : 0;
+    const std::size_t copies = state_.copies ? proxy_spaces + one_ways + 1 : 0;
     const std::size_t all = (begun + copies + (state_.equal.empty() ? 2 : 3)) * width;
     auto* const clocks = static_cast<std::uint16_t*>(state_.arena.take(all * sizeof(std::uint16_t)));
     auto* const e = new (state_.arena.take(sizeof(graph_event))) graph_event;
@@ -106,7 +106,7 @@ class event_builder {
     e->begun = state_.begins_mbarriers ? clocks + 2 * width : e->base;
     e->crossed = state_.copies ? clocks + (2 + begun) * width : nullptr;
     e->released = state_.copies ? e->crossed + proxy_spaces * width : nullptr;
-    e->given = run.idle != nullptr ? e->released + width : nullptr;
+    e->given = run.idle != nullptr ? e->released + one_ways * width : nullptr;
     std::fill(clocks, clocks + all, std::uint16_t{0});
     if (e->number > 0) {  // all of its clocks: they stand one after the other
       std::copy(run.events.back()->base, run.events.back()->base + all, clocks);
@@ -119,7 +119,7 @@ class event_builder {
       follow_begun_launches(g, *e);
     }
     for (std::size_t k = 0; k < all / width; ++k) {
-      const bool crossed = state_.copies && k >= 2 + begun && k < 2 + begun + proxy_spaces + 1;
+      const bool crossed = state_.copies && k >= 2 + begun && k < 2 + begun + proxy_spaces + one_ways;
       if (!crossed || run.idle != nullptr) {  // what a thread did itself is before no proxy fence yet
         clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
       }
@@ -151,7 +151,7 @@ class event_builder {
   [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(state_.machines, e.thread);
     const instruction& i = m.at(s);
-    describe_access(e, m, s, is_bulk(g, e.thread));
+    describe_access(e, m, s);
     accept_race(state_.checked, e);
     const memory_object* const object = state_.locations.object_of(e.address, e.bytes);
     const std::uint64_t alignment = alignment_of(i, s.part);
@@ -302,16 +302,6 @@ class event_builder {
         state_.rules.follow(e, launch != nullptr ? *launch : *theirs.back());
       }
     });
-  }
-
-  /// Whether a thread performs a bulk copy, through the async proxy.
-  [[nodiscard]] bool is_bulk(const graph& g, int t) const {
-    const graph_event* const issue = model::at(g.threads, t).issue;
-    if (issue == nullptr) {
-      return false;
-    }
-    const instruction& i = instruction_of(state_.checked, *issue);
-    return i.from_space != state_space::generic && i.completes != model::completion::group;
   }
 
   exploration_state& state_;

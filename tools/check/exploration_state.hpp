@@ -107,7 +107,7 @@ struct exploration_state {
       case thread_status::unsupported:
         report_of(g, t, check_status::gave_up,
                   "thread " + std::to_string(t) + " comes to '" + model::at(machines, t).at(s).text +
-                      "', which is read and not executed");
+                      "', which is read and not executed" + reason_of(model::at(machines, t).at(s)));
         return false;
       case thread_status::unknown_operand: {
         const instruction& i = model::at(machines, t).at(s);
@@ -117,6 +117,18 @@ struct exploration_state {
                       "matrix instructions and the like are not followed");
         return false;
       }
+      case thread_status::held:
+        report_of(
+            g, t, check_status::undefined,
+            "thread " + std::to_string(t) + " uses, by '" + model::at(machines, t).at(s).text +
+                "', a register that an asynchronous matrix operation has not given back: it has to wait for the operation "
+                "before that, by wgmma.wait_group or tcgen05.wait");
+        return false;
+      case thread_status::unfenced:
+        report_of(g, t, check_status::undefined,
+                  "thread " + std::to_string(t) + " executes '" + model::at(machines, t).at(s).text +
+                      "' on a register that it has used before, and no wgmma.fence is between");
+        return false;
       case thread_status::endless:
         report_of(g, t, check_status::hang,
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
@@ -151,13 +163,15 @@ struct exploration_state {
   event_rules rules;
   std::vector<machine> machines;
   sync_points points;
-  bool copies = checked.copies_of_each != 0;             ///< some threads perform asynchronous copies
+  bool copies = checked.copies;                          ///< some threads perform asynchronous copies
   bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
   std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   std::uint64_t made_events = 0;
   check_result result{};
 
  private:
+  [[nodiscard]] static std::string reason_of(const instruction& i) { return i.reason.empty() ? "" : ": " + i.reason; }
+
   /// Whether an unknown value has decided which way a thread went.
   [[nodiscard]] static bool has_choice(const graph& g) {
     return std::any_of(g.threads.begin(), g.threads.end(), [](const thread_run& run) {

@@ -37,8 +37,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,8 +70,9 @@ class explorer {
     }
   }
 
-  /// Whether the exploration ended because a thread starts more copies than there is to perform them.
-  [[nodiscard]] bool lacks_copies() const noexcept { return synchronization_.lacks_copies(); }
+  /// The thread that starts more copies than there is to perform them, which ended the exploration, and how many start one together; -1 if there
+  /// is none.
+  [[nodiscard]] std::pair<int, int> lacking() const noexcept { return synchronization_.lacking(); }
 
   /// Whether it ended because memory was found whose updates do not commute, and has to begin again.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
@@ -186,7 +190,8 @@ class explorer {
       return;
     } else if (const int t = at_random() ? next_.any_of(g, [this](int of) { return chosen(of); }) : next_.of(g); t < 0) {
       complete(g);
-    } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one) {
+    } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one &&
+               model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
                     "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
                         " events: a loop that does more than wait, without an end that is known");
@@ -594,13 +599,13 @@ class explorer {
     if (e == nullptr) {
       return;
     }
-    if (e->starts >= 0) {
+    if (e->started != nullptr) {
       model::at(g.threads, e->starts).start(e);
     }
-    if (e->starts < 0 || state_.healthy(g, e->starts)) {
+    if (e->started == nullptr || state_.healthy(g, e->starts)) {
       take_other(g, *e, state_of(g, t), {}, false);
     }
-    if (e->starts >= 0) {
+    if (e->started != nullptr) {
       model::at(g.threads, e->starts).start(nullptr);
     }
   }
@@ -671,21 +676,71 @@ namespace {
 /// Of the random executions that are tried before giving up, all together.
 constexpr std::uint64_t random_events = 300'000;
 
+/// How many asynchronous operations of each thread can be performed. They grow while an exploration finds that they are too few.
+class copy_counts {
+ public:
+  explicit copy_counts(const program& p) : each_(p.threads.size()) {
+    for (const thread_context& c : p.threads) {
+      starting_.push_back(starts_copies(*c.kernel));
+    }
+    if (std::count(starting_.begin(), starting_.end(), true) <= few) {
+      grow_all();
+    }
+  }
+
+  [[nodiscard]] const std::vector<copy_counts_of_thread>& each() const noexcept { return each_; }
+
+  /// More for thread `t`, of those that `starters` start together: for it alone in programs of many threads, most of which start none. False if
+  /// there would be too many.
+  [[nodiscard]] bool grow(int t, int starters) {
+    const std::vector<copy_counts_of_thread> before = each_;
+    asked_.insert(t);
+    if (starters == 1 && (std::count(starting_.begin(), starting_.end(), true) <= few || model::count_of(asked_) > few)) {
+      grow_all();
+    } else {
+      const auto kind = std::find(std::begin(starter_counts), std::end(starter_counts), starters) - std::begin(starter_counts);
+      grow_one(model::at(each_, t)[static_cast<std::size_t>(kind)]);
+    }
+    int sum = 0;
+    for (const copy_counts_of_thread& counts : each_) {
+      sum = std::accumulate(counts.begin(), counts.end(), sum);
+    }
+    each_ = sum <= most_copies ? each_ : before;
+    return sum <= most_copies;
+  }
+
+ private:
+  static constexpr int few = 32;
+
+  static void grow_one(int& count) { count = std::max(2, 2 * count); }
+  void grow_all() {
+    for (std::size_t t = 0; t < each_.size(); ++t) {
+      if (starting_[t]) {
+        grow_one(each_[t][0]);
+      }
+    }
+  }
+
+  std::vector<copy_counts_of_thread> each_;
+  std::vector<bool> starting_{};
+  std::set<int> asked_{};
+};
+
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   detail::kept_apart apart;
-  while (checked.copies_of_each != 0 || !starts_copies(checked)) {
+  while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
     if (!exploration.begins_again()) {
       return result;
     }
   }
-  for (int each = 2;; each *= 2) {
-    auto whole = std::make_shared<const program>(with_copies(checked, each));
+  copy_counts counts(checked);
+  for (;;) {
+    auto whole = std::make_shared<const program>(with_copies(checked, counts.each()));
     detail::explorer exploration(*whole, property, options, apart);
     check_result result = exploration.run();
-    const bool more = 2 * (whole->threads.size() - checked.threads.size()) + checked.threads.size() <= most_threads_and_copies;
-    if (!exploration.lacks_copies() || !more) {
+    if (const auto [thread, starters] = exploration.lacking(); thread < 0 || !counts.grow(thread, starters)) {
       result.found.whole = std::move(whole);
       return result;
     }

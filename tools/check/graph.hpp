@@ -17,6 +17,7 @@
 #include <membar/model/rules.hpp>
 #include <membar/thread_scope.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -227,7 +228,7 @@ class event_rules {
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
     if (head.kind == model::event_kind::proxy_fence) {  // of one direction: for what such a fence acquires
       if (e.released != nullptr) {
-        join(const_cast<std::uint16_t*>(e.released), head.released);
+        join(released(e, head.fenced), released(head, head.fenced));
       }
     } else if (head.restricted) {
       join(const_cast<std::uint16_t*>(e.begun), head.begun);
@@ -238,7 +239,8 @@ class event_rules {
 
   /// Orders `e` after `before` and all that comes before that; after an asynchronous operation alone, if `before` is of one.
   void come_after(const graph_event& before, graph_event& e) const noexcept {
-    const bool copy = before.given != nullptr;
+    // an asynchronous store that releases passes on what its thread did before it
+    const bool copy = before.given != nullptr && !(before.releases && before.mbarrier == mbarrier_op::none);
     const auto passed = [&](const std::uint16_t* clock) { return copy ? before.given : clock; };
     join(const_cast<std::uint16_t*>(e.base), passed(before.base));
     if (e.begun != e.base) {
@@ -247,15 +249,52 @@ class event_rules {
     if (e.given != nullptr && copy) {
       join(const_cast<std::uint16_t*>(e.given), before.given);
     }
-    if (e.released != nullptr && !copy) {
-      join(const_cast<std::uint16_t*>(e.released), before.released);
+    for (std::size_t k = 0; k < one_ways && e.released != nullptr && !copy; ++k) {
+      join(released(e, static_cast<one_way>(k)), released(before, static_cast<one_way>(k)));
+    }
+    if (copy && e.released != nullptr) {  // what has completed needs no fence before the synchronization, and one after it
+      join(released(e, one_way::tensor_memory), before.given);
     }
     // a proxy fence is for the accesses that its block starts
     if (e.crossed != nullptr &&
         (model::same_block(place_of(before), place_of(e)) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        join(crossed(e, s), passed(before.crossed + s * threads_.size()));
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence is for its own thread
+        if (!of_thread || is_copy(e)) {
+          join(crossed(e, s), passed(before.crossed + s * threads_.size()));
+        }
       }
+    }
+  }
+
+  /// Orders `e`, the first event of an asynchronous operation, after what comes before all of `starts`.
+  void come_after_all(const std::vector<const graph_event*>& starts, graph_event& e) const noexcept {
+    const std::size_t width = threads_.size();
+    const auto meet = [&](const std::uint16_t* to, const auto& of) {
+      auto* const clock = const_cast<std::uint16_t*>(to);
+      for (std::size_t t = 0; t < width; ++t) {
+        std::uint16_t least = of(*starts.front())[t];
+        for (const graph_event* s : starts) {
+          least = std::min(least, of(*s)[t]);
+        }
+        clock[t] = least;
+      }
+    };
+    meet(e.base, [](const graph_event& s) { return s.base; });
+    if (e.begun != e.base) {
+      meet(e.begun, [](const graph_event& s) { return s.begun; });
+    }
+    for (std::size_t k = 0; k < proxy_spaces; ++k) {
+      meet(e.crossed + k * width, [&](const graph_event& s) { return s.crossed + k * width; });
+    }
+    for (std::size_t k = 0; k < one_ways; ++k) {
+      meet(e.released + k * width, [&](const graph_event& s) { return s.released + k * width; });
+    }
+    for (const graph_event* s : starts) {
+      follow(e, *s);
+    }
+    for (const std::uint16_t* clock : {e.base, e.begun}) {
+      const_cast<std::uint16_t*>(clock)[e.thread] = static_cast<std::uint16_t>(e.number + 1);
     }
   }
 
@@ -272,15 +311,23 @@ class event_rules {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
   }
 
-  /// `e` is a proxy fence that releases what the threads of its block did in its shared memory, or acquires what others have released.
-  /// Source: PTX ISA, "membar/fence", `.sync_restrict`.
+  /// The clock of what proxy fences of one direction have released.
+  [[nodiscard]] std::uint16_t* released(const graph_event& e, one_way kind) const noexcept {
+    return const_cast<std::uint16_t*>(e.released) + static_cast<std::size_t>(kind) * threads_.size();
+  }
+
+  /// `e` is a proxy fence of one direction, which releases what was done before, or acquires what others have released. One between the generic
+  /// and the async proxy releases what the threads of its block did in its shared memory. Source: PTX ISA, "membar/fence", `.sync_restrict`.
   void cross_one_way(const graph_event& e, bool releases) const noexcept {
     for (std::size_t t = 0; t < threads_.size() && e.crossed != nullptr; ++t) {
       const bool own = model::same_block(threads_[t].where, place_of(e));
-      const auto space = static_cast<std::size_t>(own ? proxy_space::own_shared : proxy_space::other_shared);
-      std::uint16_t& to = releases ? const_cast<std::uint16_t*>(e.released)[t] : crossed(e, space)[t];
-      const std::uint16_t from = releases ? e.base[t] : e.released[t];
-      to = (!releases || own) && from > to ? from : to;
+      const proxy_space space = e.fenced == one_way::tensor_maps     ? proxy_space::tensor_maps
+                                : e.fenced == one_way::tensor_memory ? proxy_space::tensor_memory
+                                : own                                ? proxy_space::own_shared
+                                                                     : proxy_space::other_shared;
+      std::uint16_t& to = (releases ? released(e, e.fenced) : crossed(e, static_cast<std::size_t>(space)))[t];
+      const std::uint16_t from = releases ? e.base[t] : released(e, e.fenced)[t];
+      to = (!releases || own || e.fenced != one_way::async) && from > to ? from : to;
     }
   }
 
@@ -296,6 +343,9 @@ class event_rules {
   /// The clock of `e` that says whether access `o` is ordered before it by causality: through the async proxy what comes before a proxy
   /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
+    if (e.via == model::proxy::tensor_map && e.crossed != nullptr) {
+      return crossed(e, static_cast<std::size_t>(proxy_space::tensor_maps));
+    }
     if (e.via != model::proxy::async || e.crossed == nullptr ||
         (o.via == model::proxy::async &&
          (model::same_block(place_of(o), place_of(e)) || readings_.takes(model::reading::copies_of_two_blocks)))) {
@@ -312,7 +362,7 @@ class event_rules {
 
   /// Whether the scopes of the ends of a synchronization include each other's thread.
   [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
-    if (is_copy(x)) {
+    if (is_copy(x) && x.mbarrier != mbarrier_op::none) {
       return true;  // its completion is performed where the mbarrier is
     }
     const auto at_barrier = [](const graph_event& e) {
@@ -334,12 +384,14 @@ class event_rules {
       if (!f.releases || (f.kind != model::event_kind::fence && !proxy)) {
         return false;
       }
-      bool& one = known_[proxy ? 2 : f.restricted ? 1 : 0][static_cast<std::size_t>(membar::detail::width_of(f.scope))];
+      bool& one = known_[proxy          ? 2 + static_cast<std::size_t>(f.fenced)
+                         : f.restricted ? 1U
+                                        : 0U][static_cast<std::size_t>(membar::detail::width_of(f.scope))];
       return !std::exchange(one, true);
     }
 
    private:
-    bool known_[3][4] = {};
+    bool known_[2 + one_ways][4] = {};
   };
 
   /// The starts of the release patterns that end in arrival `e` at a barrier: itself, and the fences before it.

@@ -25,6 +25,9 @@ namespace {
 
 /// A mangled name as the demangler spells it; another name as it is.
 [[nodiscard]] std::string plain_name(const std::string& mangled) {
+  if (mangled.rfind("_Z", 0) != 0) {  // the demangler takes "a" for a type
+    return mangled;
+  }
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
                                                      std::free);

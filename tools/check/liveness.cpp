@@ -156,6 +156,7 @@ class liveness {
 
   template <class Use>
   void for_each_source(const instruction& i, const Use& use) const {
+    std::for_each(i.held.begin(), i.held.end(), use);
     for (const source_operand& o : i.by) {
       if (o.kind == source_operand::kind_t::reg) {
         use(o.word);

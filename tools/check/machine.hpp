@@ -42,6 +42,8 @@ enum class thread_status : std::uint8_t {
   others_memory,    ///< it has accessed another thread's local memory
   unsupported,      ///< it is at an instruction that is read and not executed
   unknown_operand,  ///< an unknown value decides which memory it accesses, or what the access does
+  held,             ///< it uses a register that an asynchronous operation holds, for which it has not waited
+  unfenced,         ///< it starts a matrix operation on a register that it used, without wgmma.fence after that
   undecided         ///< it was stopped by who watches it
 };
 
@@ -79,6 +81,7 @@ struct thread_state {
   bool clock_read = false;   ///< since the last event
   bool choosing = false;     ///< its next event is the choice whether it executes an instruction whose predicate is unknown
   bool old_unknown = false;  ///< of `old_low` and `old_high`
+  bool fenced = false;       ///< it has executed wgmma.fence
   bool comes_back =
       false;  ///< since the last event: to where a loop begins, as it was there before but for events that do not last
   std::uint32_t choices = 0;  ///< how many it has had
@@ -206,6 +209,7 @@ class machine {
         if (s->part != 0) {
           return s;
         }
+        hold(*s, i);
         ++s->pc;
         break;
       case op::block_arrive:
@@ -217,6 +221,7 @@ class machine {
       case op::grid_wait:
         ++s->effects;
         s->lasting += i.code == op::cluster_arrive || i.code == op::cluster_wait ? 0 : 1;
+        count_groups(*s, i);
         ++s->pc;
         break;
       default:  // a sync point: an arrival, then what came of it
@@ -385,8 +390,16 @@ class machine {
  private:
   /// After the registers a bit for each says whether it is unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  [[nodiscard]] std::size_t local_begin() const noexcept {
+  /// Then, if asynchronous operations hold registers, a byte for each says what does.
+  [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
+  }
+  [[nodiscard]] std::size_t local_begin() const noexcept {
+    return holds_begin() +
+           (kernel().holds_registers ? static_cast<std::size_t>(aligned(static_cast<std::uint64_t>(kernel().words), 8)) : 0);
+  }
+  [[nodiscard]] std::uint8_t& hold_of(thread_state& s, std::int32_t word) const noexcept {
+    return reinterpret_cast<std::uint8_t*>(s.words())[holds_begin() + static_cast<std::size_t>(word)];
   }
   [[nodiscard]] std::size_t local_bytes() const noexcept { return static_cast<std::size_t>(aligned(kernel().local_bytes, 8)); }
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
@@ -427,6 +440,9 @@ class machine {
         break;
     }
     const unsigned last = i.code == op::block_barrier && i.destinations > 0 ? i.sources - 1U : i.sources;
+    if (i.code == op::async_copy && i.copies == copy_kind::values) {
+      return is_unknown(s, i.by[0]) || is_unknown(s, i.by[last - 1]);
+    }
     for (unsigned k = moves ? 0 : first; k < (moves ? first : last); ++k) {
       if (is_unknown(s, i.by[k])) {
         return true;
@@ -464,6 +480,96 @@ class machine {
   [[nodiscard]] wide_value wide_of(const thread_state& s, const source_operand& o, ptx_type type) const noexcept {
     const bool two = type == ptx_type::b128 && o.kind == source_operand::kind_t::reg;
     return is_unknown(s, o) ? wide_value{0, 0, true} : wide_value{value(s, o), two ? s.words()[o.word + 1] : 0};
+  }
+
+  // ---- registers that asynchronous operations hold
+
+  /// The byte of a register: `changed_bit` if it was computed since the last wgmma.fence; and 0 if nothing holds it, 1 if an operation does
+  /// that is in no group yet, and one more for each group that was committed since.
+  static constexpr std::uint8_t changed_bit = 128;
+  static constexpr std::uint8_t newest_hold = 1;
+  static constexpr std::uint8_t oldest_hold = 127;
+
+  /// An operation was started: it holds its registers, and those that it writes are unknown.
+  void hold(thread_state& s, const instruction& i) const noexcept {
+    for (std::size_t k = 0; k < i.held.size(); ++k) {
+      hold_of(s, i.held[k]) = newest_hold;
+      if (k < i.held_results) {
+        s.words()[i.held[k]] = 0;
+        set_unknown(s, i.held[k], true);
+      }
+    }
+  }
+
+  /// A group was committed, or waited for.
+  void count_groups(thread_state& s, const instruction& i) const noexcept {
+    if (!kernel().holds_registers || i.group != async_group::products) {
+      return;
+    }
+    const std::uint64_t pending =
+        i.code == op::async_wait ? std::min<std::uint64_t>(truncated(value(s, i.by[0]), 32), oldest_hold) : 0;
+    for (std::int32_t w = 0; w < kernel().words; ++w) {
+      std::uint8_t& held = hold_of(s, w);
+      const std::uint8_t groups = held & oldest_hold;
+      if (i.code == op::async_commit) {
+        held = static_cast<std::uint8_t>(held + (groups != 0 && groups < oldest_hold ? 1 : 0));
+      } else if (groups > newest_hold + pending) {
+        held = static_cast<std::uint8_t>(held & changed_bit);
+      }
+    }
+  }
+
+  /// Whether an instruction may use its registers; if not, the status says why. A move takes with it what holds its source.
+  [[nodiscard]] bool may_use_registers(thread_state& s, const instruction& i) const noexcept {
+    const auto is_held = [&](std::int32_t word) { return word >= 0 && (hold_of(s, word) & oldest_hold) != 0; };
+    const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
+    bool uses = false;
+    for (unsigned k = 0; k < i.sources && !moves; ++k) {
+      uses = uses || (i.by[k].kind == source_operand::kind_t::reg && is_held(i.by[k].word));
+    }
+    for (unsigned k = 0; k < i.destinations && !moves; ++k) {
+      uses = uses || is_held(i.to[k].word);
+    }
+    for (std::size_t k = i.held_results; k < i.held.size(); ++k) {
+      uses = uses || (i.copies != copy_kind::product && is_held(i.held[k]));
+    }
+    const bool changed =
+        std::any_of(i.held.begin(), i.held.end(), [&](std::int32_t w) { return (hold_of(s, w) & changed_bit) != 0; });
+    if (uses) {
+      s.status = thread_status::held;
+    } else if (i.copies == copy_kind::product && (changed || !s.fenced)) {
+      s.status = thread_status::unfenced;
+    }
+    return !uses && s.status != thread_status::unfenced;
+  }
+
+  /// An instruction uses its registers and gives its results; those of an event are not used before it. False if it may not: the status says why.
+  bool use_registers(thread_state& s, const instruction& i) const noexcept {
+    s.status = thread_status::at_event;
+    if (may_use_registers(s, i)) {
+      mark_results(s, i);
+      return true;
+    }
+    return false;
+  }
+
+  /// An instruction has given its results.
+  void mark_results(thread_state& s, const instruction& i) const noexcept {
+    const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
+    const bool constant = i.code == op::move && i.by[0].kind == source_operand::kind_t::constant;
+    const std::uint8_t mark = moves ? hold_of(s, i.by[0].word) : constant ? std::uint8_t{0} : changed_bit;
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      if (i.to[k].word >= 0) {
+        hold_of(s, i.to[k].word) = mark;
+      }
+    }
+  }
+
+  void fence_registers(thread_state& s) const noexcept {
+    s.fenced = true;
+    for (std::int32_t w = 0; kernel().holds_registers && w < kernel().words; ++w) {
+      hold_of(s, w) = static_cast<std::uint8_t>(hold_of(s, w) & oldest_hold);
+    }
   }
 
   void put(thread_state& s, const destination_operand& d, ptx_type type, wide_value v) const noexcept {
@@ -573,7 +679,8 @@ class machine {
 
   /// Of a copy to several blocks: the number of the next one; 0 after the last.
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
-    const int blocks = i.multicast ? std::popcount(truncated(value(s, i.by[4]), 16)) : 1;
+    const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor ? tensor_mask_operand : 4);
+    const int blocks = i.multicast ? std::popcount(truncated(value(s, i.by[mask]), 16)) : 1;
     return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
   }
 
@@ -720,8 +827,67 @@ class machine {
     return true;
   }
 
+  /// Goes on to the next access of an asynchronous operation.
+  void perform_next(thread_state& s) const {
+    std::uint64_t* const words = s.words();
+    const auto* const steps = reinterpret_cast<const copy_step*>(words[copy_registers::steps]);
+    const std::uint64_t n = ++words[copy_registers::next];
+    if (n >= words[copy_registers::end]) {
+      s.status = thread_status::ended;
+      return;
+    }
+    const copy_step& step = steps[n];
+    s.pc = step.instruction;
+    s.status = thread_status::at_event;
+    words[copy_registers::address] = step.address;
+    wide_value value = step.value;
+    if (step.first >= 0) {
+      if (words[copy_registers::read] == 0) {
+        words[copy_registers::read] = reinterpret_cast<std::uint64_t>(values_read(s));
+      }
+      value = taken(steps, step, reinterpret_cast<const wide_value*>(words[copy_registers::read]));
+    }
+    words[copy_registers::value] = value.unknown ? 0 : value.low;
+    words[copy_registers::value + 1] = value.unknown ? 0 : value.high;
+    set_unknown(s, copy_registers::value, value.unknown);
+    set_unknown(s, copy_registers::value + 1, value.unknown);
+  }
+
+  /// What all events so far have seen, of an operation whose events are reads until now.
+  [[nodiscard]] const wide_value* values_read(const thread_state& s) const {
+    const auto count = static_cast<std::size_t>(s.events);
+    auto* const values = static_cast<wide_value*>(arena_->take(count * sizeof(wide_value)));
+    const thread_state* after = &s;
+    for (std::size_t k = count; k > 0; --k) {
+      new (values + k - 1) wide_value(after->seen);
+      after = after->previous;
+    }
+    return values;
+  }
+
+  /// The bytes that a step writes of what was read.
+  [[nodiscard]] static wide_value taken(const copy_step* steps, const copy_step& by, const wide_value* values) noexcept {
+    std::uint8_t bytes[48] = {};
+    int at = by.shift < 0 ? 16 - by.shift : 16;  // what is left out is before 16
+    bool unknown = by.value.unknown;
+    for (int k = by.first; k < by.first + by.reads; ++k) {
+      const std::uint64_t both[] = {values[k].low, values[k].high};
+      unknown = unknown || values[k].unknown;
+      const int room = std::min<int>(steps[k].bytes, static_cast<int>(sizeof(bytes)) - at);
+      std::memcpy(bytes + at, both, static_cast<std::size_t>(std::max(room, 0)));
+      at += steps[k].bytes;
+    }
+    std::uint64_t both[2] = {};
+    std::memcpy(both, bytes + 16 + std::max<int>(by.shift, 0), by.bytes);
+    return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
+  }
+
   template <class Watch>
   void advance(thread_state& s, Watch& watch, decision first = decision::none) const {
+    if (context_->copies_of >= 0) {
+      perform_next(s);
+      return;
+    }
     for (int steps = 0; steps < most_steps; ++steps) {
       const instruction& i = at(s);
       if (is_event(i.code) && s.part != 0) {  // the next element of a vector
@@ -746,6 +912,9 @@ class machine {
         ++s.pc;
         continue;
       }
+      if (kernel().holds_registers && !use_registers(s, i)) {
+        return;
+      }
       switch (i.code) {
         case op::branch:
           s.pc = i.target;
@@ -766,20 +935,15 @@ class machine {
           return;
         case op::nothing:
           break;
+        case op::register_fence:
+          fence_registers(s);
+          break;
         case op::load:
         case op::store:
-          if (is_unknown(s, i.by[0])) {
-            s.status = thread_status::unknown_operand;
+          if (!is_done_here(s, i)) {
             return;
           }
-          if (is_local(base_address(s, i))) {
-            if (!access_local(s, i)) {
-              return;
-            }
-            break;
-          }
-          s.status = thread_status::at_event;
-          return;
+          break;
         default:
           if (is_event(i.code)) {
             s.status = is_undecided(s, i) ? thread_status::unknown_operand : thread_status::at_event;
@@ -795,6 +959,12 @@ class machine {
       ++s.pc;
     }
     s.status = thread_status::too_long;
+  }
+
+  /// Whether a load or store was done, as it is of local memory. If not, the thread stands at it.
+  bool is_done_here(thread_state& s, const instruction& i) const noexcept {
+    s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
+    return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);
   }
 
   bool access_local(thread_state& s, const instruction& i) const noexcept {

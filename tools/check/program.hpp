@@ -63,7 +63,7 @@ struct program {
   std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
   bool fragment = false;          ///< a litmus test: pieces of kernels, which do not end where their threads do
   assumptions assumed{};
-  int copies_of_each = 0;  ///< at the end of `threads`: what performs as many copies of each thread that starts some
+  bool copies = false;  ///< at the end of `threads` is what performs asynchronous operations
 };
 
 /// How an exploration ended.

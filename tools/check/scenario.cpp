@@ -16,11 +16,13 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -141,6 +143,8 @@ class scenario_reader {
       }
     } else if (directive == "memory") {
       read_memory();
+    } else if (directive == "tensor_map") {
+      read_tensor_map();
     } else if (directive == "launch") {
       read_launch();
     } else if (directive == "host") {
@@ -158,7 +162,7 @@ class scenario_reader {
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
       refuse(quote(directive) +
-             " is no directive: expected source, memory, launch, host, final, assume, accept, repeat or use");
+             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, repeat or use");
     }
   }
 
@@ -263,6 +267,117 @@ class scenario_reader {
     }
     if (more()) {
       refuse(quote(words_[at_]) + " is not expected here");
+    }
+  }
+
+  // tensor_map NAME of MEMORY type f16 dims 64 32 strides 128 box 64 8 element_strides 1 1 swizzle 128 fill nan
+  void read_tensor_map() {
+    scenario::tensor_line t;
+    t.line = line_;
+    t.name = word("a name");
+    if (!accept("of")) {
+      refuse("expected 'of MEMORY' after the name of a tensor map");
+    }
+    t.of = word("memory");
+    std::size_t extents = 0;
+    std::size_t strides = 0;
+    std::size_t boxes = 0;
+    std::size_t steps = 0;
+    bool typed = false;
+    t.map.steps.fill(1);
+    while (more()) {
+      const std::string what = word("a word");
+      if (what == "type") {
+        typed = true;
+        t.map.type = tensor_type_named(word("a type"));
+      } else if (what == "dims") {
+        extents = numbers(t.map.extents.begin(), "a number of elements", std::uint64_t{1} << 31U);
+      } else if (what == "strides") {
+        strides = numbers(t.map.strides.begin() + 1, "a number of bytes", std::uint64_t{1} << 40U);
+      } else if (what == "box") {
+        boxes = numbers(t.map.box.begin(), "a number of elements", 256);
+      } else if (what == "element_strides") {
+        steps = numbers(t.map.steps.begin(), "a number of elements", 8);
+      } else if (what == "swizzle") {
+        t.map.swizzle = swizzle_named(word("none, 32, 64 or 128"));
+      } else if (what == "interleave") {
+        if (const std::string layout = word("none"); layout != "none") {
+          refuse("the interleaved layout " + quote(layout) + " is not supported: expected none");
+        }
+      } else if (what == "fill") {
+        const std::string fill = word("zeros or nan");
+        if (fill != "zeros" && fill != "nan") {
+          refuse("expected zeros or nan, found " + quote(fill));
+        }
+        t.map.fill = fill == "nan" ? 1 : 0;
+      } else {
+        refuse(
+            quote(what) +
+            " is not expected here: a tensor map has type, dims, strides, box, element_strides, swizzle, interleave and fill");
+      }
+    }
+    if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
+      refuse("the tensor map " + quote(t.name) + " has " + std::to_string(extents) + " dims, " + std::to_string(strides) +
+             " strides and a box of " + std::to_string(boxes) +
+             ": it needs a type, 1 to 5 dims, a stride in bytes for each but the first, and a box of as many");
+    }
+    t.map.rank = static_cast<int>(extents);
+    check_tensor_map(t);
+    result_.tensors.push_back(std::move(t));
+  }
+
+  /// The numbers that follow, at most as many as there are dimensions.
+  template <class To>
+  std::size_t numbers(To to, const char* what, std::uint64_t most) {
+    std::size_t count = 0;
+    for (; number_is_next(); ++count) {
+      if (count == most_dimensions) {
+        refuse("a tensor map has at most " + std::to_string(most_dimensions) + " dimensions");
+      }
+      *to++ = static_cast<std::remove_reference_t<decltype(*to)>>(small(what, most));
+    }
+    return count;
+  }
+
+  [[nodiscard]] std::uint8_t tensor_type_named(const std::string& name) const {
+    std::string names;
+    for (std::size_t k = 0; k < std::size(tensor_types); ++k) {
+      names += (k == 0 ? "" : ", ") + std::string(tensor_types[k].word);
+      if (tensor_types[k].word == name) {
+        return static_cast<std::uint8_t>(k);
+      }
+    }
+    refuse(quote(name) + " is no type of a tensor map: expected one of " + names);
+  }
+
+  [[nodiscard]] std::uint8_t swizzle_named(const std::string& name) const {
+    for (const swizzle_mode mode : {swizzle_mode::bytes_32, swizzle_mode::bytes_64, swizzle_mode::bytes_128}) {
+      if (name == std::to_string(row_of(mode))) {
+        return static_cast<std::uint8_t>(mode);
+      }
+    }
+    return name == "none" ? std::uint8_t{0}
+                          : (refuse("expected none, 32, 64 or 128 after swizzle, found " + quote(name)), std::uint8_t{0});
+  }
+
+  /// Source: CUDA driver API, `cuTensorMapEncodeTiled`.
+  void check_tensor_map(const scenario::tensor_line& t) const {
+    const std::uint64_t element = tensor_types[t.map.type].bytes;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(t.map.rank); ++d) {
+      if (t.map.extents[d] == 0 || t.map.box[d] == 0 || t.map.steps[d] == 0) {
+        refuse("a number of the tensor map " + quote(t.name) + " is 0");
+      }
+      if (d > 0 && t.map.strides[d] % 16 != 0) {
+        refuse("a stride of " + std::to_string(t.map.strides[d]) + " bytes is no multiple of 16");
+      }
+    }
+    if (t.map.box[0] * element % 16 != 0) {
+      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, which is no multiple of 16");
+    }
+    const std::uint64_t row = row_of(static_cast<swizzle_mode>(t.map.swizzle));
+    if (row != 0 && t.map.box[0] * element > row) {
+      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, and 'swizzle " + std::to_string(row) +
+             "' allows at most " + std::to_string(row));
     }
   }
 
@@ -455,18 +570,40 @@ class scenario_reader {
   return v.space != state_space::shared && v.bytes != 0 && !v.managed;
 }
 
+/// The tensor maps of a scenario.
+using tensor_maps = std::map<std::string, tensor_map>;
+
+/// The words of a struct, in which a tensor map is its 128 bytes.
+[[nodiscard]] std::vector<std::string> with_maps(const std::vector<std::string>& words, const tensor_maps& maps) {
+  std::vector<std::string> result;
+  for (const std::string& word : words) {
+    const auto map = maps.find(word);
+    if (map == maps.end()) {
+      result.push_back(word);
+      continue;
+    }
+    for (const std::uint64_t one : map->second.encoded()) {
+      result.push_back(std::to_string(one));
+    }
+  }
+  return result;
+}
+
 /// Puts an argument into the bytes of parameter `k`.
 void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text, const std::vector<named_memory>& memory,
-                  int line, int device, std::vector<std::uint8_t>& into) {
+                  const tensor_maps& maps, int line, int device, std::vector<std::uint8_t>& into) {
   const std::uint64_t bytes = kernel.parameters[k].bytes;
   const std::string parameter = "parameter " + std::to_string(k) + " of " + quote(kernel.name);
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
-  if (bytes > 8 && !braces) {
+  if (bytes > 8 && !braces && maps.count(text) == 0) {
     throw model::error(
         line, 1, parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, as {data 1}");
   }
-  const std::vector<std::string> words =
+  std::vector<std::string> words =
       braces ? words_of(std::string_view(text).substr(1, text.size() - 2)) : std::vector<std::string>{text};
+  if (bytes > 8) {
+    words = with_maps(words, maps);
+  }
   if (words.size() * 8 > aligned(bytes, 8)) {
     throw model::error(line, 1,
                        parameter + " has " + std::to_string(bytes) + " bytes, and " + std::to_string(words.size()) +
@@ -516,6 +653,9 @@ class preparation {
     }
     name_variables();
     put_addresses();
+    for (const scenario::tensor_line& t : scenario_.tensors) {
+      add(t);
+    }
     for (const scenario::launch_line& l : scenario_.launches) {
       add(l);
     }
@@ -633,6 +773,41 @@ class preparation {
       }
       name(named, per_device, d);
     }
+  }
+
+  /// A tensor map, as an argument and as memory that a pointer may lead to.
+  void add(const scenario::tensor_line& t) {
+    if (find_memory(memory_, t.name) != nullptr) {
+      throw model::error(t.line, 1, "the memory " + quote(t.name) + " is there already");
+    }
+    tensor_map map = t.map;
+    map.strides[0] = tensor_types[map.type].bytes;
+    std::uint64_t last = map.strides[0];
+    for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
+      last += (map.extents[d] - 1) * map.strides[d];
+    }
+    const auto holds = [&](const memory_object& o) {
+      return map.address >= o.address && map.address - o.address < o.bytes && o.bytes - (map.address - o.address) >= last;
+    };
+    if (!value_of(memory_, t.of, map.address)) {
+      throw model::error(t.line, 1, "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is no memory");
+    }
+    if (map.address % 16 != 0 || std::none_of(result_.checked.memory.begin(), result_.checked.memory.end(), holds)) {
+      throw model::error(t.line, 1,
+                         "the tensor of " + std::to_string(last) + " bytes, which the tensor map " + quote(t.name) +
+                             " is of, " +
+                             (map.address % 16 != 0 ? "is not aligned to 16 bytes" : "is not within " + quote(t.of)));
+    }
+    std::vector<std::uint8_t> bytes;
+    for (const std::uint64_t word : map.encoded()) {
+      for (unsigned b = 0; b < 8; ++b) {
+        bytes.push_back(static_cast<std::uint8_t>(word >> (8 * b)));
+      }
+    }
+    named_memory named{t.name, ptx_type::u64, tensor_map_words};
+    named.address = add_memory(result_.checked, t.name, tensor_map_bytes, bytes);
+    memory_.push_back(named);
+    maps_[t.name] = map;
   }
 
   /// Lets a variable of the module begin as its line in the scenario says.
@@ -768,7 +943,7 @@ class preparation {
     }
     request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
-      put_argument(code, k, l.arguments[k], memory_, l.line, request.device, request.arguments);
+      put_argument(code, k, l.arguments[k], memory_, maps_, l.line, request.device, request.arguments);
     }
   }
 
@@ -802,6 +977,7 @@ class preparation {
   std::vector<module_layout> layouts_{};  ///< of each of `devices_`, or one if they share all variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
+  tensor_maps maps_{};
   std::map<std::pair<std::string, std::size_t>, std::shared_ptr<const kernel_code>> kernels_{};  ///< by name and layout
   std::map<std::string, std::vector<int>> named_{};  ///< launches by the name of their kernel, stream or host thread
   std::set<std::string> hosts_{};

@@ -7,6 +7,7 @@
 /// source lock.cu -I../include             # or .ptx; a .cu is compiled with the options that follow
 /// memory state u32[2]                     # zero unless "= 1, 2"
 /// memory count u32
+/// tensor_map tiles of data type f16 dims 64 32 strides 128 box 64 8 swizzle 128
 /// launch worker grid 3 block 1 args state count 2
 /// host reader { wait count == 6 acquire }
 /// final count == 6
@@ -19,6 +20,7 @@
 #include <check/launch.hpp>
 #include <check/named_memory.hpp>
 #include <check/program.hpp>
+#include <ptx/tensor_map.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +60,13 @@ struct scenario {
     std::vector<host_statement> host{};
     int line = 0;
   };
+  /// A tensor map of memory, which launches have as an argument.
+  struct tensor_line {
+    std::string name;
+    std::string of;  ///< the memory, and bytes in it
+    tensor_map map{};
+    int line = 0;
+  };
   struct final_line {
     std::string text;
     int line = 0;
@@ -68,6 +77,7 @@ struct scenario {
   std::string source;                ///< relative to the scenario's folder
   std::vector<std::string> options;  ///< of the compiler
   std::vector<memory_line> memory;
+  std::vector<tensor_line> tensors{};
   std::vector<launch_line> launches;
   std::vector<final_line> finals;
   /// A line `assume` or `accept`, as it was written, and what it says.

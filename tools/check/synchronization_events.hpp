@@ -10,15 +10,19 @@
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
+#include <check/memory_bytes.hpp>
 #include <check/sync_points.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace membar::check::detail {
@@ -28,8 +32,9 @@ class synchronization_events {
  public:
   synchronization_events(exploration_state& state, event_builder& build) : state_(state), build_(build) {}
 
-  /// Whether the exploration ended because too little performs copies.
-  [[nodiscard]] bool lacks_copies() const noexcept { return lacks_copies_; }
+  /// The thread that starts more operations than there is to perform them, which ended the exploration, and how many start one together; -1 if
+  /// there is none.
+  [[nodiscard]] std::pair<int, int> lacking() const noexcept { return lacking_; }
 
   [[nodiscard]] const graph_event& next_fence(const graph& g, int t) {
     const instruction& i = model::at(state_.machines, t).at(state_of(g, t));
@@ -136,12 +141,18 @@ class synchronization_events {
     }
     if (i.code == op::proxy_fence && i.restricted) {
       e.scope = i.scope;
+      e.fenced = i.fenced;
       e.releases = i.order == memory_order::release;
+      if (!e.releases) {
+        acquire_one_way(g, e);
+      }
       state_.rules.cross_one_way(e, i.order == memory_order::release);
     } else if (i.code == op::proxy_fence) {
       state_.rules.cross(e, i.proxy_spaces);
     } else if (i.code == op::grid_wait) {
       build_.follow_launches(g, e);
+    } else if (i.code == op::async_wait && i.mode == waits_for_starts) {
+      return starts_together(g, e) ? &e : nullptr;
     } else if (i.code == op::async_wait) {
       std::vector<const graph_event*> last;
       static_cast<void>(awaited(g, t, last));
@@ -223,6 +234,9 @@ class synchronization_events {
     const thread_state& s = state_of(g, t);
     const instruction& wait = m.at(s);
     const int of = model::at(state_.checked.threads, t).copies_of < 0 ? t : model::at(state_.checked.threads, t).copies_of;
+    if (wait.mode == waits_for_starts) {
+      return starts_of(g, t, last);
+    }
     std::vector<int> committed;
     std::vector<int> ends;  // of the groups, in `committed`
     std::vector<int> open;
@@ -231,15 +245,15 @@ class synchronization_events {
       if (e == model::at(g.threads, t).issue) {
         break;
       }
-      if (e->starts >= 0 && i.completes == wait.completes) {
+      if (e->starts >= 0 && i.group == wait.group) {
         open.push_back(e->starts);
-      } else if (e->kind == event_kind::commit && i.completes == wait.completes) {
+      } else if (e->kind == event_kind::commit && i.group == wait.group) {
         committed.insert(committed.end(), open.begin(), open.end());
         ends.push_back(model::count_of(committed));
         open.clear();
       }
     }
-    if (wait.mode == 1) {
+    if (wait.mode == waits_for_all) {
       committed.insert(committed.end(), open.begin(), open.end());
     } else {
       const auto groups = static_cast<std::uint64_t>(ends.size());
@@ -264,6 +278,23 @@ class synchronization_events {
   /// Whether those who meet at such an instruction are ordered.
   [[nodiscard]] bool orders(op code) const noexcept {
     return sync_points::orders(code) || state_.checked.assumed.shuffle_orders;
+  }
+
+  /// Lets `e`, a proxy fence that acquires, synchronize with the fences of its kind that release what its thread has observed, relaxed too.
+  void acquire_one_way(const graph& g, graph_event& e) {
+    for (const graph_event* r : model::at(g.threads, e.thread).events) {
+      const bool reads = r->kind == event_kind::read && r->strong;
+      const graph_event* const s = !reads                             ? nullptr
+                                   : r->mbarrier != mbarrier_op::none ? event_rules::phase_seen(*r)
+                                                                      : r->source;
+      for (std::size_t k = 0; s != nullptr && k < s->heads.size(); ++k) {
+        const graph_event& head = *s->heads[k];
+        const bool of_kind = head.kind == event_kind::proxy_fence && head.fenced == e.fenced;
+        if (of_kind && state_.rules.include_each_other(head, e)) {
+          state_.rules.synchronize(head, e);
+        }
+      }
+    }
   }
 
   /// Lets `e` go on after the arrivals. What they come after together is the same for all threads that go on from there, and is found once.
@@ -317,7 +348,32 @@ class synchronization_events {
 
   [[nodiscard]] bool starts_copy(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(state_.machines, e.thread);
-    copy_request asked = copy_started(shapes_, m, s);
+    const int starters = m.at(s).performers;
+    const int first = first_starter(state_.checked, e.thread, starters);
+    const thread_context& context = model::at(state_.checked.threads, e.thread);
+    const std::uint32_t first_in_block = context.number_in_block() - static_cast<std::uint32_t>(e.thread - first);
+    if (first_in_block + static_cast<std::uint32_t>(starters) > context.block_size()) {
+      state_.report(g, check_status::undefined,
+                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which " +
+                        std::to_string(starters) + " threads execute together, of which its block has " +
+                        std::to_string(context.block_size() - first_in_block));
+      return false;
+    }
+    e.starts = free_copy(g, e.thread, starters);
+    if (e.starts < 0) {
+      state_.report(g, check_status::gave_up,
+                    "thread " + std::to_string(e.thread) +
+                        " starts more asynchronous copies than the checker can perform, which are " +
+                        std::to_string(most_copies) + " of all threads: make the launch or the number of rounds smaller");
+      lacking_ = {first, starters};
+      return false;
+    }
+    if (first != e.thread) {
+      return true;
+    }
+    const kernel_code& agent = *model::at(state_.checked.threads, e.starts).kernel;
+    copy_request asked =
+        copy_started(agent, state_.checked, m, s, [&](std::uint64_t address) { return bytes_.final_value(g, address, 8); });
     if (asked.wrong.empty() && !state_.checked.fragment) {
       asked.wrong = misplaced(m.at(s), model::at(state_.checked.threads, e.thread), asked);
     }
@@ -325,30 +381,74 @@ class synchronization_events {
       state_.report(g, asked.status, "thread " + std::to_string(e.thread) + " " + asked.wrong);
       return false;
     }
-    e.starts = free_copy(g, e.thread);
-    if (e.starts < 0) {
-      state_.report(g, check_status::gave_up,
-                    "thread " + std::to_string(e.thread) + " starts more than " +
-                        std::to_string(state_.checked.copies_of_each) + " asynchronous copies");
-      lacks_copies_ = true;
-      return false;
-    }
-    e.started = model::at(state_.machines, e.starts).begin(nobody{}, asked.words);
+    auto* const steps = static_cast<copy_step*>(state_.arena.take(asked.steps.size() * sizeof(copy_step)));
+    std::uninitialized_copy(asked.steps.begin(), asked.steps.end(), steps);
+    std::array<std::uint64_t, copy_registers::count> words{};
+    words[copy_registers::next] = ~std::uint64_t{0};
+    words[copy_registers::steps] = reinterpret_cast<std::uint64_t>(steps);
+    words[copy_registers::end] = asked.steps.size();
+    e.started = model::at(state_.machines, e.starts).begin(nobody{}, words);
     return true;
   }
 
-  /// What performs the operation that thread `t` starts next; -1 if there are too few.
-  [[nodiscard]] int free_copy(const graph& g, int t) const {
+  /// What performs the operation that thread `t` starts next with others; -1 if there are too few.
+  [[nodiscard]] int free_copy(const graph& g, int t, int starters) const {
     int started = 0;
     for (const graph_event* e : model::at(g.threads, t).events) {
-      started += e->starts >= 0 ? 1 : 0;
+      started += e->starts >= 0 && model::at(state_.checked.threads, e->starts).starters == starters ? 1 : 0;
     }
+    const int first = first_starter(state_.checked, t, starters);
     for (int c = 0; c < state_.count(); ++c) {
-      if (model::at(state_.checked.threads, c).copies_of == t && started-- == 0) {
+      const thread_context& of = model::at(state_.checked.threads, c);
+      if (of.copies_of == first && of.starters == starters && started-- == 0) {
         return c;
       }
     }
     return -1;
+  }
+
+  /// Where all threads start the operation that `c` performs. False if some have not.
+  [[nodiscard]] bool starts_of(const graph& g, int c, std::vector<const graph_event*>& starts) const {
+    const thread_context& of = model::at(state_.checked.threads, c);
+    for (int t = of.copies_of; t < of.copies_of + of.starters; ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      const auto at = std::find_if(events.rbegin(), events.rend(), [&](auto* e) { return e->starts == c; });
+      if (at == events.rend()) {
+        return false;
+      }
+      starts.push_back(*at);
+    }
+    return true;
+  }
+
+  /// Lets `e`, the first event of an operation that several threads start, come after what all of them come after. False if they start it
+  /// differently, which is reported.
+  [[nodiscard]] bool starts_together(const graph& g, graph_event& e) {
+    std::vector<const graph_event*> starts;
+    static_cast<void>(starts_of(g, e.thread, starts));
+    state_.rules.come_after_all(starts, e);
+    const auto operands_differ = [&](const graph_event& x, const graph_event& y) {
+      const machine& m = model::at(state_.machines, x.thread);
+      const machine& n = model::at(state_.machines, y.thread);
+      const thread_state& s = *model::at(model::at(g.threads, x.thread).states, x.number);
+      const thread_state& u = *model::at(model::at(g.threads, y.thread).states, y.number);
+      bool differ = &m.at(s) != &n.at(u);
+      for (int k = 0; !differ && k < m.at(s).sources; ++k) {
+        differ = m.operand(s, k) != n.operand(u, k);
+      }
+      return differ;
+    };
+    for (const graph_event* other : starts) {
+      if (operands_differ(*starts.front(), *other)) {
+        state_.report(g, check_status::undefined,
+                      "threads " + std::to_string(starts.front()->thread) + " and " + std::to_string(other->thread) +
+                          " execute '" + instruction_of(state_.checked, *other).text +
+                          "' together with different operands, or by different instructions",
+                      {starts.front(), other});
+        return false;
+      }
+    }
+    return true;
   }
 
   /// The last event of an operation, or of the reading of its source; null if that is not there yet.
@@ -449,8 +549,8 @@ class synchronization_events {
   exploration_state& state_;
   event_builder& build_;
   std::map<const kernel_code*, control_flow> flows_{};
-  std::vector<copy_shape> shapes_ = shapes_of(state_.checked);  ///< of the copies that the program starts
-  bool lacks_copies_ = false;
+  memory_bytes bytes_{state_};
+  std::pair<int, int> lacking_{-1, 1};
   /// What the arrivals at the last barrier come after: base, prefix and past of all of them.
   struct {
     op code = op::nothing;

@@ -42,6 +42,7 @@ struct thread_context {
   std::uint32_t cluster_blocks = 1;
   bool explicit_cluster = false;
   int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
+  int starters = 1;    ///< of such: how many threads start it together, of which `copies_of` is the first
   model::place where{};
   std::uint32_t dynamic_shared = 0;
   std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid

@@ -97,7 +97,8 @@ std::string place_text(const program& p, std::uint64_t address) {
 std::string thread_text(const program& p, int thread) {
   const thread_context& c = model::at(p.threads, thread);
   if (c.copies_of >= 0) {
-    return "thread " + std::to_string(thread) + ", an asynchronous copy of " + thread_text(p, c.copies_of);
+    return "thread " + std::to_string(thread) + (c.starters > 1 ? ", a matrix operation of " : ", an asynchronous copy of ") +
+           thread_text(p, c.copies_of);
   }
   if (c.where.host && !p.fragment) {
     return "thread " + std::to_string(thread) + " (host thread " + c.kernel->name + ")";

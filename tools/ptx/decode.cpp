@@ -8,6 +8,7 @@
 #include <ptx/lexer.hpp>
 #include <ptx/module.hpp>
 #include <ptx/opcode.hpp>
+#include <ptx/tensor_map.hpp>
 #include <ptx/words.hpp>
 
 #include <algorithm>
@@ -147,7 +148,11 @@ class kernel_decoder {
         call(f, s, depth);
         continue;
       }
-      instruction i = decode(f, s);
+      operand_form form;
+      instruction i = decode(f, s, form);
+      if (append_several(f, s, i, form.shape)) {
+        continue;
+      }
       if (i.code == op::unknown_result || i.rows != 0) {
         i.rows != 0 ? append_rows(f, s, i) : append_unknown(f, s, std::move(i));
         continue;
@@ -357,17 +362,20 @@ class kernel_decoder {
 
   // ---- one instruction
 
-  [[nodiscard]] instruction decode(const frame& f, const ptx_statement& s) {
+  [[nodiscard]] instruction decode(const frame& f, const ptx_statement& s, operand_form& form) {
     instruction i = placed(s);
     if (s.guard >= 0) {
       i.guard = f.words[static_cast<std::size_t>(s.guard)];
       i.guard_negated = s.guard_negated;
     }
-    const operand_form form = read_opcode(i);
+    form = read_opcode(i);
     if (i.code == op::unknown_result || i.rows != 0) {
       return i;  // what appends it reads its operands
     }
     operands(f, s, i, form);
+    if (becomes_several(form.shape)) {
+      return i;
+    }
     if (has_carry(i.code)) {
       add_carry(i);
     }
@@ -485,12 +493,6 @@ class kernel_decoder {
       i.to[i.destinations++] = {at, 64};
       result_.code.push_back(std::move(i));
     };
-    const auto number_source = [](std::uint64_t value) {
-      source_operand result;
-      result.kind = source_operand::kind_t::constant;
-      result.low = value;
-      return result;
-    };
     source_operand distance = number_source(access.row_bytes / access.row_element);
     if (s.operands.size() == 3) {
       instruction of;
@@ -560,6 +562,138 @@ class kernel_decoder {
       append_unknown_of(data, to, {register_source(i.row_bytes == 0 ? moved : moved + 4)});
     }
     land(around);
+  }
+
+  // ---- instructions that become several
+
+  [[nodiscard]] static bool becomes_several(operand_shape shape) noexcept {
+    return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy;
+  }
+
+  [[nodiscard]] static source_operand number_source(std::uint64_t value) {
+    source_operand result;
+    result.kind = source_operand::kind_t::constant;
+    result.low = value;
+    return result;
+  }
+
+  /// Appends an instruction of registers alone.
+  void append_computed(const ptx_statement& s, op code, ptx_type type, destination_operand to,
+                       std::initializer_list<source_operand> by) {
+    instruction i = placed(s);
+    i.code = code;
+    i.type = type;
+    for (const source_operand& o : by) {
+      i.by[i.sources++] = o;
+    }
+    i.to[i.destinations++] = to;
+    result_.code.push_back(std::move(i));
+  }
+
+  /// Appends what an instruction does that becomes several others. False for one that does not.
+  bool append_several(const frame& f, const ptx_statement& s, const instruction& i, operand_shape shape) {
+    if (!becomes_several(shape) || i.code == op::unsupported) {
+      return false;
+    }
+    const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
+    shape == operand_shape::bulk_store  ? append_zeros(f, s, i)
+    : shape == operand_shape::map_field ? append_map_field(f, s, i)
+                                        : append_map_copy(f, s, i);
+    land(around);
+    return true;
+  }
+
+  /// `st.bulk`: a loop of stores.
+  void append_zeros(const frame& f, const ptx_statement& s, instruction store) {
+    const std::int32_t own = own_registers();
+    const std::int32_t at = own;
+    const std::int32_t left = own + 1;
+    const std::int32_t done = own + 3;
+    store.guard = -1;
+    address(f, s, store, s.operands[0]);
+    instruction size;
+    source(f, s, size, s.operands[1]);
+    append_computed(s, op::move, ptx_type::u64, {at, 64}, {store.by[0]});
+    append_computed(s, op::move, ptx_type::u64, {left, 64}, {size.by[0]});
+    const auto begin = static_cast<std::int32_t>(result_.code.size());
+    append_computed(s, op::set_predicate, ptx_type::u64, {done, 1}, {register_source(left), number_source(8)});
+    result_.code.back().test = ptx_comparison::lt;
+    const std::size_t end = append_jump_around(s, done, true);
+    store.by[0] = register_source(at);
+    constant(store, 0);
+    result_.code.push_back(store);
+    append_computed(s, op::add, ptx_type::u64, {at, 64}, {register_source(at), number_source(8)});
+    append_computed(s, op::subtract, ptx_type::u64, {left, 64}, {register_source(left), number_source(8)});
+    instruction back = placed(s);
+    back.code = op::branch;
+    back.target = begin;
+    result_.code.push_back(back);
+    land(end);
+  }
+
+  /// `tensormap.replace`: loads the map, changes a field, and stores it.
+  void append_map_field(const frame& f, const ptx_statement& s, instruction store) {
+    const tensor_map_field& field = tensor_map_fields[store.map_field];
+    std::uint64_t dimension = 0;
+    if (field.of_dimension) {
+      dimension = s.operands.size() == 3 ? s.operands[1].value : most_dimensions;
+      if (s.operands.size() != 3 || s.operands[1].kind != ptx_operand::kind_t::number || dimension >= most_dimensions) {
+        refuse(s, quote(s.opcode) + " needs the number of a dimension, 0 to 4, and a value");
+      }
+    }
+    const std::int32_t own = own_registers();
+    store.guard = -1;
+    address(f, s, store, s.operands[0]);
+    instruction value;
+    value.type = ptx_type::u64;
+    source(f, s, value, s.operands.back());
+    instruction load = store;
+    load.code = op::load;
+    load.to[load.destinations++] = {own, 128};
+    store.by[store.sources++] = register_source(own);
+    const std::uint64_t word = field.at + dimension;
+    for (std::uint64_t piece = 0; piece < tensor_map_bytes / 16; ++piece) {
+      result_.code.push_back(load);
+      if (word / 2 == piece) {
+        const std::int32_t part = own + static_cast<std::int32_t>(word % 2);
+        if (field.bits == 64) {
+          append_computed(s, op::move, ptx_type::b64, {part, 64}, {value.by[0]});
+        } else {
+          append_computed(s, op::field_insert, ptx_type::b64, {part, 64},
+                          {value.by[0], register_source(part), number_source(field.bit), number_source(field.bits)});
+        }
+      }
+      result_.code.push_back(store);
+      load.offset += 16;
+      store.offset += 16;
+    }
+  }
+
+  /// `tensormap.cp_fenceproxy`: the first lane copies the map, and all release it.
+  void append_map_copy(const frame& f, const ptx_statement& s, instruction fence) {
+    const std::int32_t own = own_registers();
+    fence.guard = -1;
+    const std::size_t others = append_jump_of_others(fence, 1);
+    instruction load = placed(s);
+    load.type = ptx_type::b128;
+    load.bytes = 16;
+    instruction store = load;
+    store.code = op::store;
+    store.space = state_space::global;
+    address(f, s, store, s.operands[0]);
+    store.by[store.sources++] = register_source(own);
+    load.code = op::load;
+    load.space = state_space::shared;
+    address(f, s, load, s.operands[1]);
+    load.to[load.destinations++] = {own, 128};
+    for (std::uint64_t piece = 0; piece < tensor_map_bytes / 16; ++piece) {
+      result_.code.push_back(load);
+      result_.code.push_back(store);
+      load.offset += 16;
+      store.offset += 16;
+    }
+    land(others);
+    result_.code.push_back(std::move(fence));
   }
 
   /// Appends an instruction with unknown results, which may have more operands than one instruction holds: first those that join the sources.
@@ -654,6 +788,19 @@ class kernel_decoder {
       case operand_shape::addresses:
         addresses(f, s, i, form);
         return;
+      case operand_shape::tensor:
+        need(form.least, form.most);
+        tensor_operands(f, s, i);
+        return;
+      case operand_shape::product:
+        need(form.least, form.most);
+        product_operands(f, s, i);
+        return;
+      case operand_shape::bulk_store:
+      case operand_shape::map_field:
+      case operand_shape::map_copy:
+        need(form.least, form.most);
+        return;
       case operand_shape::any:
       case operand_shape::results:
         return;
@@ -721,7 +868,7 @@ class kernel_decoder {
       return;
     }
     if (i.destinations == i.to.size()) {
-      refuse(s, quote(s.opcode) + " has more than 8 destinations");
+      refuse(s, quote(s.opcode) + " has more than " + std::to_string(i.to.size()) + " destinations");
     }
     destination_operand& d = i.to[i.destinations++];
     if (o.kind == ptx_operand::kind_t::reg) {
@@ -769,10 +916,13 @@ class kernel_decoder {
       }
     }
     require_form(s, i, form, " addresses and values");
+    if (i.hinted && i.masked) {  // the mask follows the policy
+      i.by[i.sources - 2U] = i.by[i.sources - 1U];
+    }
     if (i.hinted) {
       i.by[--i.sources] = {};
     }
-    if (i.code == op::async_copy && i.completes == model::completion::group) {
+    if (i.code == op::async_copy && i.group == async_group::copies) {
       if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
         refuse(s, quote(s.opcode) + " copies 4, 8 or 16 bytes");
       }
@@ -780,6 +930,72 @@ class kernel_decoder {
     }
     if (i.sources == 1 && i.mbarrier != mbarrier_op::none && i.code != op::async_copy) {
       constant(i, 1);  // one arrival
+    }
+  }
+
+  /// The words of the registers of a list, appended to `words`.
+  static void words_of(const frame& f, const ptx_operand& list, std::vector<std::int32_t>& words) {
+    for (const ptx_operand& part : list.parts) {
+      if (part.reg >= 0) {
+        words.push_back(f.words[static_cast<std::size_t>(part.reg)]);
+      }
+    }
+  }
+
+  /// The operands of `wgmma.mma_async`: the descriptors of two matrices, of which the first may be in registers. Two immediates at the end say
+  /// which is transposed.
+  void product_operands(const frame& f, const ptx_statement& s, instruction& i) {
+    const auto is_list = [](const ptx_operand& o) { return o.kind == ptx_operand::kind_t::list; };
+    const bool in_registers = is_list(s.operands[1]);
+    if (!is_list(s.operands[0])) {
+      refuse(s, quote(s.opcode) + " needs its results in braces");
+    }
+    words_of(f, s.operands[0], i.held);
+    i.held_results = i.held.size();
+    if (in_registers) {
+      words_of(f, s.operands[1], i.held);
+      i.mode = static_cast<std::uint8_t>(i.mode | first_is_in_registers);
+      constant(i, 0);
+    } else {
+      source(f, s, i, s.operands[1]);
+    }
+    source(f, s, i, s.operands[2]);
+    const std::size_t after =
+        (i.mode & first_is_sparse) != 0 ? 5 : 3;  // the scale of the results, those of both matrices, which are transposed
+    const auto is_set = [&](std::size_t n) {
+      return n < s.operands.size() && s.operands[n].kind == ptx_operand::kind_t::number && s.operands[n].value != 0;
+    };
+    if (is_set(after + 3)) {
+      i.mode = static_cast<std::uint8_t>(i.mode | (in_registers ? second_is_transposed : first_is_transposed));
+    }
+    if (!in_registers && is_set(after + 4)) {
+      i.mode = static_cast<std::uint8_t>(i.mode | second_is_transposed);
+    }
+    result_.holds_registers = true;
+  }
+
+  /// The operands of a tensor copy, in the order that `tensor_mask_operand` says.
+  void tensor_operands(const frame& f, const ptx_statement& s, instruction& i) {
+    const bool loads = i.completes == model::completion::mbarrier;
+    const std::size_t others = loads ? 3 : 2;
+    const std::size_t expected = others + (i.multicast ? 1 : 0) + (i.hinted ? 1 : 0);
+    const ptx_operand& map = s.operands[loads ? 1 : 0];
+    const auto is_list = [](const ptx_operand& o) { return o.kind == ptx_operand::kind_t::list; };
+    const std::size_t coordinates = i.of_rows ? 5 : i.dimensions;
+    if (s.operands.size() != expected || map.kind != ptx_operand::kind_t::address || map.parts.size() != 1 ||
+        !is_list(map.parts[0]) || map.parts[0].parts.size() != coordinates) {
+      refuse(s, quote(s.opcode) + " needs " + std::to_string(expected) + " operands, and a tensor map with " +
+                    std::to_string(coordinates) + " coordinates in braces");
+    }
+    address(f, s, i, s.operands[loads ? 0 : 1]);
+    further_address(f, s, i, map);
+    loads ? further_address(f, s, i, s.operands[2]) : constant(i, 0);
+    source(f, s, i, map.parts[0]);
+    while (i.sources < tensor_mask_operand) {
+      constant(i, 0);
+    }
+    if (i.multicast) {
+      source(f, s, i, s.operands[3]);
     }
   }
 
@@ -815,7 +1031,7 @@ class kernel_decoder {
       return;
     }
     if (i.sources == i.by.size()) {
-      refuse(s, quote(s.opcode) + " has more than 8 sources");
+      refuse(s, quote(s.opcode) + " has more than " + std::to_string(i.by.size()) + " sources");
     }
     source_operand& v = i.by[i.sources++];
     v.negated = o.negated;

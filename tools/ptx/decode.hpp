@@ -34,11 +34,12 @@ struct kernel_code {
   std::uint64_t parameter_bytes = 0;
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory and their offsets
   std::vector<std::string> files;
+  bool holds_registers = false;  ///< some instruction starts an operation that holds registers until it is waited for
 };
 
 /// Where `extern __shared__` memory begins: apart from all variables, whose size is known before that of a launch. All such
-/// variables are one, as in CUDA.
-inline constexpr std::uint64_t dynamic_offset = std::uint64_t{1} << 24U;
+/// variables are one, as in CUDA. Descriptors of matrices have the last 18 bits of an address, which the variables do not use.
+inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
 /// From this bit on, an address in shared memory has the block of the cluster that it is in: its rank and 1, or 0 for the thread's own block.
 inline constexpr int block_shift = 26;

@@ -9,6 +9,7 @@
 #include <ptx/words.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -82,6 +83,7 @@ enum class op : std::uint8_t {
   map_to_block,    ///< mapa: an address in another block's shared memory
   block_rank,      ///< getctarank
   load_param,      ///< a parameter of the kernel
+  register_fence,  ///< wgmma.fence: orders accesses of registers before those of matrix operations
   unknown_result,  ///< computes data that is not followed: the results are unknown
   nothing,         ///< nanosleep, prefetch, discard of hints
   // the thread's path
@@ -124,14 +126,33 @@ enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_d
 }
 
 /// What a proxy fence is for. Shared memory is that of the thread's own block, or of another one of its cluster.
-enum class proxy_space : std::uint8_t { global, own_shared, other_shared };
-inline constexpr int proxy_spaces = 3;
+/// The other two are of memory that is read through proxies of their own: tensor maps, and tensor memory.
+enum class proxy_space : std::uint8_t { global, own_shared, other_shared, tensor_maps, tensor_memory };
+inline constexpr int proxy_spaces = 5;
+
+/// What proxy fences of one direction are for: those that release and those that acquire are of one kind.
+enum class one_way : std::uint8_t { async, tensor_maps, tensor_memory };
+inline constexpr int one_ways = 3;
 
 /// The bit of a space in `instruction::proxy_spaces`.
 [[nodiscard]] constexpr std::uint8_t bit_of(proxy_space space) noexcept {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
 }
-inline constexpr std::uint8_t every_proxy_space = (1U << proxy_spaces) - 1;
+inline constexpr std::uint8_t every_proxy_space =
+    bit_of(proxy_space::global) | bit_of(proxy_space::own_shared) | bit_of(proxy_space::other_shared);
+
+/// What an asynchronous operation does.
+enum class copy_kind : std::uint8_t {
+  memory,   ///< copies or reduces bytes
+  values,   ///< stores or reduces values of registers
+  arrival,  ///< arrives at an mbarrier when earlier copies are done
+  tensor,   ///< copies or reduces a box of a tensor
+  product,  ///< wgmma.mma_async: reads matrices in shared memory
+  answer    ///< clusterlaunchcontrol.try_cancel: writes 16 bytes
+};
+
+/// The groups in which asynchronous operations are committed and waited for.
+enum class async_group : std::uint8_t { none, copies, bulk, products };
 
 /// The memory that a `fence.proxy.async` is for, by its word: as `instruction::proxy_spaces`. Without a word it is for all.
 inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
@@ -141,6 +162,23 @@ inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
 
 /// Whether the instruction is an event of the memory model, or a meeting with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
+
+/// What `instruction::mode` of an `async_wait` says: a wait for groups; for all operations of its kind; of what performs an operation of several
+/// threads: for all of them to start it.
+inline constexpr std::uint8_t waits_for_groups = 0;
+inline constexpr std::uint8_t waits_for_all = 1;
+inline constexpr std::uint8_t waits_for_starts = 2;
+
+/// Of a product of matrices, bits of `instruction::mode`: which operand has its rows along the sum, that the first one is in registers, and
+/// that it is sparse.
+inline constexpr std::uint8_t first_is_transposed = 1;
+inline constexpr std::uint8_t second_is_transposed = 2;
+inline constexpr std::uint8_t first_is_in_registers = 4;
+inline constexpr std::uint8_t first_is_sparse = 8;
+
+/// Of a tensor copy: the source that says which blocks get it. The sources before it are the place in shared memory, the tensor map, the
+/// mbarrier, and the coordinates.
+inline constexpr int tensor_mask_operand = 8;
 
 /// A source: nothing, a register, a constant or a special register.
 struct source_operand {
@@ -202,20 +240,32 @@ struct instruction {
   bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
   bool head = false;          ///< a jump backward leads here
   mbarrier_op mbarrier = mbarrier_op::none;
-  bool transaction = false;                       ///< an arrival on an mbarrier: expects bytes
-  bool parity = false;                            ///< a test of an mbarrier: names the phase by its parity
-  bool keeps_phase = false;                       ///< an arrival that may not complete the phase
-  bool is_expected = false;                       ///< the arrival of copies: the phase expects it in addition
-  bool restricted = false;                        ///< a fence for the initialization of mbarriers alone
-  bool reads_only = false;                        ///< a wait for groups: for the reading of their sources
-  bool multicast = false;                         ///< a copy to several blocks
+  bool transaction = false;       ///< an arrival on an mbarrier: expects bytes
+  bool parity = false;            ///< a test of an mbarrier: names the phase by its parity
+  bool keeps_phase = false;       ///< an arrival that may not complete the phase
+  bool is_expected = false;       ///< the arrival of copies: the phase expects it in addition
+  bool restricted = false;        ///< a fence for the initialization of mbarriers alone
+  bool reads_only = false;        ///< a wait for groups: for the reading of their sources
+  bool multicast = false;         ///< a copy to several blocks
+  bool of_pair = false;           ///< by `.cta_group::2`
+  bool masked = false;            ///< a bulk copy: of some bytes of each 16, as the last operand says
+  std::uint8_t map_field = 0;     ///< tensormap.replace: which of `tensor_map_fields`
+  bool of_rows = false;           ///< a tensor copy: of four rows that are named
+  std::uint8_t dimensions = 0;    ///< of a tensor copy
+  std::uint8_t performers = 1;    ///< an operation that so many threads of a block start together
+  std::uint16_t matrix_rows = 0;  ///< of a product of matrices
+  std::uint16_t matrix_columns = 0;
   bool hinted = false;                            ///< a copy whose last operand is a cache policy, which decoding leaves out
   std::uint8_t rows = 0;                          ///< a load or store of matrices: how many lanes access a row
   std::uint16_t row_bytes = 0;                    ///< of each row, if the rows are a distance apart that is an operand
   std::uint8_t row_element = 0;                   ///< the bytes that the distance counts
   std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
+  one_way fenced = one_way::async;                ///< a proxy fence of one direction
   state_space from_space = state_space::generic;  ///< a copy's source
   model::completion completes = model::completion::group;
+  copy_kind copies = copy_kind::memory;      ///< of an asynchronous operation
+  async_group group = async_group::none;     ///< that it is committed in, or that is committed or waited for
+  model::proxy via = model::proxy::generic;  ///< accesses of asynchronous operations
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;
   state_space space = state_space::generic;
@@ -228,14 +278,18 @@ struct instruction {
   std::int32_t target = -1;
   std::int64_t offset = 0;  ///< memory: added to source 0
   std::array<destination_operand, 8> to{};
-  std::array<source_operand, 9> by{};
+  std::array<source_operand, 12> by{};
   std::vector<std::int32_t> targets{};  ///< branch_index
-  int line = 0;                         ///< in the PTX text
+  /// The words that an operation holds until it is waited for: those that it writes, then those that it reads.
+  std::vector<std::int32_t> held{};
+  std::size_t held_results = 0;
+  int line = 0;  ///< in the PTX text
   int file = 0;
   int source_line = 0;
   int caller_file = 0;
   int caller_line = 0;
   std::string text{};
+  std::string reason{};  ///< of one that is read and not executed: why, and what to do
 };
 
 /// Whether an access of a vector acquires or releases. Elements are in no order, and so one that orders would order the others too much; for

@@ -5,6 +5,7 @@
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
 #include <ptx/opcode.hpp>
+#include <ptx/tensor_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace membar::ptx {
@@ -93,6 +95,16 @@ class opcode_reader {
   void arrival_of_copies();
   void expected_arrival_of_copies();
   void value_copy();
+  void tensor_copy();
+  void tensor_reduction();
+  void of_warpgroup();
+  void product();
+  void tensor_map_fence();
+  void bulk_store();
+  void map_field();
+  void map_copy();
+  void cancellation();
+  void cancelled();
 
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw model::error(i_.line, 1, quote(i_.text) + " " + why); }
@@ -112,6 +124,7 @@ class opcode_reader {
   void take_rounding();
   bool take_unfollowed();
   void become(op code, operand_form operands);
+  void give_up(std::string reason);
   void elements() { i_.elements = take("v2") ? 2 : take("v4") ? 4 : take("v8") ? 8 : 1; }
   void memory();
   void piece();
@@ -288,15 +301,10 @@ constexpr opcode_row opcodes[] = {
     {"multimem.red", op::unsupported, any_operands, &opcode_reader::anything},
     {"multimem.cp.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
     {"multimem.cp.reduce.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
-    {"tensormap.replace", op::unsupported, any_operands, &opcode_reader::anything},
-    {"tensormap.cp_fenceproxy", op::unsupported, any_operands, &opcode_reader::anything},
-    {"clusterlaunchcontrol", op::unsupported, any_operands, &opcode_reader::anything},
-    {"st.bulk", op::unsupported, any_operands, &opcode_reader::anything},
     {"discard", op::unsupported, any_operands, &opcode_reader::anything},
     {"alloca", op::unsupported, any_operands, &opcode_reader::anything},
     {"stacksave", op::unsupported, any_operands, &opcode_reader::anything},
     {"stackrestore", op::unsupported, any_operands, &opcode_reader::anything},
-    {"wgmma", op::unsupported, any_operands, &opcode_reader::anything},
     {"tcgen05", op::unsupported, any_operands, &opcode_reader::anything},
     // the thread's path, and hints
     {"bra", op::branch, {operand_shape::label, 1, 1}, &opcode_reader::jump},
@@ -328,6 +336,7 @@ constexpr opcode_row opcodes[] = {
     {"fence.proxy.async", op::proxy_fence, no_operands, &opcode_reader::proxy_fence},
     {"fence.proxy.async::generic", op::proxy_fence, no_operands, &opcode_reader::restricted_proxy_fence},
     {"membar.proxy.async", op::proxy_fence, no_operands, &opcode_reader::proxy_fence},
+    {"fence.proxy.tensormap::generic", op::proxy_fence, {operand_shape::any}, &opcode_reader::tensor_map_fence},
     {"fence.proxy", op::proxy_fence, no_operands, &opcode_reader::other_proxy_fence},
     {"membar.proxy", op::proxy_fence, no_operands, &opcode_reader::other_proxy_fence},
     // barriers
@@ -383,8 +392,8 @@ constexpr opcode_row opcodes[] = {
     {"cp.async", op::async_copy, addresses_of(3, 4, 0), &opcode_reader::copy},
     {"cp.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::bulk_copy},
     {"cp.reduce.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::reducing_copy},
-    {"cp.async.bulk.tensor", op::unsupported, any_operands, &opcode_reader::anything},
-    {"cp.reduce.async.bulk.tensor", op::unsupported, any_operands, &opcode_reader::anything},
+    {"cp.async.bulk.tensor", op::async_copy, {operand_shape::tensor, 2, 6}, &opcode_reader::tensor_copy},
+    {"cp.reduce.async.bulk.tensor", op::async_copy, {operand_shape::tensor, 2, 3}, &opcode_reader::tensor_reduction},
     {"cp.async.bulk.prefetch", op::nothing, any_operands, &opcode_reader::prefetch},
     {"cp.async.bulk.prefetch.tensor", op::nothing, any_operands, &opcode_reader::anything},
     {"st.async", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::value_copy},
@@ -393,11 +402,22 @@ constexpr opcode_row opcodes[] = {
      mbarrier_op::arrive},
     {"cp.async.mbarrier.arrive.noinc", op::async_copy, addresses_of(1, 1, 0), &opcode_reader::arrival_of_copies,
      mbarrier_op::arrive},
+    {"st.bulk", op::store, {operand_shape::bulk_store, 3, 3}, &opcode_reader::bulk_store},
+    {"tensormap.replace", op::store, {operand_shape::map_field, 2, 3}, &opcode_reader::map_field},
+    {"tensormap.cp_fenceproxy", op::proxy_fence, {operand_shape::map_copy, 3, 3}, &opcode_reader::map_copy},
+    {"clusterlaunchcontrol.try_cancel", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::cancellation},
+    {"clusterlaunchcontrol.query_cancel.is_canceled", op::set_predicate, registers_of(1), &opcode_reader::cancelled},
+    {"clusterlaunchcontrol.query_cancel", op::unknown_result, results, &opcode_reader::anything},
     {"cp.async.commit_group", op::async_commit, no_operands, &opcode_reader::group},
     {"cp.async.bulk.commit_group", op::async_commit, no_operands, &opcode_reader::bulk_group},
     {"cp.async.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::group},
     {"cp.async.wait_all", op::async_wait, no_operands, &opcode_reader::group, 1},
     {"cp.async.bulk.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::bulk_group},
+    {"wgmma.fence", op::register_fence, no_operands, &opcode_reader::of_warpgroup},
+    {"wgmma.mma_async", op::async_copy, {operand_shape::product, 4, 9}, &opcode_reader::product},
+    {"wgmma.mma_async.sp", op::async_copy, {operand_shape::product, 6, 11}, &opcode_reader::product, first_is_sparse},
+    {"wgmma.commit_group", op::async_commit, no_operands, &opcode_reader::of_warpgroup},
+    {"wgmma.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::of_warpgroup},
     {"griddepcontrol.wait", op::grid_wait, no_operands, &opcode_reader::nothing},
     {"griddepcontrol.launch_dependents", op::grid_launch, no_operands, &opcode_reader::nothing}};
 
@@ -541,6 +561,12 @@ void opcode_reader::become(op code, operand_form operands) {
   i_.code = code;
   form_ = operands;
   words_.resize(1);
+}
+
+/// The instruction is read and not executed, for a reason that says what to do.
+void opcode_reader::give_up(std::string reason) {
+  become(op::unsupported, any_operands);
+  i_.reason = std::move(reason);
 }
 
 /// Words of arithmetic whose results are not followed. If there is one, the results are unknown.
@@ -784,7 +810,7 @@ void opcode_reader::matrix() {
 
 void opcode_reader::fence() {
   if (take("sync_restrict::shared::cta") || take("sync_restrict::shared::cluster")) {
-    become(op::unsupported, any_operands);
+    give_up("fences of shared memory alone are modelled as proxy fences only: use a fence without .sync_restrict");
     return;
   }
   i_.strong = true;
@@ -828,7 +854,12 @@ void opcode_reader::restricted_proxy_fence() {
 }
 
 /// Of the proxies, the generic and the async one are checked.
-void opcode_reader::other_proxy_fence() { become(op::unsupported, any_operands); }
+void opcode_reader::other_proxy_fence() {
+  give_up(
+      "of the proxies the generic one, the async one and that of tensor maps are modelled: leave accesses by aliases, textures "
+      "and "
+      "surfaces out");
+}
 
 // ---- barriers and warps
 
@@ -914,12 +945,14 @@ void opcode_reader::pending_count() {
 
 void opcode_reader::group() {
   i_.completes = model::completion::group;
+  i_.group = async_group::copies;
   i_.reads_only = i_.code == op::async_wait && take("read");
 }
 
 void opcode_reader::bulk_group() {
   group();
   i_.completes = model::completion::bulk_group;
+  i_.group = async_group::bulk;
 }
 
 void opcode_reader::prefetch() {
@@ -941,34 +974,40 @@ void opcode_reader::copy() {
   }
   i_.type = ptx_type::b128;
   i_.bytes = 16;
+  i_.group = async_group::copies;
 }
 
 void opcode_reader::bulk_copy() {
   copy();
-  if (take("cp_mask") || take("ignore_oob")) {
-    become(op::unsupported, any_operands);
+  i_.via = model::proxy::async;
+  if (take("ignore_oob")) {
+    give_up("copies that leave bytes at both ends out are not modelled: copy whole units of 16 bytes");
     return;
   }
+  i_.masked = take("cp_mask");
   i_.multicast = take("multicast::cluster");
   i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
+  i_.group = i_.completes == model::completion::mbarrier ? async_group::none : async_group::bulk;
   skip({"bulk_group"});
   if (i_.completes == model::completion::mbarrier) {
     form_.least = form_.most = i_.multicast ? 5 : 4;
+  } else if (i_.masked) {
+    form_.least = form_.most = 4;
   }
 }
 
 void opcode_reader::reducing_copy() {
   bulk_copy();
-  if (const ptx_type type = type_named(words_.back()); bytes_of(type) == 2) {
-    become(op::unsupported, any_operands);
-    return;
-  }
   i_.combines = true;
   skip({"noftz"});
   if (!take_operation()) {
     refuse("is no reduction that is supported");
   }
-  piece();
+  i_.type = take_type();
+  i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
+  if (i_.bytes != 2 && i_.bytes != 4 && i_.bytes != 8) {
+    refuse("is not supported: copies that reduce are, in 16, 32 and 64 bits");
+  }
 }
 
 /// The type of what a copy writes or reduces in one access.
@@ -980,7 +1019,146 @@ void opcode_reader::piece() {
   }
 }
 
+/// A copy of a box of a tensor. Source: PTX ISA, "cp.async.bulk.tensor".
+void opcode_reader::tensor_copy() {
+  constexpr meaning<std::uint8_t> ranks[] = {{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
+  if (!take_one_of(ranks, i_.dimensions)) {
+    refuse("has no number of dimensions");
+  }
+  for (const std::string_view word : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
+    if (take(word)) {
+      give_up("tensor copies are modelled as tiles, and not by im2col: check the kernel with a tile mode");
+      return;
+    }
+  }
+  i_.of_rows = take("tile::gather4") || take("tile::scatter4");
+  skip({"tile", "bulk_group"});
+  i_.copies = copy_kind::tensor;
+  i_.via = model::proxy::async;
+  i_.hinted = take("L2::cache_hint");
+  i_.of_pair = take("cta_group::2");
+  skip({"cta_group::1"});
+  i_.multicast = take("multicast::cluster");
+  const state_space to = take_space();
+  const bool to_own_block = i_.own_block;
+  i_.from_space = take_space();
+  i_.own_block = to == state_space::shared ? to_own_block : i_.own_block;
+  i_.space = state_space::shared;
+  const bool loads = i_.from_space == state_space::global;
+  i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
+  i_.group = loads ? async_group::none : async_group::bulk;
+  if ((to == state_space::shared) != loads || loads != (i_.completes == model::completion::mbarrier)) {
+    refuse("is no tensor copy of PTX: one to shared memory completes at an mbarrier, one from it in a bulk group");
+  }
+}
+
+void opcode_reader::tensor_reduction() {
+  i_.combines = true;
+  if (!take_operation()) {
+    refuse("is no reduction that is supported");
+  }
+  tensor_copy();
+}
+
+/// Before tensor copies that read a map which was changed. The size after the address is that of a map. Source: PTX ISA, "membar/fence".
+void opcode_reader::tensor_map_fence() {
+  i_.strong = true;
+  i_.restricted = true;
+  i_.fenced = one_way::tensor_maps;
+  if (!take_one_of(order_words, i_.order) || !take_one_of(scope_words, i_.scope) ||
+      (i_.order != memory_order::release && i_.order != memory_order::acquire)) {
+    refuse("is no fence of PTX");
+  }
+}
+
+/// Zeros, by stores of the thread. Source: PTX ISA, "st.bulk".
+void opcode_reader::bulk_store() {
+  skip({"weak"});
+  i_.space = take_space();
+  i_.own_block = i_.own_block || i_.space == state_space::generic;
+  i_.type = ptx_type::b64;
+  i_.bytes = 8;
+}
+
+/// A weak access of the whole tensor map. Source: PTX ISA, "tensormap.replace".
+void opcode_reader::map_field() {
+  const auto is_field = [](std::string_view word) {
+    return std::any_of(std::begin(tensor_map_fields), std::end(tensor_map_fields),
+                       [&](const auto& f) { return f.word == word; });
+  };
+  const auto field = std::find_if(words_.begin() + 1, words_.end(), is_field);
+  if (field == words_.end()) {
+    refuse("replaces no field of a tensor map that is known");
+  }
+  i_.map_field = static_cast<std::uint8_t>(std::find_if(std::begin(tensor_map_fields), std::end(tensor_map_fields),
+                                                        [&](const auto& f) { return f.word == *field; }) -
+                                           std::begin(tensor_map_fields));
+  words_.erase(field);
+  skip({"tile", "b1024", "b32", "b64"});
+  i_.space = take_space();
+  i_.type = ptx_type::b128;
+  i_.bytes = 16;
+}
+
+/// A copy of a tensor map by the first lane, and a fence that releases it by all. Source: PTX ISA, "tensormap.cp_fenceproxy".
+void opcode_reader::map_copy() {
+  skip({"global", "shared::cta", "tensormap::generic", "sync", "aligned"});
+  tensor_map_fence();
+}
+
+/// The answer is 16 zeros: that no launch was cancelled. Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
+void opcode_reader::cancellation() {
+  if (take("multicast::cluster::all")) {
+    give_up("an answer to all blocks of a cluster is not modelled: check the kernel with clusters of one block");
+    return;
+  }
+  skip({"async", "mbarrier::complete_tx::bytes", "b128"});
+  i_.space = take_space();
+  i_.own_block = true;
+  if (i_.space == state_space::generic) {
+    i_.space = state_space::shared;
+  }
+  i_.copies = copy_kind::answer;
+  i_.completes = model::completion::mbarrier;
+  i_.via = model::proxy::async;
+  i_.type = ptx_type::b64;
+}
+
+void opcode_reader::cancelled() {
+  skip({"pred", "b128"});
+  i_.type = ptx_type::b64;
+  i_.test = ptx_comparison::ne;
+}
+
+void opcode_reader::of_warpgroup() {
+  i_.group = async_group::products;
+  skip({"sync", "aligned"});
+}
+
+/// A product of matrices by the 128 threads of a warpgroup. A row of an operand has 32 bytes along the sum. Source: PTX ISA, "wgmma.mma_async".
+void opcode_reader::product() {
+  of_warpgroup();
+  i_.copies = copy_kind::product;
+  i_.via = model::proxy::async;
+  i_.performers = 128;
+  i_.space = state_space::shared;
+  i_.type = ptx_type::b64;
+  const auto shape = std::find_if(words_.begin() + 1, words_.end(), [](std::string_view w) { return w.starts_with("m64n"); });
+  if (shape == words_.end()) {
+    refuse("has no shape that is known");
+  }
+  i_.matrix_rows = 64;
+  for (std::size_t k = 4; k < shape->size() && (*shape)[k] >= '0' && (*shape)[k] <= '9'; ++k) {
+    i_.matrix_columns = static_cast<std::uint16_t>(10 * i_.matrix_columns + ((*shape)[k] - '0'));
+  }
+  if (i_.matrix_columns == 0 || i_.matrix_columns > 256 || i_.matrix_columns % 8 != 0) {
+    refuse("has no shape that is known");
+  }
+  words_.resize(1);  // the types of what is computed
+}
+
 void opcode_reader::arrival_of_copies() {
+  i_.copies = copy_kind::arrival;
   i_.completes = model::completion::mbarrier;
   i_.space = take_space();
   skip({"b64"});
@@ -993,13 +1171,29 @@ void opcode_reader::expected_arrival_of_copies() {
 
 /// `st.async` and `red.async`: copies of values.
 void opcode_reader::value_copy() {
+  i_.copies = copy_kind::values;
   i_.completes = model::completion::mbarrier;
   i_.combines = words_.front() == "red";
+  static_cast<void>(take("mmio"));
   if (take("release")) {
-    become(op::unsupported, any_operands);  // what it releases is not decided
+    i_.order = memory_order::release;
+    i_.strong = true;
+    i_.completes = model::completion::group;  // at nothing that can be waited for
+    if (!take_one_of(scope_words, i_.scope)) {
+      refuse("names no scope");
+    }
+    i_.space = take_space();
+    i_.space = i_.space == state_space::generic ? state_space::global : i_.space;
+    form_.least = form_.most = 2;
+    if (i_.combines && !take_operation()) {
+      refuse("is no read-modify-write that is supported");
+    }
+    i_.type = take_type();
+    i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
     return;
   }
   static_cast<void>(take("weak") || take("relaxed"));
+  i_.scope = thread_scope::cluster;
   skip({"cluster", "mbarrier::complete_tx::bytes"});
   i_.space = take_space();
   elements();

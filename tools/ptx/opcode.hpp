@@ -12,7 +12,8 @@
 namespace membar::ptx {
 
 /// Which operands an instruction has. `addresses`: at most a destination, then an address, then addresses and values. `results`: any number of
-/// destinations, then of sources.
+/// destinations, then of sources. `tensor`: a place in shared memory and a tensor map with coordinates, in either order. `product`:
+/// registers that are read and written, two matrices, and more.
 enum class operand_shape : unsigned char {
   none,
   any,
@@ -28,7 +29,12 @@ enum class operand_shape : unsigned char {
   pending_count,
   results,
   rows_load,
-  rows_store
+  rows_store,
+  tensor,
+  product,
+  bulk_store,
+  map_field,
+  map_copy
 };
 
 /// The operands of an opcode: how many sources and at most how many results where the shape is `registers`, `sources` or `addresses`, each

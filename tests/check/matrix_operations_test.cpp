@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Matrix operations that are asynchronous: what they read of shared memory, and what has to be waited for.
+#include <check/matrix_operand.hpp>
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+namespace matrix_operation_tests {
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+
+// A of 64 rows of 32 bytes and B of 8, without swizzling: rows of 8 times 16 bytes, the halves of a row 128 bytes apart
+constexpr const char* variables =
+    ".shared .align 1024 .b8 a[2048];\n.shared .align 1024 .b8 b[256];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 "
+    "empty;\n"
+    ".global .align 16 .b8 from[2304];\n.global .align 16 .b8 out[2048];\n";
+
+check::check_result run(const std::string& body, std::uint32_t threads = 128) {
+  check::launch_request request;
+  request.block[0] = threads;
+  return check::explore(program_of_launch(variables, ".reg .f32 %f<8>; mov.u32 %r15, %tid.x;" + body, request));
+}
+
+void expect(const std::string& body, check_status status, const std::string& words = "", std::uint32_t threads = 128) {
+  const check::check_result r = run(body, threads);
+  EXPECT_EQ(r.status, status) << r.found.message;
+  EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
+}
+
+/// A descriptor of the matrix `name` in register %rd`n`: 128 bytes between halves of a row, 256 between groups of 8 rows.
+std::string descriptor(int n, const std::string& name) {
+  const std::string rd = "%rd" + std::to_string(n);
+  return "mov.u64 " + rd + ", " + name + "; and.b64 " + rd + ", " + rd + ", 262143; shr.u64 " + rd + ", " + rd +
+         ", 4; or.b64 " + rd + ", " + rd + ", 0x1000080000;";  // 256 >> 4 at bit 32, 128 >> 4 at bit 16
+}
+const std::string descriptors = descriptor(1, "a") + descriptor(2, "b");
+const std::string zeros = "mov.f32 %f0, 0f00000000; mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000; mov.f32 %f3, 0f00000000;";
+const std::string begin = "wgmma.fence.sync.aligned;";
+const std::string product =
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, 1, 1, 1, 0, 0;";
+const std::string commit = "wgmma.commit_group.sync.aligned;";
+const std::string wait = "wgmma.wait_group.sync.aligned 0;";
+const std::string put =
+    "mov.u64 %rd4, out; mul.wide.u32 %rd5, %r15, 16; add.u64 %rd4, %rd4, %rd5; st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};";
+/// Fills A, and B by the first threads, a row piece of 16 bytes each.
+const std::string fill =
+    "mov.u64 %rd6, a; mul.wide.u32 %rd7, %r15, 16; add.u64 %rd6, %rd6, %rd7; st.shared.v4.u32 [%rd6], {1, 1, 1, 1};"
+    "setp.lt.u32 %p1, %r15, 16; mov.u64 %rd6, b; add.u64 %rd6, %rd6, %rd7; @%p1 st.shared.v4.u32 [%rd6], {1, 1, 1, 1};";
+const std::string fence = "fence.proxy.async.shared::cta;";
+const std::string meet = "bar.sync 0;";
+
+TEST(wgmma, reads_what_all_threads_wrote_before_a_proxy_fence_and_a_barrier) {
+  expect(fill + fence + meet + descriptors + zeros + begin + product + commit + wait + put, check_status::verified);
+  expect(fill + meet + descriptors + zeros + begin + product + commit + wait + put, check_status::race,
+         "a proxy fence is missing");
+  expect(fill + fence + descriptors + zeros + begin + product + commit + wait + put, check_status::race);
+}
+
+TEST(wgmma, needs_the_order_in_every_warp) {
+  // the last warp does not wait for what the others wrote
+  const std::string some = "setp.ge.u32 %p2, %r15, 96; @%p2 bar.arrive 1, 128; @!%p2 bar.sync 1, 128;";
+  expect(fill + fence + some + descriptors + zeros + begin + product + commit + wait + put, check_status::race);
+}
+
+TEST(wgmma, reads_the_bytes_of_its_descriptors) {
+  std::string all = fill + fence + meet + descriptors;
+  expect(all + "add.u64 %rd2, %rd2, 8;" + zeros + begin + product + commit + wait, check_status::out_of_bounds,
+         "lies in no object");
+  all = "setp.ne.u32 %p3, %r15, 127; @%p3 bra F; bra G; F: " + fill + "G: " + fence + meet + descriptors;
+  expect(all + zeros + begin + product + commit + wait, check_status::uninitialised);
+}
+
+TEST(wgmma, gives_its_registers_back_when_it_was_waited_for) {
+  const std::string all = fill + fence + meet + descriptors + zeros + begin + product;
+  expect(all + commit + put + wait, check_status::undefined, "has not given back");
+  expect(all + wait + put, check_status::undefined, "has not given back");  // not committed
+  expect(all + commit + "mov.f32 %f4, %f0; mov.f32 %f5, 0f00000000;" + wait + "add.f32 %f5, %f4, %f5;", check_status::verified);
+  expect(all + commit + "mov.f32 %f4, %f0; add.f32 %f5, %f4, %f4;" + wait, check_status::undefined, "add.f32");
+}
+
+TEST(wgmma, needs_its_fence_after_registers_were_changed) {
+  const std::string all = fill + fence + meet + descriptors;
+  expect(all + zeros + product + commit + wait, check_status::undefined, "no wgmma.fence is between");
+  expect(all + begin + product + commit + wait + "add.f32 %f0, %f0, %f0;" + product + commit + wait, check_status::undefined,
+         "no wgmma.fence is between");
+  expect(all + begin + product + commit + wait + "add.f32 %f0, %f0, %f0;" + begin + product + commit + wait,
+         check_status::verified);
+  expect(all + begin + product + product + commit + wait + put, check_status::verified);
+}
+
+TEST(wgmma, lets_the_newest_groups_be_pending) {
+  const std::string second =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f4, %f5, %f6, %f7}, %rd1, %rd2, 1, 1, 1, 0, 0;";
+  const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit + second + commit;
+  expect(all + "wgmma.wait_group.sync.aligned 1;" + put + wait, check_status::verified);
+  expect(all + "wgmma.wait_group.sync.aligned 1; add.f32 %f4, %f4, %f4;" + wait, check_status::undefined, "has not given back");
+}
+
+TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
+  const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit;
+  const std::string again = "setp.eq.u32 %p1, %r15, 0; @%p1 st.shared.u32 [b], 2;";
+  expect(all + wait + meet + again, check_status::verified);
+  expect(all + wait + again, check_status::verified);  // a group that one thread waited for was read for all of them
+  expect(all + again + wait, check_status::race);
+}
+
+TEST(wgmma, is_executed_by_a_whole_warpgroup) {
+  expect(descriptors + zeros + begin + product + commit + wait, check_status::undefined, "128 threads execute together", 64);
+  expect(fill + fence + meet + descriptors + "setp.eq.u32 %p4, %r15, 70; @%p4 mov.u64 %rd2, %rd1;" + zeros + begin + product +
+             commit + wait,
+         check_status::undefined, "with different operands");
+}
+
+TEST(wgmma, takes_its_first_matrix_from_registers) {
+  const std::string from_registers =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, %rd2, 1, 1, 1, 0;";
+  const std::string all = fill + fence + meet + descriptors + zeros;
+  expect(all + begin + from_registers + commit + wait + put, check_status::verified);
+  expect(all + begin + from_registers + commit + "mov.u32 %r1, 5; add.u32 %r1, %r1, 1;" + wait, check_status::undefined,
+         "has not given back");
+  expect(all + begin + "add.u32 %r1, %r15, 1;" + from_registers + commit + wait, check_status::undefined,
+         "no wgmma.fence is between");
+}
+
+// A producer and a consumer, as CUTLASS and ThunderKittens pipeline them: a copy fills a stage, its mbarrier says so, the products read it, and
+// another mbarrier says that it may be filled again.
+const std::string producer =
+    "setp.lt.u32 %p5, %r15, 128; @%p5 bra CONSUMER; setp.ne.u32 %p5, %r15, 128; @%p5 bra END;"
+    "mov.u32 %r9, 0; P: setp.eq.u32 %p6, %r9, 0; @%p6 bra FILL; PW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [empty], 0; "
+    "@!%p0 bra PW;"
+    "FILL: mbarrier.arrive.expect_tx.shared.b64 _, [bar], 2304;"
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [a], [from], 2048, [bar];"
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [b], [from+2048], 256, [bar];"
+    "add.u32 %r9, %r9, 1; setp.lt.u32 %p6, %r9, 2; @%p6 bra P; bra END;";
+const std::string inits =
+    "setp.ne.u32 %p0, %r15, 0; @%p0 bra I; mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [empty], 1;"
+    "fence.mbarrier_init.release.cluster; I: bar.sync 0;";
+std::string consumer(const std::string& wait_full, const std::string& wait_products) {
+  return "CONSUMER: " + descriptors + zeros + "mov.u32 %r9, 0; C: " + wait_full + begin + product + commit + wait_products +
+         "setp.eq.u32 %p7, %r15, 0; @%p7 mbarrier.arrive.shared.b64 _, [empty]; add.u32 %r9, %r9, 1; setp.lt.u32 %p6, %r9, 2; "
+         "@%p6 bra C;" +
+         wait + put + "END: ";
+}
+const std::string full = "CW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], %r9; @!%p0 bra CW;";
+
+TEST(wgmma, is_fed_by_a_pipeline_of_copies) {
+  expect(inits + producer + consumer(full, wait), check_status::verified, "", 160);
+  expect(inits + producer + consumer(full, ""), check_status::race, "", 160);           // the stage is filled while it is read
+  expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not be there
+}
+
+TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
+  const auto pieces = [](std::uint64_t bits, unsigned rows, unsigned count, bool transposed) {
+    std::set<std::uint64_t> result;
+    check::matrix_descriptor::of_warpgroup(bits).for_each_piece(rows, count, transposed,
+                                                                [&](std::uint64_t at) { result.insert(at); });
+    return result;
+  };
+  // rows of 128 bytes that are swizzled, 8 of which are 1024 bytes: the first 32 bytes of each
+  const std::uint64_t swizzled = std::uint64_t{1} << 62U | std::uint64_t{1024 / 16} << 32U | 4096 / 16;
+  const auto first = pieces(swizzled, 64, 2, false);
+  EXPECT_EQ(first.size(), 128U);
+  EXPECT_EQ(*first.begin(), 4096U);
+  EXPECT_TRUE(first.count(4096 + 128 + 16) != 0 && first.count(4096 + 128) != 0);       // row 1: pieces 0 and 1 change places
+  EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);  // row 2: they are pieces 2 and 3
+  EXPECT_EQ(first.count(4096 + 256), 0U);
+  EXPECT_EQ(pieces(swizzled + 2, 64, 2, false).count(4096 + 32), 1U);
+  // 16 rows along the sum of 64 numbers of 16 bits: all of 2048 bytes
+  const auto turned = pieces(swizzled, 64, 2, true);
+  EXPECT_EQ(turned.size(), 128U);
+  EXPECT_EQ(*turned.rbegin(), 4096U + 2032U);
+}
+
+}  // namespace
+}  // namespace matrix_operation_tests
