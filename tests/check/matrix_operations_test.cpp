@@ -155,6 +155,142 @@ TEST(wgmma, is_fed_by_a_pipeline_of_copies) {
   expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not be there
 }
 
+// ---- tensor memory
+
+constexpr const char* tensor_variables =
+    ".shared .align 1024 .b8 a[4096];\n.shared .align 1024 .b8 b[256];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 "
+    "next;\n"
+    ".shared .align 4 .b32 slot;\n.global .align 16 .b8 out[4096];\n";
+
+void expect_tensor(const std::string& body, check_status status, const std::string& words = "", std::uint32_t blocks = 1) {
+  check::launch_request request;
+  request.block[0] = 128;
+  request.grid[0] = blocks;
+  request.cluster = blocks > 1 ? static_cast<int>(blocks) : 0;
+  const check::check_result r = check::explore(program_of_launch(
+      tensor_variables,
+      ".reg .b32 %v<16>; mov.u32 %r15, %tid.x; shr.u32 %r14, %r15, 5; setp.eq.u32 %p1, %r15, 0; setp.eq.u32 %p2, %r14, 0;"
+      "mov.u32 %r13, %cluster_ctarank; setp.eq.u32 %p6, %r13, 0;" +
+          body,
+      request));
+  EXPECT_EQ(r.status, status) << r.found.message;
+  EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
+}
+
+const std::string before = "tcgen05.fence::before_thread_sync;";
+const std::string after = "tcgen05.fence::after_thread_sync;";
+const std::string allocate =
+    "@%p1 mbarrier.init.shared.b64 [bar], 1; @%p1 mbarrier.init.shared.b64 [next], 1; @%p1 fence.mbarrier_init.release.cluster;"
+    "@%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;"
+    "@%p2 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" +
+    before + "bar.sync 0;" + after + "ld.shared.u32 %r10, [slot];";
+/// A has 128 rows of 32 bytes.
+const std::string fill_both =
+    "mov.u64 %rd6, a; mul.wide.u32 %rd7, %r15, 32; add.u64 %rd6, %rd6, %rd7; st.shared.v4.u32 [%rd6], {1, 1, 1, 1};"
+    "st.shared.v4.u32 [%rd6+16], {1, 1, 1, 1}; setp.lt.u32 %p3, %r15, 8; mov.u64 %rd6, b; add.u64 %rd6, %rd6, %rd7;"
+    "@%p3 st.shared.v4.u32 [%rd6], {1, 1, 1, 1}; @%p3 st.shared.v4.u32 [%rd6+16], {1, 1, 1, 1};" +
+    fence + meet;
+const std::string tensor_descriptors =
+    descriptor(1, "a") + descriptor(2, "b") +
+    "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
+/// The product of 128 rows and 8 columns; 0: the result is not added to.
+std::string multiply(int adds = 0) {
+  return "setp.ne.u32 %p4, " + std::to_string(adds) +
+         ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
+}
+const std::string committed = "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];";
+const std::string wait_bar = "TW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0; @!%p0 bra TW;";
+const std::string lanes = "shl.b32 %r9, %r14, 21; add.u32 %r9, %r9, %r10;";
+const std::string take_result =
+    lanes + "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7}, [%r9];";
+const std::string wait_load = "tcgen05.wait::ld.sync.aligned;";
+const std::string use_result =
+    "mov.u64 %rd4, out; mul.wide.u32 %rd5, %r15, 32; add.u64 %rd4, %rd4, %rd5; st.global.v4.u32 [%rd4], {%v0, %v1, %v2, %v3};";
+const std::string release = before + meet + "@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;";
+
+TEST(tensor_memory, holds_a_product_until_it_is_loaded) {
+  const std::string begin_of_all = allocate + fill_both + tensor_descriptors + multiply() + committed;
+  expect_tensor(begin_of_all + wait_bar + after + take_result + wait_load + use_result + release, check_status::verified);
+  expect_tensor(begin_of_all + wait_bar + take_result + wait_load + use_result + release, check_status::race, "tcgen05.fence");
+  expect_tensor(begin_of_all + after + take_result + wait_load + wait_bar + release, check_status::race,
+                "tensor memory of block 0");
+  expect_tensor(begin_of_all + wait_bar + after + take_result + use_result + wait_load + release, check_status::undefined,
+                "has not given back");
+  expect_tensor(begin_of_all + wait_bar + after + take_result + wait_load + use_result, check_status::undefined,
+                "tcgen05.dealloc is missing");
+}
+
+TEST(tensor_memory, is_written_by_products_in_their_order) {
+  const std::string begin_of_all = allocate + fill_both + tensor_descriptors;
+  const std::string end = committed + wait_bar + after + take_result + wait_load + use_result + release;
+  expect_tensor(begin_of_all + multiply() + multiply(1) + end, check_status::verified);
+  expect_tensor(begin_of_all + multiply(1) + end, check_status::uninitialised, "tensor memory");
+  // by two threads nothing is pipelined
+  const std::string other = "setp.eq.u32 %p5, %r15, 64; @%p5 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
+  expect_tensor(begin_of_all + multiply() + other + end, check_status::race, "tensor memory");
+}
+
+TEST(tensor_memory, is_loaded_before_it_is_written_again) {
+  const std::string first = allocate + fill_both + tensor_descriptors + multiply() + committed + wait_bar + after + take_result;
+  const auto again = [](const std::string& synchronize) {
+    return synchronize + multiply() +
+           "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [next];"
+           "TV: mbarrier.try_wait.parity.shared::cta.b64 %p0, [next], 0; @!%p0 bra TV;" +
+           use_result + release;
+  };
+  expect_tensor(first + wait_load + again(before + meet + after), check_status::verified);
+  expect_tensor(first + wait_load + again(meet + after), check_status::race, "tcgen05.fence");
+  expect_tensor(first + wait_load + again(before + meet), check_status::race, "tcgen05.fence");
+  expect_tensor(first + wait_load + again(""), check_status::race, "tensor memory");
+  expect_tensor(first + before + meet + after + again("").substr(0, again("").find("TV:")) + wait_load + release,
+                check_status::race, "tensor memory");
+}
+
+TEST(tensor_memory, operands_are_read_through_the_async_proxy) {
+  std::string unfenced = fill_both;
+  unfenced.erase(unfenced.find(fence), fence.size());
+  const std::string end = committed + wait_bar + after + release;
+  expect_tensor(allocate + unfenced + tensor_descriptors + multiply() + end, check_status::race, "a proxy fence is missing");
+  const std::string change = "@%p1 st.shared.u32 [a], 2;";
+  expect_tensor(allocate + fill_both + tensor_descriptors + multiply() + committed + change + wait_bar + after + release,
+                check_status::race, "a of block 0");
+  expect_tensor(allocate + fill_both + tensor_descriptors + multiply() + committed + wait_bar + change + after + release,
+                check_status::verified);
+}
+
+TEST(tensor_memory, stores_are_waited_for) {
+  const std::string store = lanes + "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r15, %r15};";
+  const std::string wait_store = "tcgen05.wait::st.sync.aligned;";
+  const std::string load = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%v0, %v1}, [%r9];" + wait_load;
+  expect_tensor(allocate + store + wait_store + load + release, check_status::verified);
+  expect_tensor(allocate + store + load + wait_store + release, check_status::race, "tensor memory");
+  expect_tensor(allocate + "add.u32 %r9, %r10, 0x200000; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r15, %r15};" + release,
+                check_status::undefined, "by a warp whose lanes are 0 to 31");
+  expect_tensor(allocate + "add.u32 %r10, %r10, 511;" + store + release, check_status::out_of_bounds, "512 columns");
+}
+
+TEST(tensor_memory, is_filled_from_shared_memory_before_products_of_the_thread) {
+  const std::string copy = "@%p1 tcgen05.cp.cta_group::1.128x256b [%r10], %rd1;";
+  const std::string begin_of_all = allocate + fill_both + tensor_descriptors;
+  const std::string end = committed + wait_bar + after + take_result + wait_load + use_result + release;
+  expect_tensor(begin_of_all + copy + multiply(1) + end, check_status::verified);
+  const std::string other = "setp.eq.u32 %p5, %r15, 64; @%p5 tcgen05.cp.cta_group::1.128x256b [%r10], %rd1;";
+  expect_tensor(begin_of_all + other + multiply(0) + end, check_status::race, "tensor memory");
+}
+
+TEST(tensor_memory, is_that_of_both_blocks_of_a_pair) {
+  const std::string all_meet = before + "barrier.cluster.arrive; barrier.cluster.wait;" + after;
+  const auto kernel = [&](const std::string& group, const std::string& filled) {
+    return allocate + filled + tensor_descriptors + fence + all_meet +
+           "mov.u32 %r11, 0x10040000; setp.ne.u32 %p4, 0, 0; and.pred %p7, %p1, %p6;"
+           "@%p7 tcgen05.mma.cta_group::2.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;"
+           "@%p7 tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster" +
+           group + wait_bar + after + take_result + wait_load + release + "barrier.cluster.arrive; barrier.cluster.wait;";
+  };
+  expect_tensor(kernel(".multicast::cluster.b64 [bar], 3;", fill_both), check_status::verified, "", 2);
+  expect_tensor(kernel(".b64 [bar];", fill_both), check_status::hang, "", 2);
+}
+
 TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
   const auto pieces = [](std::uint64_t bits, unsigned rows, unsigned count, bool transposed) {
     std::set<std::uint64_t> result;

@@ -300,10 +300,14 @@ TEST(ptx_reader, reads_what_it_does_not_execute) {
   for (const char* body :
        {"tex.1d.v4.f32.s32 {%r1, %r1, %r1, %r1}, [%rd1, {%r1}];", "multimem.red.relaxed.sys.global.add.f32 [%rd1], %r1;",
         "p: .callprototype _ (.param .b32 _); call %rd1, (1), p;", "fence.proxy.alias;",
-        "clusterlaunchcontrol.try_cancel [%rd1], [%rd2];", "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;",
+        "tcgen05.shift.cta_group::1.down [%r1];",
+        "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%rd1], "
+        "[%rd2, {%r1, %r1, %r1}], [%rd1], {%rs1};",
         "discard.global.L2 [%rd1], 128;"}) {
-    const std::vector<check::op> codes = codes_of(kernel_text("k", body));
-    EXPECT_EQ(codes.front(), check::op::unsupported) << body;
+    const check::ptx_module m = check::read_ptx(kernel_text("k", body));
+    const check::instruction i = check::decode_kernel(m, check::layout_of(m), m.functions.back()).code.front();
+    EXPECT_EQ(i.code, check::op::unsupported) << body;
+    EXPECT_NE(i.reason.find(": "), std::string::npos) << body << " says what to do";
   }
   EXPECT_EQ(codes_of(".extern .func (.param .b64 r) malloc (.param .b64 n);\n" +
                      kernel_text("k", "{ .param .b64 n; .param .b64 r; call.uni (r), malloc, (n); }"))

@@ -97,6 +97,12 @@ namespace {
   return i;
 }
 [[nodiscard]] instruction wait_for_all() { return waiting(waits_for_all, async_group::copies, "cp.async.wait_all"); }
+[[nodiscard]] instruction wait_for_tensor_operations() {
+  return waiting(waits_for_all, async_group::tensor_operations, "a wait for the operations before");
+}
+[[nodiscard]] instruction remote_arrival() {
+  return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::cluster);
+}
 [[nodiscard]] instruction wait_for_starters() {
   return waiting(waits_for_starts, async_group::none, "a wait for all threads that start the operation");
 }
@@ -132,6 +138,8 @@ namespace {
   add(arrival());
   add(wait_for_all());
   add(wait_for_starters());
+  add(wait_for_tensor_operations());
+  add(remote_arrival());
   for (const auto& kernel : p.kernels) {
     for (const instruction& i : kernel->code) {
       if (i.code == op::async_copy && i.combines && i.copies == copy_kind::tensor) {
@@ -249,6 +257,19 @@ class copy_planner {
         break;
       case copy_kind::answer:
         answer();
+        break;
+      case copy_kind::tensor_load:
+      case copy_kind::tensor_store:
+        access_tensor_memory();
+        break;
+      case copy_kind::tensor_fill:
+        fill_tensor_memory();
+        break;
+      case copy_kind::tensor_product:
+        multiply_to_tensor_memory();
+        break;
+      case copy_kind::tensor_commit:
+        commit();
         break;
     }
     result_.steps = std::move(plan_).steps();
@@ -381,9 +402,10 @@ class copy_planner {
 
   // ---- products of matrices in shared memory
 
-  /// Reads the matrix of a descriptor.
-  void read_matrix(const matrix_descriptor& d, unsigned rows, unsigned pieces, bool transposed) {
+  /// Reads the matrix of a descriptor, in a block of the cluster.
+  void read_matrix(const matrix_descriptor& d, unsigned rows, unsigned pieces, bool transposed, int block = 0) {
     const memory_object* const object = object_of_descriptor(d.start);
+    const std::uint64_t elsewhere = static_cast<std::uint64_t>(static_cast<std::int64_t>(block)) << 32U;
     if (!d.supported) {
       give_up(
           "uses a descriptor of a matrix with a base offset, which is not supported: align the matrix to its swizzling "
@@ -394,7 +416,7 @@ class copy_planner {
     }
     constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;
     d.for_each_piece(rows, pieces, transposed, [&](std::uint64_t at) {
-      const std::uint64_t address = object->address + ((at - object->address) & ones);
+      const std::uint64_t address = object->address + ((at - object->address) & ones) + elsewhere;
       static_cast<void>(plan_.read_at_once(address, 16, i_.via));
     });
   }
@@ -428,6 +450,136 @@ class copy_planner {
     }
     read_matrix(matrix_descriptor::of_warpgroup(operand(1)), i_.matrix_columns, is(first_is_sparse) ? 4 : 2,
                 is(second_is_transposed));
+  }
+
+  // ---- tensor memory
+
+  /// Where the columns of 16 lanes are, in a block that is so many after the thread's own.
+  [[nodiscard]] std::uint64_t tensor_place(std::uint64_t lane, std::uint64_t column, int block = 0) const {
+    const int own = thread_context::block_of(shared(0));
+    return thread_context::tensor_base(own + block) + (lane / 16 * tensor_columns + column) * 4;
+  }
+
+  void read_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count, int block = 0) {
+    static_cast<void>(plan_.read(tensor_place(lane, column, block), 4 * count, i_.via));
+  }
+
+  /// Writes values that are not followed.
+  void write_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count, int block = 0) {
+    std::uint64_t address = tensor_place(lane, column, block);
+    for (std::uint64_t left = 4 * count; left > 0;) {
+      const std::uint64_t size = copy_plan::piece_at(address, left);
+      plan_.write_value(access_of(op::store, static_cast<int>(size), i_.via), address, {0, 0, true});
+      address += size;
+      left -= size;
+    }
+  }
+
+  /// Whether columns are within tensor memory. Says so if not.
+  [[nodiscard]] bool are_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count) {
+    const bool fine = lane < tensor_lanes && column + count <= tensor_columns;
+    if (!fine) {
+      refuse("accesses " + std::to_string(count) + " columns of tensor memory from column " + std::to_string(column) +
+                 " of lane " + std::to_string(lane) + " on, and there are 512 columns of 128 lanes",
+             check_status::out_of_bounds);
+    }
+    return fine;
+  }
+
+  /// `tcgen05.ld`, `tcgen05.st`. A warp accesses the quarter of the lanes that its number says.
+  void access_tensor_memory() {
+    const std::uint64_t address = truncated(operand(0), 32);
+    const std::uint64_t lane = address >> 16U;
+    const std::uint64_t column = truncated(address, 16);
+    const std::uint64_t quarter = special_value(special::warp, machine_.context()) % 4;
+    const bool both = i_.matrix_rows == 32 || i_.text.find("x32bx2") != std::string::npos;
+    const std::uint64_t apart = i_.matrix_rows == 32 ? 0 : truncated(operand(1), 16);
+    if (!are_columns(lane, column + (both ? apart : 0), i_.matrix_columns)) {
+      return;
+    }
+    if (lane / 32 != quarter || (both && lane % 32 != 0)) {
+      refuse("accesses tensor memory from lane " + std::to_string(lane) + " on by a warp whose lanes are " +
+             std::to_string(32 * quarter) + " to " + std::to_string(32 * quarter + 31));
+      return;
+    }
+    plan_.write_value(wait_for_starters(), 0, {});
+    for (std::uint64_t half = 0; half < (both ? 2U : 1U); ++half) {
+      i_.copies == copy_kind::tensor_load ? read_columns(lane + 16 * half, column + half * apart, i_.matrix_columns)
+                                          : write_columns(lane + 16 * half, column + half * apart, i_.matrix_columns);
+    }
+  }
+
+  /// `tcgen05.cp`.
+  void fill_tensor_memory() {
+    const std::uint64_t column = truncated(operand(0) + static_cast<std::uint64_t>(i_.offset), 16);
+    if (!are_columns(0, column, i_.matrix_columns)) {
+      return;
+    }
+    for (int block = 0; block < (i_.of_pair ? 2 : 1); ++block) {
+      read_matrix(matrix_descriptor::of_tensor_core(operand(1)), i_.matrix_rows, i_.matrix_columns / 4U, false, block);
+    }
+    for (int block = 0; block < (i_.of_pair ? 2 : 1); ++block) {
+      for (std::uint64_t lane = 0; lane < tensor_lanes; lane += 16) {
+        write_columns(lane, column, i_.matrix_columns, block);
+      }
+    }
+  }
+
+  /// `tcgen05.mma`, after the operations before, with which it is pipelined. A product of 64 rows is in the first 16 lanes of each quarter.
+  void multiply_to_tensor_memory() {
+    const auto is = [&](std::uint8_t bit) { return (i_.mode & bit) != 0; };
+    const std::uint64_t description = operand(3);
+    const auto rows =
+        static_cast<unsigned>(is(is_block_scaled) ? ((description >> 27U) & 3U) * 128 : ((description >> 24U) & 31U) * 16);
+    const auto columns = static_cast<unsigned>(((description >> 17U) & 63U) * 8);
+    const int blocks = i_.of_pair ? 2 : 1;
+    const unsigned rows_here = rows / static_cast<unsigned>(blocks);
+    const std::uint64_t column = truncated(operand(0), 16);
+    if ((rows_here != 128 && !(rows_here == 64 && blocks == 1)) || columns == 0) {
+      give_up("multiplies matrices of " + std::to_string(rows) + " rows and " + std::to_string(columns) +
+              " columns, and 64 or 128 rows of a block are supported");
+    }
+    if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
+      give_up("multiplies for a pair of blocks in its second block: let the block of even rank do that");
+    }
+    if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
+      return;
+    }
+    plan_.write_value(wait_for_tensor_operations(), 0, {});
+    const auto each_lane = [&](const auto& use) {
+      for (int block = 0; block < blocks; ++block) {
+        for (std::uint64_t lane = 0; lane < tensor_lanes; lane += rows_here == 64 ? 32 : 16) {
+          use(lane, block);
+        }
+      }
+    };
+    const unsigned pieces = is(first_is_sparse) ? 4 : 2;
+    for (int block = 0; block < blocks; ++block) {
+      if (!is(first_is_in_registers)) {
+        read_matrix(matrix_descriptor::of_tensor_core(operand(1)), rows_here, 2, ((description >> 15U) & 1U) != 0, block);
+      }
+      read_matrix(matrix_descriptor::of_tensor_core(operand(2)), columns / static_cast<unsigned>(blocks), pieces,
+                  ((description >> 16U) & 1U) != 0, block);
+    }
+    each_lane([&](std::uint64_t lane, int block) {
+      if (is(first_is_in_registers)) {
+        read_columns(lane, truncated(operand(1), 16), 8, block);
+      }
+      if ((operand(4) & 1U) != 0) {
+        read_columns(lane, column, columns, block);
+      }
+    });
+    each_lane([&](std::uint64_t lane, int block) { write_columns(lane, column, columns, block); });
+  }
+
+  /// `tcgen05.commit`.
+  void commit() {
+    result_.barrier = shared(operand(0) + static_cast<std::uint64_t>(i_.offset));
+    if (i_.multicast) {
+      choose_block(truncated(operand(1), 16));
+    }
+    plan_.write_value(wait_for_tensor_operations(), 0, {});
+    plan_.write_value(remote_arrival(), result_.barrier, {1, 0});
   }
 
   // ---- boxes of tensors
@@ -642,6 +794,9 @@ std::string misplaced(const instruction& i, const thread_context& c, const copy_
   const auto is_own = [&](std::uint64_t address) { return thread_context::block_of(address) == c.block_number; };
   if (i.copies == copy_kind::arrival) {
     return is_own(r.barrier) ? "" : "lets its copies arrive at an mbarrier of another block";
+  }
+  if (i.copies == copy_kind::tensor_commit) {
+    return {};
   }
   const bool from_shared = i.from_space == state_space::shared || (r.from != 0 && machine::is_shared(r.from));
   if (from_shared && !is_own(r.from)) {

@@ -642,7 +642,7 @@ class explorer {
               s.status != thread_status::repeats && (!waits || end_.waits_for_ever(g, t));
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
-    if (!ended || !synchronization_.has_parted_warp(g)) {
+    if (!ended || (!synchronization_.has_parted_warp(g) && !synchronization_.keeps_tensor_memory(g))) {
       end_.finish(g, ended, stuck);
     }
   }

@@ -252,12 +252,13 @@ class event_rules {
     for (std::size_t k = 0; k < one_ways && e.released != nullptr && !copy; ++k) {
       join(released(e, static_cast<one_way>(k)), released(before, static_cast<one_way>(k)));
     }
-    if (copy && e.released != nullptr) {  // what has completed needs no fence before the synchronization, and one after it
+    if (copy && e.released != nullptr &&
+        before.mbarrier !=
+            mbarrier_op::none) {  // what has completed needs no fence before the synchronization, and one after it
       join(released(e, one_way::tensor_memory), before.given);
     }
     // a proxy fence is for the accesses that its block starts
-    if (e.crossed != nullptr &&
-        (model::same_block(place_of(before), place_of(e)) || readings_.takes(model::reading::fence_of_another_block))) {
+    if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
         const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence is for its own thread
         if (!of_thread || is_copy(e)) {
@@ -343,18 +344,26 @@ class event_rules {
   /// The clock of `e` that says whether access `o` is ordered before it by causality: through the async proxy what comes before a proxy
   /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
+    if (machine::is_tensor_memory(e.address)) {  // between threads there are fences of its own
+      const bool own = model::at(threads_, o.thread).copies_of == model::at(threads_, e.thread).copies_of;
+      return own ? e.base : crossed(e, static_cast<std::size_t>(proxy_space::tensor_memory));
+    }
     if (e.via == model::proxy::tensor_map && e.crossed != nullptr) {
       return crossed(e, static_cast<std::size_t>(proxy_space::tensor_maps));
     }
     if (e.via != model::proxy::async || e.crossed == nullptr ||
-        (o.via == model::proxy::async &&
-         (model::same_block(place_of(o), place_of(e)) || readings_.takes(model::reading::copies_of_two_blocks)))) {
+        (o.via == model::proxy::async && (same_proxies(o, e) || readings_.takes(model::reading::copies_of_two_blocks)))) {
       return e.base;
     }
-    const bool own = thread_context::block_of(e.address) == model::at(threads_, e.thread).block_number;
+    const bool own = model::at(threads_, e.thread).is_of_pair(thread_context::block_of(e.address));
     return crossed(e, static_cast<std::size_t>(e.address < shared_window ? proxy_space::global
                                                : own                     ? proxy_space::own_shared
                                                                          : proxy_space::other_shared));
+  }
+
+  /// Whether the accesses of the threads of two events go through the same proxies: those of a block, or of a pair of blocks.
+  [[nodiscard]] bool same_proxies(const graph_event& x, const graph_event& y) const noexcept {
+    return model::at(threads_, x.thread).is_of_pair(model::at(threads_, y.thread).block_number);
   }
 
   /// Whether `e` is of an asynchronous operation.

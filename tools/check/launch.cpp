@@ -59,8 +59,16 @@ namespace {
   });
 }
 
-/// The shared memory of block `number`.
+/// The shared memory of block `number`, and its tensor memory.
 void add_shared(program& p, const launch_request& request, int number) {
+  if (request.kernel->tensor_memory) {
+    p.memory.push_back({"tensor memory of block " + std::to_string(number),
+                        thread_context::tensor_base(number),
+                        tensor_bytes,
+                        false,
+                        false,
+                        {}});
+  }
   for (const auto& [variable, offset] : request.kernel->shared) {
     const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
     const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
@@ -99,6 +107,7 @@ void add_shared(program& p, const launch_request& request, int number) {
     c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
     c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
     c.explicit_cluster = true;
+    c.pairs = request.kernel->pairs && request.cluster % 2 == 0;
   }
   c.where.warp = static_cast<int>(t / 32);
   c.parameters = request.arguments;

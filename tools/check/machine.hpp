@@ -85,6 +85,7 @@ struct thread_state {
   bool comes_back =
       false;  ///< since the last event: to where a loop begins, as it was there before but for events that do not last
   std::uint32_t choices = 0;  ///< how many it has had
+  std::int32_t columns = 0;   ///< of tensor memory: that it has allocated and not freed
   std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
   std::uint64_t old_high = 0;
   wide_value returned{};                   ///< what the elements before held
@@ -106,6 +107,7 @@ class machine {
   static constexpr int most_steps = 100'000;  ///< between two events
 
   [[nodiscard]] const kernel_code& kernel() const noexcept { return *context_->kernel; }
+  [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
   /// The state before the first event. `watch` is called for each instruction that is no event, and for each that is one when
@@ -140,6 +142,9 @@ class machine {
     const instruction& i = at(s);
     if (i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate) {
       return {i.mbarrier == mbarrier_op::init ? initial_mbarrier(value(s, i.by[1])) : 0, 0};
+    }
+    if (i.allocates) {
+      return {static_cast<std::uint64_t>(s.columns), 0};
     }
     if (i.code == op::store) {
       const wide_value v = wide_of(s, i.by[1U + s.part], i.type);
@@ -190,6 +195,7 @@ class machine {
         break;
       case op::store:
         count_write(*s, before, true);
+        s->columns += i.allocates ? static_cast<std::int32_t>(truncated(value(before, i.by[1]), 16)) : 0;
         finish_element(*s, i);
         break;
       case op::atomic:
@@ -297,6 +303,9 @@ class machine {
   [[nodiscard]] static bool is_shared(std::uint64_t address) noexcept {
     return address >= shared_window && address < local_window;
   }
+
+  /// Whether an address is in tensor memory.
+  [[nodiscard]] static bool is_tensor_memory(std::uint64_t address) noexcept { return address >= tensor_window; }
 
   /// The place of an address in the thread's own local memory.
   [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
@@ -485,7 +494,8 @@ class machine {
   // ---- registers that asynchronous operations hold
 
   /// The byte of a register: `changed_bit` if it was computed since the last wgmma.fence; and 0 if nothing holds it, 1 if an operation does
-  /// that is in no group yet, and one more for each group that was committed since.
+  /// that is in no group yet, and one more for each group that was committed since; the
+  /// last number is that of loads of tensor memory.
   static constexpr std::uint8_t changed_bit = 128;
   static constexpr std::uint8_t newest_hold = 1;
   static constexpr std::uint8_t oldest_hold = 127;
@@ -493,7 +503,7 @@ class machine {
   /// An operation was started: it holds its registers, and those that it writes are unknown.
   void hold(thread_state& s, const instruction& i) const noexcept {
     for (std::size_t k = 0; k < i.held.size(); ++k) {
-      hold_of(s, i.held[k]) = newest_hold;
+      hold_of(s, i.held[k]) = i.copies == copy_kind::product ? newest_hold : oldest_hold;
       if (k < i.held_results) {
         s.words()[i.held[k]] = 0;
         set_unknown(s, i.held[k], true);
@@ -503,7 +513,8 @@ class machine {
 
   /// A group was committed, or waited for.
   void count_groups(thread_state& s, const instruction& i) const noexcept {
-    if (!kernel().holds_registers || i.group != async_group::products) {
+    const bool loads = i.group == async_group::tensor_loads;
+    if (!kernel().holds_registers || (i.group != async_group::products && !loads)) {
       return;
     }
     const std::uint64_t pending =
@@ -512,8 +523,8 @@ class machine {
       std::uint8_t& held = hold_of(s, w);
       const std::uint8_t groups = held & oldest_hold;
       if (i.code == op::async_commit) {
-        held = static_cast<std::uint8_t>(held + (groups != 0 && groups < oldest_hold ? 1 : 0));
-      } else if (groups > newest_hold + pending) {
+        held = static_cast<std::uint8_t>(held + (groups != 0 && groups < oldest_hold - 1 ? 1 : 0));
+      } else if (loads ? groups == oldest_hold : groups != oldest_hold && groups > newest_hold + pending) {
         held = static_cast<std::uint8_t>(held & changed_bit);
       }
     }
@@ -679,7 +690,9 @@ class machine {
 
   /// Of a copy to several blocks: the number of the next one; 0 after the last.
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
-    const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor ? tensor_mask_operand : 4);
+    const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor          ? tensor_mask_operand
+                                               : i.copies == copy_kind::tensor_commit ? 1
+                                                                                      : 4);
     const int blocks = i.multicast ? std::popcount(truncated(value(s, i.by[mask]), 16)) : 1;
     return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
   }
@@ -937,6 +950,10 @@ class machine {
           break;
         case op::register_fence:
           fence_registers(s);
+          break;
+        case op::free_columns:
+          s.columns -=
+              special_value(special::lane, *context_) == 0 ? static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16)) : 0;
           break;
         case op::load:
         case op::store:

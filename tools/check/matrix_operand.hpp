@@ -29,6 +29,17 @@ struct matrix_descriptor {
     return d;
   }
 
+  [[nodiscard]] static constexpr matrix_descriptor of_tensor_core(std::uint64_t bits) noexcept {
+    matrix_descriptor d = offsets_of(bits);
+    const std::uint64_t mode = bits >> 61U;
+    d.swizzle = mode == 2   ? swizzle_mode::bytes_128
+                : mode == 4 ? swizzle_mode::bytes_64
+                : mode == 6 ? swizzle_mode::bytes_32
+                            : swizzle_mode::none;
+    d.supported = d.supported && mode % 2 == 0 && ((bits >> 52U) & 1U) == 0;
+    return d;
+  }
+
   /// Of a matrix of pieces of 16 bytes: calls `use` with the address of each. `rows` are those of the result, and `pieces` those along the sum.
   /// `transposed`: pieces are along the rows, of 8 numbers of 16 bits. Source: CUTLASS, the canonical layouts in `mma_sm90_desc.hpp`.
   template <class Use>

@@ -227,6 +227,23 @@ class synchronization_events {
     return false;
   }
 
+  /// Whether a block has left the kernel, in an execution that is whole, with tensor memory that it allocated and did not free, which is reported.
+  /// Source: PTX ISA, "tcgen05.alloc".
+  [[nodiscard]] bool keeps_tensor_memory(const graph& g) {
+    std::map<int, int> columns;
+    for (int t = 0; t < state_.count(); ++t) {
+      columns[model::at(state_.checked.threads, t).block_number] += state_of(g, t).columns;
+    }
+    for (const auto& [block, count] : columns) {
+      if (count != 0) {
+        state_.report(g, check_status::undefined,
+                      "block " + std::to_string(block) + " leaves the kernel with " + std::to_string(count) +
+                          " columns of tensor memory that it has allocated: tcgen05.dealloc is missing");
+      }
+    }
+    return state_.stopped();
+  }
+
   /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
   [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
     last.clear();

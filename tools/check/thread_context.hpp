@@ -41,6 +41,7 @@ struct thread_context {
   std::uint32_t cluster_rank = 0;  ///< of the block in its cluster
   std::uint32_t cluster_blocks = 1;
   bool explicit_cluster = false;
+  bool pairs = false;  ///< its kernel has instructions of pairs of blocks: their proxies are those of one block
   int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
   int starters = 1;    ///< of such: how many threads start it together, of which `copies_of` is the first
   model::place where{};
@@ -55,6 +56,14 @@ struct thread_context {
   }
   [[nodiscard]] std::uint64_t local_base() const noexcept {
     return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
+  }
+  /// Where the tensor memory of a block begins, of which instructions name a lane in the upper 16 bits of an address, and a column in the others.
+  [[nodiscard]] static std::uint64_t tensor_base(int block) noexcept {
+    return tensor_window + (static_cast<std::uint64_t>(block) << 32U);
+  }
+  /// Whether a block is this thread's, or the other one of its pair, if its kernel has instructions of pairs.
+  [[nodiscard]] bool is_of_pair(int other) const noexcept {
+    return other == block_number || (pairs && other == block_number + (cluster_rank % 2 == 0 ? 1 : -1));
   }
   /// The block in whose shared memory a generic address is.
   [[nodiscard]] static int block_of(std::uint64_t address) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/graph.hpp>
+#include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
@@ -157,6 +158,12 @@ std::string race_text(const program& p, const graph_event& x, const graph_event&
            std::to_string(e.bytes) + " bytes by " + thread_text(p, e.thread);
   };
   std::string why;
+  if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
+    return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
+           "; threads synchronize between them, but tcgen05.fence::before_thread_sync before that and "
+           "tcgen05.fence::after_thread_sync "
+           "after it are not both there";
+  }
   if (x.via != y.via && precedes(x, y.base)) {
     return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
            "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";

@@ -93,6 +93,7 @@ class kernel_decoder {
     end.text = "end of the kernel";
     result_.code.push_back(end);
     mark_heads(result_.code);
+    result_.pairs = std::any_of(result_.code.begin(), result_.code.end(), [](const instruction& i) { return i.of_pair; });
     return std::move(result_);
   }
 
@@ -266,6 +267,7 @@ class kernel_decoder {
     instruction i = placed(s);
     i.code = op::unsupported;
     i.text += " of " + what;
+    i.reason = "calls are replaced by the body of a function that is known: call a function of this module, without recursion";
     result_.code.push_back(std::move(i));
   }
 
@@ -567,7 +569,8 @@ class kernel_decoder {
   // ---- instructions that become several
 
   [[nodiscard]] static bool becomes_several(operand_shape shape) noexcept {
-    return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy;
+    return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy ||
+           shape == operand_shape::allocation;
   }
 
   [[nodiscard]] static source_operand number_source(std::uint64_t value) {
@@ -596,11 +599,23 @@ class kernel_decoder {
       return false;
     }
     const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
-    shape == operand_shape::bulk_store  ? append_zeros(f, s, i)
-    : shape == operand_shape::map_field ? append_map_field(f, s, i)
-                                        : append_map_copy(f, s, i);
+    shape == operand_shape::bulk_store   ? append_zeros(f, s, i)
+    : shape == operand_shape::allocation ? append_allocation(f, s, i)
+    : shape == operand_shape::map_field  ? append_map_field(f, s, i)
+                                         : append_map_copy(f, s, i);
     land(around);
     return true;
+  }
+
+  /// `tcgen05.alloc`: the first lane stores where the columns begin.
+  void append_allocation(const frame& f, const ptx_statement& s, instruction store) {
+    store.guard = -1;
+    const std::size_t others = append_jump_of_others(store, 1);
+    address(f, s, store, s.operands[0]);
+    source(f, s, store, s.operands[1]);
+    result_.code.push_back(std::move(store));
+    land(others);
+    result_.tensor_memory = true;
   }
 
   /// `st.bulk`: a loop of stores.
@@ -799,7 +814,14 @@ class kernel_decoder {
       case operand_shape::bulk_store:
       case operand_shape::map_field:
       case operand_shape::map_copy:
+      case operand_shape::allocation:
         need(form.least, form.most);
+        return;
+      case operand_shape::tensor_load:
+      case operand_shape::tensor_store:
+      case operand_shape::tensor_product:
+        need(form.least, form.most);
+        tensor_memory_operands(f, s, i, form.shape);
         return;
       case operand_shape::any:
       case operand_shape::results:
@@ -940,6 +962,37 @@ class kernel_decoder {
         words.push_back(f.words[static_cast<std::size_t>(part.reg)]);
       }
     }
+  }
+
+  /// The operands of `tcgen05.ld` and `st`: an address, and registers in braces. Of `mma`: the address of the result, two matrices, of which the
+  /// first may be in tensor memory, a descriptor of the instruction, and whether the result is added to, which is the last predicate.
+  void tensor_memory_operands(const frame& f, const ptx_statement& s, instruction& i, operand_shape shape) {
+    const bool loads = shape == operand_shape::tensor_load;
+    const auto next_address = [&](const ptx_operand& o) { further_address(f, s, i, o); };
+    if (shape != operand_shape::tensor_product) {
+      const ptx_operand& registers = s.operands[loads ? 0 : s.operands.size() - 1];
+      next_address(s.operands[loads ? 1 : 0]);
+      if (loads) {
+        registers.parts.empty() ? i.held.push_back(f.words[static_cast<std::size_t>(registers.reg)])
+                                : words_of(f, registers, i.held);
+        i.held_results = i.held.size();
+        result_.holds_registers = true;
+      }
+      s.operands.size() == 3 ? source(f, s, i, s.operands[loads ? 2 : 1]) : constant(i, 16);
+      return;
+    }
+    const bool in_memory = s.operands[1].kind == ptx_operand::kind_t::address;
+    const std::size_t description = (i.mode & first_is_sparse) != 0 ? 4 : 3;
+    next_address(s.operands[0]);
+    in_memory ? next_address(s.operands[1]) : source(f, s, i, s.operands[1]);
+    source(f, s, i, s.operands[2]);
+    source(f, s, i, s.operands[description]);
+    const auto is_predicate = [&](const ptx_operand& o) {
+      return o.reg >= 0 && f.function.registers[static_cast<std::size_t>(o.reg)].type == ptx_type::pred;
+    };
+    const auto adds = std::find_if(s.operands.begin(), s.operands.end(), is_predicate);
+    adds != s.operands.end() ? source(f, s, i, *adds) : constant(i, 1);
+    i.mode = static_cast<std::uint8_t>(i.mode | (in_memory ? first_is_in_registers : 0));
   }
 
   /// The operands of `wgmma.mma_async`: the descriptors of two matrices, of which the first may be in registers. Two immediates at the end say

@@ -20,6 +20,11 @@ inline constexpr std::uint64_t global_window = std::uint64_t{1} << 32U;
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 46U;
 /// Generic addresses of a thread's local memory.
 inline constexpr std::uint64_t local_window = std::uint64_t{1} << 47U;
+/// Tensor memory; each block has 4 GiB of addresses. 16 lanes are one place here, of 512 columns of 4 bytes: instructions access no fewer.
+inline constexpr std::uint64_t tensor_window = std::uint64_t{1} << 48U;
+inline constexpr std::uint64_t tensor_columns = 512;
+inline constexpr std::uint64_t tensor_lanes = 128;
+inline constexpr std::uint64_t tensor_bytes = tensor_lanes / 16 * tensor_columns * 4;
 /// The first address of each kind of memory, so that 0 is none.
 inline constexpr std::uint64_t first_offset = 1024;
 
@@ -34,6 +39,8 @@ struct kernel_code {
   std::uint64_t parameter_bytes = 0;
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory and their offsets
   std::vector<std::string> files;
+  bool tensor_memory = false;    ///< it allocates some
+  bool pairs = false;            ///< some instruction is of a pair of blocks
   bool holds_registers = false;  ///< some instruction starts an operation that holds registers until it is waited for
 };
 

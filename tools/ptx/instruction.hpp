@@ -83,6 +83,7 @@ enum class op : std::uint8_t {
   map_to_block,    ///< mapa: an address in another block's shared memory
   block_rank,      ///< getctarank
   load_param,      ///< a parameter of the kernel
+  free_columns,    ///< tcgen05.dealloc
   register_fence,  ///< wgmma.fence: orders accesses of registers before those of matrix operations
   unknown_result,  ///< computes data that is not followed: the results are unknown
   nothing,         ///< nanosleep, prefetch, discard of hints
@@ -148,11 +149,17 @@ enum class copy_kind : std::uint8_t {
   arrival,  ///< arrives at an mbarrier when earlier copies are done
   tensor,   ///< copies or reduces a box of a tensor
   product,  ///< wgmma.mma_async: reads matrices in shared memory
-  answer    ///< clusterlaunchcontrol.try_cancel: writes 16 bytes
+  answer,   ///< clusterlaunchcontrol.try_cancel: writes 16 bytes
+  // of tensor memory
+  tensor_load,     ///< tcgen05.ld: to registers
+  tensor_store,    ///< tcgen05.st: from registers
+  tensor_fill,     ///< tcgen05.cp: from shared memory
+  tensor_product,  ///< tcgen05.mma
+  tensor_commit    ///< tcgen05.commit: arrives at an mbarrier when the two above are done
 };
 
 /// The groups in which asynchronous operations are committed and waited for.
-enum class async_group : std::uint8_t { none, copies, bulk, products };
+enum class async_group : std::uint8_t { none, copies, bulk, products, tensor_loads, tensor_stores, tensor_operations };
 
 /// The memory that a `fence.proxy.async` is for, by its word: as `instruction::proxy_spaces`. Without a word it is for all.
 inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
@@ -175,6 +182,7 @@ inline constexpr std::uint8_t first_is_transposed = 1;
 inline constexpr std::uint8_t second_is_transposed = 2;
 inline constexpr std::uint8_t first_is_in_registers = 4;
 inline constexpr std::uint8_t first_is_sparse = 8;
+inline constexpr std::uint8_t is_block_scaled = 16;
 
 /// Of a tensor copy: the source that says which blocks get it. The sources before it are the place in shared memory, the tensor map, the
 /// mbarrier, and the coordinates.
@@ -240,27 +248,28 @@ struct instruction {
   bool aligned = false;       ///< a barrier: all threads of a warp execute the same one
   bool head = false;          ///< a jump backward leads here
   mbarrier_op mbarrier = mbarrier_op::none;
-  bool transaction = false;       ///< an arrival on an mbarrier: expects bytes
-  bool parity = false;            ///< a test of an mbarrier: names the phase by its parity
-  bool keeps_phase = false;       ///< an arrival that may not complete the phase
-  bool is_expected = false;       ///< the arrival of copies: the phase expects it in addition
-  bool restricted = false;        ///< a fence for the initialization of mbarriers alone
-  bool reads_only = false;        ///< a wait for groups: for the reading of their sources
-  bool multicast = false;         ///< a copy to several blocks
-  bool of_pair = false;           ///< by `.cta_group::2`
-  bool masked = false;            ///< a bulk copy: of some bytes of each 16, as the last operand says
-  std::uint8_t map_field = 0;     ///< tensormap.replace: which of `tensor_map_fields`
-  bool of_rows = false;           ///< a tensor copy: of four rows that are named
-  std::uint8_t dimensions = 0;    ///< of a tensor copy
-  std::uint8_t performers = 1;    ///< an operation that so many threads of a block start together
-  std::uint16_t matrix_rows = 0;  ///< of a product of matrices
-  std::uint16_t matrix_columns = 0;
-  bool hinted = false;                            ///< a copy whose last operand is a cache policy, which decoding leaves out
-  std::uint8_t rows = 0;                          ///< a load or store of matrices: how many lanes access a row
-  std::uint16_t row_bytes = 0;                    ///< of each row, if the rows are a distance apart that is an operand
-  std::uint8_t row_element = 0;                   ///< the bytes that the distance counts
-  std::uint8_t proxy_spaces = 0;                  ///< a proxy fence: a bit for each `proxy_space`
-  one_way fenced = one_way::async;                ///< a proxy fence of one direction
+  bool transaction = false;          ///< an arrival on an mbarrier: expects bytes
+  bool parity = false;               ///< a test of an mbarrier: names the phase by its parity
+  bool keeps_phase = false;          ///< an arrival that may not complete the phase
+  bool is_expected = false;          ///< the arrival of copies: the phase expects it in addition
+  bool restricted = false;           ///< a fence for the initialization of mbarriers alone
+  bool reads_only = false;           ///< a wait for groups: for the reading of their sources
+  bool multicast = false;            ///< a copy to several blocks
+  bool of_pair = false;              ///< by `.cta_group::2`
+  bool masked = false;               ///< a bulk copy: of some bytes of each 16, as the last operand says
+  std::uint8_t map_field = 0;        ///< tensormap.replace: which of `tensor_map_fields`
+  bool of_rows = false;              ///< a tensor copy: of four rows that are named
+  std::uint8_t dimensions = 0;       ///< of a tensor copy
+  std::uint8_t performers = 1;       ///< an operation that so many threads of a block start together
+  std::uint16_t matrix_rows = 0;     ///< of a product of matrices; of tensor memory: lanes of a warp that are accessed
+  std::uint16_t matrix_columns = 0;  ///< of tensor memory: columns that are accessed
+  bool allocates = false;            ///< a store of the first of so many new columns of tensor memory
+  bool hinted = false;               ///< a copy whose last operand is a cache policy, which decoding leaves out
+  std::uint8_t rows = 0;             ///< a load or store of matrices: how many lanes access a row
+  std::uint16_t row_bytes = 0;       ///< of each row, if the rows are a distance apart that is an operand
+  std::uint8_t row_element = 0;      ///< the bytes that the distance counts
+  std::uint8_t proxy_spaces = 0;     ///< a proxy fence: a bit for each `proxy_space`
+  one_way fenced = one_way::async;   ///< a proxy fence of one direction
   state_space from_space = state_space::generic;  ///< a copy's source
   model::completion completes = model::completion::group;
   copy_kind copies = copy_kind::memory;      ///< of an asynchronous operation

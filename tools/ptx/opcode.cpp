@@ -41,6 +41,7 @@ class opcode_reader {
 
   /// Any words may follow.
   void anything() { words_.resize(1); }
+  void not_modelled();
   void nothing() {}
   void with_carry();
   void by_dot_product();
@@ -99,6 +100,15 @@ class opcode_reader {
   void tensor_reduction();
   void of_warpgroup();
   void product();
+  void of_tensor_memory();
+  void other_tensor_operation();
+  void allocation();
+  void tensor_fence();
+  void tensor_access();
+  void tensor_wait();
+  void tensor_fill();
+  void tensor_product();
+  void tensor_commit();
   void tensor_map_fence();
   void bulk_store();
   void map_field();
@@ -288,24 +298,23 @@ constexpr opcode_row opcodes[] = {
     {"fns", op::unknown_result, results, &opcode_reader::anything},
     {"clmad", op::unknown_result, results, &opcode_reader::anything},
     // what is read, and ends the check where a thread comes to it
-    {"tex", op::unsupported, any_operands, &opcode_reader::anything},
-    {"tld4", op::unsupported, any_operands, &opcode_reader::anything},
-    {"txq", op::unsupported, any_operands, &opcode_reader::anything},
-    {"istypep", op::unsupported, any_operands, &opcode_reader::anything},
-    {"suld", op::unsupported, any_operands, &opcode_reader::anything},
-    {"sust", op::unsupported, any_operands, &opcode_reader::anything},
-    {"sured", op::unsupported, any_operands, &opcode_reader::anything},
-    {"suq", op::unsupported, any_operands, &opcode_reader::anything},
-    {"multimem.ld_reduce", op::unsupported, any_operands, &opcode_reader::anything},
-    {"multimem.st", op::unsupported, any_operands, &opcode_reader::anything},
-    {"multimem.red", op::unsupported, any_operands, &opcode_reader::anything},
-    {"multimem.cp.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
-    {"multimem.cp.reduce.async.bulk", op::unsupported, any_operands, &opcode_reader::anything},
-    {"discard", op::unsupported, any_operands, &opcode_reader::anything},
-    {"alloca", op::unsupported, any_operands, &opcode_reader::anything},
-    {"stacksave", op::unsupported, any_operands, &opcode_reader::anything},
-    {"stackrestore", op::unsupported, any_operands, &opcode_reader::anything},
-    {"tcgen05", op::unsupported, any_operands, &opcode_reader::anything},
+    {"tex", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"tld4", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"txq", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"istypep", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"suld", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"sust", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"sured", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"suq", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"multimem.ld_reduce", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"multimem.st", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"multimem.red", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"multimem.cp.async.bulk", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"multimem.cp.reduce.async.bulk", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"discard", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"alloca", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"stacksave", op::unsupported, any_operands, &opcode_reader::not_modelled},
+    {"stackrestore", op::unsupported, any_operands, &opcode_reader::not_modelled},
     // the thread's path, and hints
     {"bra", op::branch, {operand_shape::label, 1, 1}, &opcode_reader::jump},
     {"brx.idx", op::branch_index, {operand_shape::index, 2, 2}, &opcode_reader::jump},
@@ -418,6 +427,19 @@ constexpr opcode_row opcodes[] = {
     {"wgmma.mma_async.sp", op::async_copy, {operand_shape::product, 6, 11}, &opcode_reader::product, first_is_sparse},
     {"wgmma.commit_group", op::async_commit, no_operands, &opcode_reader::of_warpgroup},
     {"wgmma.wait_group", op::async_wait, sources_of(1, 1), &opcode_reader::of_warpgroup},
+    {"tcgen05", op::unsupported, any_operands, &opcode_reader::other_tensor_operation},
+    {"tcgen05.alloc", op::store, {operand_shape::allocation, 2, 2}, &opcode_reader::allocation},
+    {"tcgen05.dealloc", op::free_columns, sources_of(2, 2), &opcode_reader::of_tensor_memory},
+    {"tcgen05.relinquish_alloc_permit", op::nothing, any_operands, &opcode_reader::anything},
+    {"tcgen05.fence::before_thread_sync", op::proxy_fence, no_operands, &opcode_reader::tensor_fence},
+    {"tcgen05.fence::after_thread_sync", op::proxy_fence, no_operands, &opcode_reader::tensor_fence, 1},
+    {"tcgen05.ld", op::async_copy, {operand_shape::tensor_load, 2, 3}, &opcode_reader::tensor_access},
+    {"tcgen05.st", op::async_copy, {operand_shape::tensor_store, 2, 3}, &opcode_reader::tensor_access, 1},
+    {"tcgen05.wait::ld", op::async_wait, no_operands, &opcode_reader::tensor_wait, waits_for_all},
+    {"tcgen05.wait::st", op::async_wait, no_operands, &opcode_reader::tensor_wait, waits_for_all},
+    {"tcgen05.cp", op::async_copy, addresses_of(2, 2, 0), &opcode_reader::tensor_fill},
+    {"tcgen05.mma", op::async_copy, {operand_shape::tensor_product, 5, 9}, &opcode_reader::tensor_product},
+    {"tcgen05.commit", op::async_copy, addresses_of(1, 2, 0), &opcode_reader::tensor_commit},
     {"griddepcontrol.wait", op::grid_wait, no_operands, &opcode_reader::nothing},
     {"griddepcontrol.launch_dependents", op::grid_launch, no_operands, &opcode_reader::nothing}};
 
@@ -567,6 +589,22 @@ void opcode_reader::become(op code, operand_form operands) {
 void opcode_reader::give_up(std::string reason) {
   become(op::unsupported, any_operands);
   i_.reason = std::move(reason);
+}
+
+/// Why an instruction is not executed, by the begin of its name.
+constexpr meaning<std::string_view> reasons[] = {
+    {"t", "textures are not modelled: read the same memory by loads"},
+    {"istypep", "textures and surfaces are not modelled: read the same memory by loads"},
+    {"su", "surfaces are not modelled: access the same memory by loads and stores"},
+    {"multimem",
+     "multimem addresses are not modelled: check the kernel with one device, or write its accesses as a litmus test"},
+    {"discard", "memory whose contents are lost is not modelled: leave the instruction out"},
+    {"", "memory of the stack whose size is not known is not modelled: use an array of a fixed size"}};
+
+void opcode_reader::not_modelled() {
+  const auto reason =
+      std::find_if(std::begin(reasons), std::end(reasons), [&](const auto& r) { return words_.front().starts_with(r.word); });
+  give_up(std::string(reason->value));
 }
 
 /// Words of arithmetic whose results are not followed. If there is one, the results are unknown.
@@ -803,7 +841,7 @@ void opcode_reader::matrix() {
   i_.type = ptx_type::b64;
   i_.bytes = 8;
   if (bits == 0 || i_.row_bytes % 8 != 0 || i_.rows > 32) {
-    become(op::unsupported, any_operands);
+    give_up("matrices of this shape and type are not modelled: use rows of a multiple of 8 bytes");
     i_.rows = 0;
   }
 }
@@ -895,7 +933,7 @@ void opcode_reader::match() {
 
 void opcode_reader::warp_reduction() {
   if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // of floats there are only these
-    become(op::unsupported, any_operands);
+    give_up("reductions of floats in a warp are not modelled: reduce by shuffles");
     return;
   }
   warp();
@@ -1058,6 +1096,121 @@ void opcode_reader::tensor_reduction() {
     refuse("is no reduction that is supported");
   }
   tensor_copy();
+}
+
+// ---- tensor memory. Source: PTX ISA, "TensorCore 5th Generation Instructions"
+
+void opcode_reader::of_tensor_memory() {
+  skip({"cta_group::1", "sync", "aligned", "b32"});
+  i_.of_pair = take("cta_group::2");
+  i_.type = ptx_type::b32;
+}
+
+void opcode_reader::other_tensor_operation() {
+  give_up("of tcgen05 allocation, fences, ld, st, cp, mma and commit are modelled: check the kernel without it");
+}
+
+void opcode_reader::allocation() {
+  of_tensor_memory();
+  i_.space = take_space();
+  i_.allocates = true;
+  i_.bytes = 4;
+}
+
+void opcode_reader::tensor_fence() {
+  i_.strong = true;
+  i_.restricted = true;
+  i_.fenced = one_way::tensor_memory;
+  i_.order = i_.mode == 1 ? memory_order::acquire : memory_order::release;
+}
+
+/// Which lanes and columns a warp accesses: of `.16x32bx2` both halves of its lanes, at columns that are an immediate apart.
+void opcode_reader::tensor_access() {
+  struct shape_row {
+    std::string_view word;
+    std::uint16_t lanes, columns;
+  };
+  constexpr shape_row shapes[] = {
+      {"32x32b", 32, 1}, {"16x64b", 16, 2}, {"16x128b", 16, 4}, {"16x256b", 16, 8}, {"16x32bx2", 16, 1}};
+  const bool stores = i_.mode == 1;
+  if (take("red")) {
+    give_up("loads of tensor memory that reduce are not modelled: load the values and reduce them");
+    return;
+  }
+  const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
+  constexpr meaning<std::uint16_t> counts[] = {{"x1", 1},   {"x2", 2},   {"x4", 4},   {"x8", 8},
+                                               {"x16", 16}, {"x32", 32}, {"x64", 64}, {"x128", 128}};
+  std::uint16_t count = 0;
+  if (shape == std::end(shapes) || !take_one_of(counts, count)) {
+    refuse("has no shape that is known");
+  }
+  const bool packs = take("pack::16b") || take("unpack::16b");
+  of_tensor_memory();
+  i_.matrix_rows = shape->lanes;
+  i_.matrix_columns = static_cast<std::uint16_t>(shape->columns * count * (packs ? 2 : 1));
+  i_.copies = stores ? copy_kind::tensor_store : copy_kind::tensor_load;
+  i_.group = stores ? async_group::tensor_stores : async_group::tensor_loads;
+  i_.via = model::proxy::async;
+  i_.performers = 32;
+}
+
+void opcode_reader::tensor_wait() {
+  i_.group = i_.text.find("wait::ld") != std::string::npos ? async_group::tensor_loads : async_group::tensor_stores;
+  skip({"sync", "aligned"});
+}
+
+/// Rows of shared memory, as a descriptor has them, into all lanes.
+void opcode_reader::tensor_fill() {
+  struct shape_row {
+    std::string_view word;
+    std::uint16_t rows, columns;
+  };
+  constexpr shape_row shapes[] = {
+      {"128x256b", 128, 8}, {"4x256b", 4, 8}, {"128x128b", 128, 4}, {"64x128b", 64, 4}, {"32x128b", 32, 4}};
+  const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
+  of_tensor_memory();
+  if (shape == std::end(shapes)) {
+    refuse("has no shape that is known");
+  }
+  if (words_.size() > 1 && std::any_of(words_.begin() + 1, words_.end(), [](auto w) {
+        return w.find("b6x16") == 0 || w.find("b4x16") == 0 || w.find("b8x16") == 0;
+      })) {
+    give_up("copies to tensor memory that expand numbers are not modelled: copy numbers of 8 bits");
+    return;
+  }
+  skip({"warpx2::02_13", "warpx2::01_23", "warpx4"});
+  i_.matrix_rows = shape->rows;
+  i_.matrix_columns = shape->columns;
+  i_.copies = copy_kind::tensor_fill;
+  i_.group = async_group::tensor_operations;
+  i_.via = model::proxy::async;
+  i_.type = ptx_type::b64;
+}
+
+void opcode_reader::tensor_product() {
+  if (take("ws")) {
+    give_up("products with stationary weights are not modelled: check the kernel without .ws");
+    return;
+  }
+  of_tensor_memory();
+  i_.copies = copy_kind::tensor_product;
+  i_.group = async_group::tensor_operations;
+  i_.via = model::proxy::async;
+  i_.mode = static_cast<std::uint8_t>((take("block_scale") ? is_block_scaled : 0) | (take("sp") ? first_is_sparse : 0));
+  i_.type = ptx_type::b64;
+  words_.resize(1);  // what is computed, and hints
+}
+
+void opcode_reader::tensor_commit() {
+  of_tensor_memory();
+  skip({"mbarrier::arrive::one", "b64"});
+  i_.multicast = take("multicast::cluster");
+  i_.space = take_space();
+  i_.space = state_space::shared;
+  i_.copies = copy_kind::tensor_commit;
+  i_.completes = model::completion::mbarrier;
+  i_.type = ptx_type::b64;
+  form_.least = form_.most = i_.multicast ? 2 : 1;
 }
 
 /// Before tensor copies that read a map which was changed. The size after the address is that of a map. Source: PTX ISA, "membar/fence".

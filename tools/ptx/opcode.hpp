@@ -34,7 +34,11 @@ enum class operand_shape : unsigned char {
   product,
   bulk_store,
   map_field,
-  map_copy
+  map_copy,
+  allocation,
+  tensor_load,
+  tensor_store,
+  tensor_product
 };
 
 /// The operands of an opcode: how many sources and at most how many results where the shape is `registers`, `sources` or `addresses`, each
