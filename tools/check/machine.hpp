@@ -948,13 +948,6 @@ class machine {
           return;
         case op::nothing:
           break;
-        case op::register_fence:
-          fence_registers(s);
-          break;
-        case op::free_columns:
-          s.columns -=
-              special_value(special::lane, *context_) == 0 ? static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16)) : 0;
-          break;
         case op::load:
         case op::store:
           if (!is_done_here(s, i)) {
@@ -966,7 +959,11 @@ class machine {
             s.status = is_undecided(s, i) ? thread_status::unknown_operand : thread_status::at_event;
             return;
           }
-          if (results_are_unknown(s, i)) {
+          if (i.code == op::register_fence) {
+            fence_registers(s);
+          } else if (i.code == op::free_columns) {
+            free_columns(s, i);
+          } else if (results_are_unknown(s, i)) {
             forget(s, i);
           } else {
             registers(s, i);
@@ -976,6 +973,13 @@ class machine {
       ++s.pc;
     }
     s.status = thread_status::too_long;
+  }
+
+  /// Columns of tensor memory, which the first lane counts.
+  void free_columns(thread_state& s, const instruction& i) const noexcept {
+    if (special_value(special::lane, *context_) == 0) {
+      s.columns -= static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16));
+    }
   }
 
   /// Whether a load or store was done, as it is of local memory. If not, the thread stands at it.
