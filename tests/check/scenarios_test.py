@@ -167,7 +167,9 @@ def main():
             source = re.search(r"(?m)^source (\S+)", text)[1]
             if source not in compiled:
                 target = folder / "compiled.ptx"
-                subprocess.run([nvcc, "-std=c++20", "-ptx", "-arch=sm_90", f"-I{include}", "-o", target, FOLDER / source], check=True)
+                architecture = re.search(r"(?m)^source .*(-arch=\S+)", text)  # some instructions are of one architecture alone
+                subprocess.run([nvcc, "-std=c++20", "-ptx", architecture[1] if architecture else "-arch=sm_90", f"-I{include}",
+                                "-o", target, FOLDER / source], check=True)
                 compiled[source] = target.read_text(encoding="utf-8")
             status, code, output = run(check, folder, name, compiled[source], text)
             if status != EXPECTED[name] or code != (0 if status == "verified" else 1):

@@ -57,6 +57,20 @@ TEST(unknown_values, let_a_branch_go_both_ways) {
   EXPECT_EQ(seen, (std::set<std::uint64_t>{0, 1}));
 }
 
+TEST(unknown_values, decide_all_that_one_predicate_decides_at_once) {
+  ptx_program p({product + "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [x], 1; @%p1 bra L; st.global.u32 [y], 1; L:"
+                           "@!%p1 st.global.u32 [z], 1;"});
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    const std::uint64_t x = end.value(p.address("x"), 4);
+    return x != end.value(p.address("y"), 4) && x != end.value(p.address("z"), 4) ? std::string() : std::string("both");
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 2U);
+  // a predicate that is computed again may go another way
+  const std::string again = "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [x], 1;";
+  EXPECT_EQ(run({product + again + again}).counts.executions, 4U);
+}
+
 TEST(unknown_values, let_a_store_be_executed_or_not) {
   const std::string unknown = product + "setp.eq.u32 %p1, %r1, 0;";
   EXPECT_EQ(run({unknown + "@%p1 st.global.u32 [x], 1;"}).counts.executions, 2U);

@@ -837,6 +837,10 @@ class machine {
       return false;
     }
     runs = chosen == decision::runs;
+    if (chosen != decision::none) {  // from now on the predicate is known
+      s.words()[i.guard] = runs != i.guard_negated ? 1 : 0;
+      set_unknown(s, i.guard, false);
+    }
     return true;
   }
 
