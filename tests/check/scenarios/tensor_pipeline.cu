@@ -33,11 +33,10 @@ __device__ void expect(std::uint64_t* barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 __device__ void load(void* to, const tensor_map* map, int x, int y, std::uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-          shared_address(to)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
-      : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+                   shared_address(to)),
+               "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
+               : "memory");
 }
 
 /// Rows of 128 bytes that are swizzled, 8 of which are 1024 bytes.
@@ -111,7 +110,10 @@ __global__ void product(const __grid_constant__ tensor_map a_map, const __grid_c
 }
 template __global__ void product<fault::none>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
 template __global__ void product<fault::full>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
-template __global__ void product<fault::products>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
-template __global__ void product<fault::registers>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
+template __global__ void product<fault::products>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,
+                                                  float*);
+template __global__ void product<fault::registers>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,
+                                                   float*);
 template __global__ void product<fault::empty>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
-template __global__ void product<fault::expected>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map, float*);
+template __global__ void product<fault::expected>(const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,
+                                                  float*);
