@@ -258,6 +258,20 @@ TEST(tensor_memory, operands_are_read_through_the_async_proxy) {
                 check_status::verified);
 }
 
+TEST(tensor_memory, has_512_columns_for_a_block) {
+  const auto allocation = [](const std::string& columns) {
+    return "@%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], " + columns + ";";
+  };
+  const std::string freed = "@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, ";
+  expect_tensor(allocation("256") + allocation("256") + freed + "256;" + freed + "256;", check_status::verified);
+  expect_tensor(allocation("256") + allocation("512"), check_status::hang, "waits for 512 columns");
+  expect_tensor(allocation("256") + freed + "256;" + allocation("512") + freed + "512;", check_status::verified);
+  expect_tensor(allocation("48"), check_status::undefined, "a power of 2");
+  expect_tensor(
+      allocation("32") + "setp.eq.u32 %p3, %r14, 1; @%p3 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [b], 32;",
+      check_status::gave_up, "two warps of a block");
+}
+
 TEST(tensor_memory, stores_are_waited_for) {
   const std::string store = lanes + "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r15, %r15};";
   const std::string wait_store = "tcgen05.wait::st.sync.aligned;";

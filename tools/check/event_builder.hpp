@@ -172,6 +172,9 @@ class event_builder {
       state_.report_of(g, e.thread, check_status::undefined, misuse);
       return false;
     }
+    if (i.allocates && !may_allocate(g, e.thread, s)) {
+      return false;
+    }
     if (acquires_or_releases_a_vector(i)) {
       state_.report_of(g, e.thread, check_status::gave_up,
                        "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
@@ -240,6 +243,31 @@ class event_builder {
     state_.rules.acquire(g, end);
     const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // it is no event of the graph
     return end;
+  }
+
+  /// Whether thread `t` is given the columns of tensor memory that it asks for next. Source: PTX ISA, "tcgen05.alloc": it blocks until they are free.
+  [[nodiscard]] bool may_allocate(const graph& g, int t, const thread_state& s) {
+    const machine& m = model::at(state_.machines, t);
+    const std::uint64_t asked = truncated(m.operand(s, 1), 32);
+    if (asked < 32 || asked > tensor_columns || (asked & (asked - 1)) != 0) {
+      state_.report_of(g, t, check_status::undefined,
+                       "thread " + std::to_string(t) + " allocates " + std::to_string(asked) +
+                           " columns of tensor memory, which must be a power of 2 of 32 to 512");
+    } else if (static_cast<std::uint64_t>(s.columns) + asked > tensor_columns) {
+      state_.report_of(g, t, check_status::hang,
+                       "thread " + std::to_string(t) + " waits for " + std::to_string(asked) +
+                           " columns of tensor memory, of which its block has " + std::to_string(s.columns) +
+                           " of 512 already");
+    }
+    for (int u = 0; u < state_.count() && !state_.stopped(); ++u) {
+      const bool other = u != t && model::at(state_.checked.threads, u).copies_of < 0 &&
+                         model::at(state_.checked.threads, u).block_number == model::at(state_.checked.threads, t).block_number;
+      if (other && state_of(g, u).columns != 0) {
+        state_.report_of(g, t, check_status::gave_up,
+                         "two warps of a block allocate tensor memory, which is not supported: let one warp allocate");
+      }
+    }
+    return !state_.stopped();
   }
 
   /// Why it is undefined that `i` makes access `e`; empty if it is not. Source: PTX ISA, "Shared State Space": the window of `.shared::cta` is
