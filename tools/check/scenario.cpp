@@ -725,8 +725,8 @@ class preparation {
     }
     if (kernel == nullptr) {
       throw model::error(l.line, 1,
-                         "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") + quote(l.kernel) +
-                             ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)));
+                         "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
+                             quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)));
     }
     return *kernel;
   }

@@ -3,6 +3,13 @@
 #include <cub/agent/single_pass_scan_operators.cuh>
 #include <cub/block/block_scan.cuh>
 
+// Two words, whose status is in a word of its own.
+struct wide {
+  long long x;
+  long long y;
+  friend __device__ wide operator+(wide a, wide b) { return {a.x + b.x, a.y + b.y}; }
+};
+
 template <class Value>
 using tile_state = cub::ScanTileState<Value>;
 
@@ -33,4 +40,5 @@ __global__ void scan(const Value* in, Value* out, tile_state<Value> tiles) {
 }
 template __global__ void begin<int>(tile_state<int>, int);
 template __global__ void scan<int, 128>(const int*, int*, tile_state<int>);
-template __global__ void scan<int, 32>(const int*, int*, tile_state<int>);
+template __global__ void begin<wide>(tile_state<wide>, int);
+template __global__ void scan<wide, 32>(const wide*, wide*, tile_state<wide>);

@@ -41,7 +41,7 @@ __global__ void __cluster_dims__(2, 1, 1) by_cluster(int* out) {
 __global__ void by_copy(const int* from, int* out) {
   __shared__ int word[64];
   const auto block = cg::this_thread_block();
-  cg::memcpy_async(block, word, cuda::aligned_size_t<16>(256), from);
+  cg::memcpy_async(block, word, from, cuda::aligned_size_t<16>(256));
   cg::wait(block);
   out[threadIdx.x] = word[63 - threadIdx.x];
 }

@@ -36,7 +36,7 @@ __global__ void groups(const float* from, float* out) {
     stage[threadIdx.x] = from[threadIdx.x];
     kittens::arrive(both);
   } else {
-    kittens::group<1>::arrive_and_wait(both);
+    kittens::group<2>::arrive_and_wait(both);
     out[threadIdx.x - 32] = stage[63 - threadIdx.x];
   }
 }
