@@ -195,6 +195,7 @@ TEST(check_waits_together, rounds_that_are_cut_once_decided_hide_nothing) {
       options.load_buffering = false;
       options.random_before_giving_up = 0;
       options.most_events = 10'000;
+      options.most_events_of_one = 60;
       options.cut_decided_rounds = cut == 1;
       results[cut] = check::explore(
           p,

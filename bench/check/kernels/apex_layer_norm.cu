@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Apex: the sum over blocks of its layer norm.
-#include <cstdint>
-#include <cstdio>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 
 #include <ln_utils.cuh>

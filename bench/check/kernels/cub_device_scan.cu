@@ -12,6 +12,6 @@ struct few_items {
 using tiles = cub::ScanTileState<int>;
 
 template __global__ void cub::detail::scan::DeviceScanInitKernel<tiles>(tiles, int);
-template __global__ void cub::detail::scan::DeviceScanKernel<few_items, const int*, int*, tiles, cuda::std::plus<>, cub::NullType, unsigned,
-                                                            int, true, cub::NullType>(const int*, int*, tiles, int, cuda::std::plus<>,
-                                                                                     cub::NullType, unsigned);
+template __global__ void cub::detail::scan::DeviceScanKernel<few_items, const int*, int*, tiles, cuda::std::plus<>,
+                                                             cub::NullType, unsigned, int, true, cub::NullType>(
+    const int*, int*, tiles, int, cuda::std::plus<>, cub::NullType, unsigned);

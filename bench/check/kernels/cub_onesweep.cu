@@ -4,8 +4,8 @@
 
 struct few_bits {
   struct ActivePolicy {
-    using OnesweepPolicy = cub::AgentRadixSortOnesweepPolicy<32, 1, int, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY, cub::BLOCK_SCAN_WARP_SCANS,
-                                                             cub::RADIX_SORT_STORE_DIRECT, 5>;
+    using OnesweepPolicy = cub::AgentRadixSortOnesweepPolicy<32, 1, int, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY,
+                                                             cub::BLOCK_SCAN_WARP_SCANS, cub::RADIX_SORT_STORE_DIRECT, 5>;
   };
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CUTLASS's semaphore and generic barrier between blocks, as split-K and stream-K reductions use them.
-#include <cutlass/cutlass.h>
 #include <cutlass/barrier.h>
+#include <cutlass/cutlass.h>
 #include <cutlass/semaphore.h>
 
 __global__ void serial_reduction(int* lock, int* sum) {

@@ -9,6 +9,4 @@ __global__ void exchange(int** signals, int rank, int* to, const int* from, int*
   out[threadIdx.x] = from[threadIdx.x];
 }
 
-__global__ void barrier(int** signals, int rank) {
-  deep_ep::legacy::barrier_block<2, true>(signals, rank);
-}
+__global__ void barrier(int** signals, int rank) { deep_ep::legacy::barrier_block<2, true>(signals, rank); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // ExLlamaV3: the lock by which the blocks of its GEMM add up their parts in turn.
-#include <cstdint>
 #include <cuda_fp16.h>
+#include <cstdint>
 
 #include <exllamav3_ext/ptx.cuh>
 

@@ -4,7 +4,7 @@
 
 namespace fi = flashinfer::trtllm_allreduce_fusion;
 
-template __global__ void fi::allreduce_fusion_kernel_oneshot_lamport<fi::AllReduceFusionPattern::kAllReduce, half, 2, false, false>(
-    fi::AllReduceFusionParams<half>);
+template __global__ void fi::allreduce_fusion_kernel_oneshot_lamport<fi::AllReduceFusionPattern::kAllReduce, half, 2, false,
+                                                                     false>(fi::AllReduceFusionParams<half>);
 template __global__ void fi::allreduce_fusion_kernel_twoshot_sync<fi::AllReduceFusionPattern::kAllReduce, half, 2, false>(
     fi::AllReduceFusionParams<half>, std::array<int, 2>, std::array<int, 2>);

@@ -11,7 +11,8 @@
 
 constexpr auto device = cuda::thread_scope_device;
 
-__global__ void begin(cuda::barrier<device>* barrier, cuda::latch<device>* latch, cuda::counting_semaphore<device, 2>* semaphore, int count) {
+__global__ void begin(cuda::barrier<device>* barrier, cuda::latch<device>* latch,
+                      cuda::counting_semaphore<device, 2>* semaphore, int count) {
   new (barrier) cuda::barrier<device>(count);
   new (latch) cuda::latch<device>(count);
   new (semaphore) cuda::counting_semaphore<device, 2>(1);

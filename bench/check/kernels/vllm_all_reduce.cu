@@ -2,5 +2,7 @@
 // vLLM's custom all-reduce, as FlashInfer has it.
 #include <flashinfer/comm/vllm_custom_all_reduce.cuh>
 
-template __global__ void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, float*, int, int);
-template __global__ void vllm::cross_device_reduce_2stage<float, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, float*, int, int);
+template __global__ void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, float*,
+                                                                    int, int);
+template __global__ void vllm::cross_device_reduce_2stage<float, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, float*,
+                                                                    int, int);
