@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +19,7 @@ using namespace membar_test;
 using check::check_status;
 
 /// A block whose threads each execute one of `bodies`, after thread 0 has set v to 0, and another block of one thread that executes `other`.
-check::check_result explored(const std::vector<std::string>& bodies, const std::string& other, std::uint64_t random = 0) {
+check::program program_of(const std::vector<std::string>& bodies, const std::string& other) {
   std::string text =
       "mov.u32 %r14, %tid.x;\nmov.u32 %r13, %ctaid.x;\nsetp.eq.u32 %p0, %r13, 1;\n@%p0 bra OTHER;\n"
       "setp.ne.u32 %p0, %r14, 0;\n@!%p0 st.shared.u32 [v], 0;\nbarrier.sync 0;\n";
@@ -27,10 +31,14 @@ check::check_result explored(const std::vector<std::string>& bodies, const std::
   check::launch_request request;
   request.grid[0] = 2;
   request.block[0] = static_cast<std::uint32_t>(bodies.size());
+  return program_of_launch(".global .u32 x;\n.global .u32 y;\n.global .u32 out[4];\n.shared .u32 v;\n", text, request);
+}
+
+check::check_result explored(const std::vector<std::string>& bodies, const std::string& other) {
   check::check_options options;
-  options.random_before_giving_up = random;
+  options.random_before_giving_up = 0;
   options.load_buffering = false;
-  return check::explore(program_of_launch(".global .u32 x;\n.global .u32 y;\n.shared .u32 v;\n", text, request), {}, options);
+  return check::explore(program_of(bodies, other), {}, options);
 }
 
 check_status status_of(const std::vector<std::string>& bodies, const std::string& other) {
@@ -98,6 +106,126 @@ TEST(check_waits_together, not_if_another_thread_of_the_block_may_look) {
   };
   const std::string looks = until("A", "1") + until("B", "0") + until("C", "1") + "st.relaxed.gpu.global.u32 [x], 1;\n";
   EXPECT_NE(status_of({beats("0"), beats("1"), looks}, ""), check_status::hang);
+}
+
+TEST(check_waits_together, thirty_two_lanes_fail_together_as_soon_as_one_has_read_the_past) {
+  for (const std::string& meet :
+       {std::string("vote.sync.all.pred %p1, %p2, -1;\n"), std::string("barrier.red.and.pred %p1, 0, %p2;\n"),
+        std::string("vote.sync.any.pred %p3, !%p2, -1;\nnot.pred %p1, %p3;\n"),
+        std::string("barrier.red.or.pred %p3, 0, !%p2;\nnot.pred %p1, %p3;\n")}) {
+    std::vector<std::string> bodies;
+    for (int lane = 0; lane < 32; ++lane) {
+      bodies.push_back(polls(std::to_string(lane), meet));
+    }
+    const check::check_result r = explored(bodies, raise);
+    EXPECT_EQ(r.status, check_status::verified) << meet;
+    EXPECT_EQ(r.counts.executions, 1U) << meet;
+    EXPECT_EQ(r.counts.blocked, 32U) << meet;
+    EXPECT_EQ(status_of(bodies, ""), check_status::hang) << meet;
+  }
+}
+
+/// Draws lanes that go round, and a thread that writes what they read.
+class drawn {
+ public:
+  explicit drawn(std::uint64_t seed) : random_(seed) {}
+
+  [[nodiscard]] bool likely() { return below(4) != 0; }
+
+  /// How the lanes of a program meet; %p1 is set where they go on.
+  [[nodiscard]] std::string meet(std::size_t lanes) {
+    const std::string mask = std::to_string((1U << lanes) - 1);
+    const std::string all[] = {"vote.sync.all.pred %p1, %p2, " + mask + ";\n", "vote.sync.any.pred %p1, %p2, " + mask + ";\n",
+                               "vote.sync.any.pred %p3, !%p2, " + mask + ";\nnot.pred %p1, %p3;\n",
+                               "barrier.red.and.pred %p1, 0, %p2;\n",
+                               "barrier.red.or.pred %p3, 0, !%p2;\nnot.pred %p1, %p3;\n"};
+    return all[below(5)];
+  }
+
+  [[nodiscard]] std::string lane(const std::string& n, const std::string& meet) {
+    const auto load = [&](const std::string& to) {
+      return std::string(below(2) == 0 ? "ld.acquire.gpu" : "ld.relaxed.gpu") + ".global.u32 " + to + ", [" +
+             (below(3) == 0 ? "y" : "x") + "];\n";
+    };
+    std::string text = likely() ? "" : load("%r1");
+    text += "L" + n + ": " + (likely() ? "" : load("%r2")) + load("%r0") + (likely() ? "" : "fence.acq_rel.gpu;\n");
+    text += "setp." + std::string(below(3) == 0 ? "eq" : "ge") + ".u32 %p2, %r0, " + std::to_string(1 + below(2)) + ";\n";
+    // what a lane does with what it has read before the others know of it
+    text += likely() ? "" : likely() ? "@%p2 add.u32 %r3, %r3, 1;\n" : "@%p2 st.relaxed.gpu.global.u32 [y], 2;\n";
+    text += meet + (likely() ? "" : load("%r2")) + "@!%p1 bra L" + n + ";\n";
+    text += "add.u32 %r4, %r0, " + std::string(likely() ? "0" : "%r3") + ";\n";
+    return text + "st.global.u32 [out+" + std::to_string(4 * std::stoi(n)) + "], %r4;\n";
+  }
+
+  [[nodiscard]] std::string writes() {
+    std::string text;
+    for (int k = 1 + below(3); k > 0; --k) {
+      text += std::string(below(2) == 0 ? "st.release.gpu" : "st.relaxed.gpu") + ".global.u32 [" + (below(3) == 0 ? "y" : "x") +
+              "], " + std::to_string(1 + below(2)) + ";\n";
+    }
+    return text;
+  }
+
+  [[nodiscard]] int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+TEST(check_waits_together, rounds_that_are_cut_once_decided_hide_nothing) {
+  drawn stream(1);
+  std::uint64_t blocked[2] = {};
+  int clean = 0;
+  int found = 0;
+  for (int n = 0; n < 300; ++n) {
+    const std::size_t lanes = 2 + static_cast<std::size_t>(stream.below(2));
+    const std::string meet = stream.meet(lanes);
+    std::vector<std::string> bodies;
+    std::string text;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      bodies.push_back(stream.lane(std::to_string(lane), meet));
+      text += bodies.back() + "--\n";
+    }
+    const std::string other = stream.writes();
+    const check::program p = program_of(bodies, other);
+    check::check_result results[2];
+    std::set<std::vector<std::uint64_t>> states[2];
+    for (int cut = 0; cut < 2; ++cut) {
+      check::check_options options;
+      options.load_buffering = false;
+      options.random_before_giving_up = 0;
+      options.most_events = 10'000;
+      options.most_events_of_one = 60;
+      options.cut_decided_rounds = cut == 1;
+      results[cut] = check::explore(
+          p,
+          [&](const check::final_memory& m) {
+            std::vector<std::uint64_t> values;
+            for (const check::memory_object& o : p.memory) {
+              for (std::uint64_t at = 0; at < o.bytes && o.address < check::shared_window; at += 4) {
+                values.push_back(m.value(o.address + at, 4));
+              }
+            }
+            states[cut].insert(values);
+            return std::string();
+          },
+          options);
+      blocked[cut] += results[cut].counts.blocked;
+    }
+    if (results[0].status != check_status::gave_up) {
+      ASSERT_EQ(results[0].status, results[1].status) << text << other;
+    }
+    if (results[0].status == check_status::verified) {
+      ASSERT_EQ(states[0], states[1]) << text << other;
+      ASSERT_EQ(results[0].counts.executions, results[1].counts.executions) << text << other;
+      ++clean;
+    } else if (results[0].status != check_status::gave_up) {
+      ++found;
+    }
+  }
+  EXPECT_GT(clean, 60);
+  EXPECT_GT(found, 30);
+  EXPECT_GT(blocked[0], blocked[1]);
 }
 
 }  // namespace

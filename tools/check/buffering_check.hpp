@@ -12,6 +12,7 @@
 ///    that it follows from;
 ///  * an older write may be ordered after more than the one that is to be read, if the read acquires. So a read that acquires counts,
 ///    if its thread accesses memory after it without depending on it, and something follows from that thread without causality.
+/// A weak read whose value its thread never uses counts for nothing: the execution without it is one.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -43,7 +44,7 @@ class buffering_check {
     }
     const auto look = [&](int location) {
       for (const graph_event* r : model::at(g.reads, location)) {
-        if (!buffering_ && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
+        if (!buffering_ && !r->discarded && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
             !precedes(*r, state_.rules.clock_for(*r, e))) {
           dependencies on(g, state_.checked.threads, state_.points, known_);
           buffering_ =

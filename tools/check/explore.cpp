@@ -304,7 +304,7 @@ class explorer {
     model::at(g.reads, e.location).push_back(&e);
     const bool in_order = g.fences_in_order;
     if (races_.consistent(g, found, {&e, also}) && state_.healthy(g, e.thread)) {
-      if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e))) {
+      if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
         ++state_.result.counts.blocked;
       } else {
         visit(g);
@@ -369,6 +369,13 @@ class explorer {
            model::at(state_.machines, e.thread)
                .needs_one_test(*model::at(run.states, first.number), *model::at(run.states, e.number), first.value, e.value,
                                *run.states.back());
+  }
+
+  /// Whether `e`, the last event, has read the past, and by that alone a round of a loop in which threads wait together fails. No write changes
+  /// `e` later. Executions in which it reads later values show all that this one does.
+  [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) const {
+    return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
+           together_.is_decided_to_come_back(g, e.thread);
   }
 
   /// Whether there was a later write when `r` read.

@@ -389,6 +389,12 @@ class machine {
   /// Whether source `n` of the next event is unknown.
   [[nodiscard]] bool is_unknown(const thread_state& s, int n) const noexcept { return is_unknown(s, model::at(at(s).by, n)); }
 
+  /// Whether some register of a thread holds an unknown value.
+  [[nodiscard]] bool has_unknown_values(const thread_state& s) const noexcept {
+    const std::uint64_t* const bits = s.words() + kernel().words;
+    return std::any_of(bits, bits + unknown_words(), [](std::uint64_t b) { return b != 0; });
+  }
+
   /// What a sync point has given a thread, by the state after it.
   [[nodiscard]] wide_value given(const thread_state& after, const instruction& i) const noexcept {
     const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };

@@ -159,6 +159,8 @@ struct check_options {
   /// Of executions that differ by the order of updates that commute (commuting_updates.hpp) explore one. Only for a property that asks for memory
   /// alone: registers that can matter to nothing hold what one order gives.
   bool merge_updates = false;
+  bool cut_decided_rounds =
+      true;  ///< of a loop in which threads wait together, as soon as one has brought what decides the round
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
   /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.

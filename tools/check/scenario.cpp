@@ -870,10 +870,18 @@ class preparation {
     }
   }
 
+  /// The name of a kernel without its namespaces and the arguments of its template.
+  [[nodiscard]] static std::string short_name(const std::string& plain) {
+    const std::string name = plain.substr(0, plain.find('<'));
+    const std::size_t last = name.rfind("::");
+    return last == std::string::npos ? name : name.substr(last + 2);
+  }
+
   [[nodiscard]] const ptx_function& kernel_of(const scenario::launch_line& l) const {
     std::string wanted = l.kernel;
     wanted.erase(std::remove(wanted.begin(), wanted.end(), ' '), wanted.end());
     const ptx_function* kernel = nullptr;
+    std::vector<const ptx_function*> similar;
     std::string names;
     for (const ptx_function& f : module_.functions) {
       if (!f.kernel) {
@@ -883,12 +891,17 @@ class preparation {
       names += (names.empty() ? "" : ", ") + plain;
       if (f.name == wanted || plain == wanted) {
         kernel = &f;
+      } else if (short_name(plain) == wanted) {
+        similar.push_back(&f);
       }
+    }
+    if (kernel == nullptr && similar.size() == 1) {
+      return *similar.front();
     }
     if (kernel == nullptr) {
       throw model::error(l.line, 1,
-                         "the source has no kernel " + quote(l.kernel) + ": it has " +
-                             (names.empty() ? "none" : membar_tools::shortened(names, 160)));
+                         "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
+                             quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)));
     }
     return *kernel;
   }

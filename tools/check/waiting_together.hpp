@@ -7,15 +7,21 @@
 /// wrote to shared memory. Threads wait together if all have come back who met each other in these rounds, the rounds have the same sync points, and
 /// the shared memory that they wrote holds what it held before; nobody else of the block is left who might look at it. Without these
 /// rounds the execution is one that is explored as well: with the same values, and less that is ordered.
+///
+/// A round by a vote or a barrier that reduces fails as soon as one thread brings what decides it, if all who take part come back then, whatever
+/// they read.
 #pragma once
 
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <membar/model/array.hpp>
+#include <ptx/instruction.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace membar::check::detail {
@@ -56,7 +62,93 @@ class waiting_together {
     return members_;
   }
 
+  /// Whether thread `t` brings a value to a vote or a barrier that decides it, and all who take part then come back to where the loop begins,
+  /// whatever they read before.
+  [[nodiscard]] bool is_decided_to_come_back(const graph& g, int t) const {
+    const stack_arena::mark mark = state_.arena.here();
+    const thread_state* const s = arriving(state_of(g, t), t);
+    bool result = false;
+    if (s != nullptr && s->part == 0) {
+      const instruction& i = model::at(state_.machines, t).at(*s);
+      const wide_value brought = state_.points.brought(t, *s);
+      const bool of_all = i.code == op::vote ? i.mode == 1 : i.mode == 2;
+      const bool of_any = i.code == op::vote ? i.mode == 2 : i.mode == 3;
+      if (!brought.unknown && ((of_all && brought.low == 0) || (of_any && brought.low != 0))) {
+        result = all_come_back(g, t, *s, of_any ? 1 : 0);
+      }
+    }
+    state_.arena.release(mark);
+    return result;
+  }
+
  private:
+  static constexpr int longest_round = 16;  // events that are looked ahead
+
+  /// The state of thread `t` that stands at a vote or a barrier that reduces, or has arrived there, after state `s` and reads of any value; null if it
+  /// does something else before.
+  [[nodiscard]] const thread_state* arriving(const thread_state& from, int t) const {
+    const machine& m = model::at(state_.machines, t);
+    const thread_state* s = m.has_unknown_values(from) ? nullptr : &from;
+    for (int events = 0; s != nullptr && events < longest_round; ++events) {
+      if (s->status != thread_status::at_event || s->choosing) {
+        return nullptr;
+      }
+      const instruction& i = m.at(*s);
+      if ((i.code == op::vote || i.code == op::block_barrier) && i.destinations > 0) {
+        return s;
+      }
+      s = read_anything(m, *s);
+    }
+    return nullptr;
+  }
+
+  /// The state after a load of any value, or a fence; null if that is not next.
+  [[nodiscard]] static const thread_state* read_anything(const machine& m, const thread_state& s) {
+    const op code = m.at(s).code;
+    const bool reads = code == op::load && m.at(s).mbarrier == mbarrier_op::none;
+    return reads || code == op::fence ? m.step(s, {0, 0, reads}) : nullptr;
+  }
+
+  /// Whether all who take part in the sync point at which thread `t` is in state `s` come back if it gives them `result`.
+  [[nodiscard]] bool all_come_back(const graph& g, int t, const thread_state& s, std::uint64_t result) const {
+    std::string wrong;
+    const std::uint64_t point = state_.points.at(t, s, wrong);
+    const int turn = sync_points::arrivals(g, t, point);
+    if (!wrong.empty() || sync_points::warps_of(point) != 0) {
+      return false;
+    }
+    for (int u = 0; u < state_.count(); ++u) {
+      if (!state_.points.takes_part(u, t, point) || state_of(g, u).status == thread_status::ended) {
+        continue;
+      }
+      const thread_state& now = state_of(g, u);
+      const thread_state* at = arriving(now, u);
+      const bool has_arrived = at != nullptr && at->part != 0;
+      if (at == nullptr || sync_points::arrivals(g, u, point) != turn + (has_arrived ? 1 : 0) ||
+          (has_arrived ? model::at(g.threads, u).events.back()->sync_point : state_.points.at(u, *at, wrong)) != point) {
+        return false;
+      }
+      if (!comes_back(u, *at, result, now.events)) {
+        return false;
+      }
+    }
+    return wrong.empty();
+  }
+
+  /// Whether thread `u`, which is at a sync point in state `s`, comes back to where it was in its first `events` events if that gives it `result`.
+  [[nodiscard]] bool comes_back(int u, const thread_state& s, std::uint64_t result, std::int32_t events) const {
+    const machine& m = model::at(state_.machines, u);
+    const thread_state* after = s.part == 0 ? m.step(s, {}) : &s;
+    after = m.step(*after, {result, 0});
+    for (int n = 0; n < longest_round && after != nullptr && after->status == thread_status::at_event; ++n) {
+      if (after->comes_back) {
+        return after->waits_from <= events;
+      }
+      after = after->choosing ? nullptr : read_anything(m, *after);
+    }
+    return false;
+  }
+
   [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
 
   /// Adds those whom member `t` met in its round. False if one of them has not come back, or met it before its own round.

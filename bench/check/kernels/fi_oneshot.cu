@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// FlashInfer: TensorRT-LLM's all-reduce in one step.
+#include <flashinfer/comm/trtllm_allreduce.cuh>
+
+template __global__ void flashinfer::trtllm_allreduce::oneShotAllReduceKernel<float, 2, true, false>(
+    flashinfer::trtllm_allreduce::AllReduceParams<float>);
