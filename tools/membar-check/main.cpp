@@ -3,6 +3,7 @@
 /// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
+#include <membar-check/lint_command.hpp>
 #include <membar-check/nvcc.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/request.hpp>
@@ -200,6 +201,9 @@ int run(const std::string& path, const request& how, report& out) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count > 1 && std::string(arguments[1]) == "lint") {
+    return membar_check::lint_command({arguments + 2, arguments + count});
+  }
   int worst = verified;
   const auto how = membar_check::read_request(count, arguments, worst);
   if (!how) {

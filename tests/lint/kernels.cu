@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// For each rule of the linter kernels that break it, whose names begin with wrong_, and kernels beside them that do not. lint_test.py has the rules.
+#include <cuda/atomic>
+
+using flag_t = cuda::atomic_ref<int, cuda::thread_scope_device>;
+
+// flag-before-barrier
+__global__ void wrong_flag_of_thread_0(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
+__global__ void right_flag_of_thread_0(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
+__global__ void wrong_flags_of_first_threads(int** flags, float* data, int peers) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __threadfence_system();
+  if (threadIdx.x < peers) {
+    *static_cast<volatile int*>(flags[threadIdx.x]) = 1;
+  }
+}
+__global__ void right_flags_of_first_threads(int** flags, float* data, int peers) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x < peers) {
+    *static_cast<volatile int*>(flags[threadIdx.x]) = 1;
+  }
+}
+// A counter that hands nothing over.
+__global__ void right_statistics(int* count, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    atomicAdd(count, 1);
+  }
+}
+
+// spin-without-acquire
+__global__ void wrong_volatile_wait(volatile int* flag, float* data, float* out) {
+  while (*flag == 0) {
+  }
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void right_volatile_wait(volatile int* flag, float* data, float* out) {
+  while (*flag == 0) {
+  }
+  __threadfence();
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void wrong_fence_before_the_loop(int* flag, float* data, float* out) {
+  if (threadIdx.x == 0) {
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    while (flag_t(*flag).load(cuda::memory_order_relaxed) == 0) {
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void right_acquiring_wait(int* flag, float* data, float* out) {
+  if (threadIdx.x == 0) {
+    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+// A loop over a list waits for nobody.
+__global__ void right_list(int* next, float* data, float* out) {
+  int at = threadIdx.x;
+  while (at >= 0) {
+    at = *static_cast<volatile int*>(next + at);
+  }
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+
+// flag-without-release: both sides are in the kernel, so the flag is known to be one
+__device__ void wait_for(int* flag) {
+  while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+  }
+}
+__global__ void wrong_relaxed_flag(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    flag_t(*flag).store(1, cuda::memory_order_relaxed);
+  } else {
+    wait_for(flag);
+    out[0] = data[0];
+  }
+}
+__global__ void wrong_fence_after_the_flag(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    atomicAdd(flag, 1);
+    __threadfence();
+  } else {
+    wait_for(flag);
+    out[0] = data[0];
+  }
+}
+__global__ void right_fence_before_the_flag(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    __threadfence();
+    atomicAdd(flag, 1);
+  } else {
+    wait_for(flag);
+    out[0] = data[0];
+  }
+}
+
+// last-block-without-acquire
+template <bool Acquires>
+__device__ void reduce_in_last_block(unsigned* count, float* partial, float* out) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = 1;
+    __threadfence();
+    is_last = atomicAdd(count, 1U) == gridDim.x - 1;
+    if (Acquires) {
+      __threadfence();
+    }
+  }
+  __syncthreads();
+  if (is_last) {
+    out[threadIdx.x] = partial[threadIdx.x];
+  }
+}
+__global__ void wrong_last_block(unsigned* count, float* partial, float* out) {
+  reduce_in_last_block<false>(count, partial, out);
+}
+__global__ void right_last_block(unsigned* count, float* partial, float* out) {
+  reduce_in_last_block<true>(count, partial, out);
+}
+
+// narrow-scope
+__global__ void wrong_scope_of_one_side(int* flag) {
+  using system_flag = cuda::atomic_ref<int, cuda::thread_scope_system>;
+  if (blockIdx.x == 0) {
+    system_flag(*flag).store(1, cuda::memory_order_release);
+  } else {
+    flag_t(*flag).fetch_add(1, cuda::memory_order_relaxed);
+  }
+}
+__global__ void right_scopes_of_two_words(int* flag, int* count) {
+  cuda::atomic_ref<int, cuda::thread_scope_system>(*flag).store(1, cuda::memory_order_release);
+  flag_t(*count).fetch_add(1, cuda::memory_order_relaxed);
+}
+
+// missing-proxy-fence
+template <bool Fences>
+__device__ void store_and_copy(float* out) {
+  __shared__ alignas(16) float stage[32];
+  stage[threadIdx.x] = 1;
+  if (Fences) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" ::"l"(__cvta_generic_to_global(out)),
+                 "r"(static_cast<unsigned>(__cvta_generic_to_shared(stage)))
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+__global__ void wrong_copy_of_stores(float* out) { store_and_copy<false>(out); }
+__global__ void right_copy_of_stores(float* out) { store_and_copy<true>(out); }
+
+// cluster-exit and relaxed-cluster-arrival
+__device__ float of_neighbour(float* mine) {
+  float value;
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, 1;"
+               : "=r"(there)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(mine))));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(there) : "memory");
+  return value;
+}
+__device__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+__global__ void wrong_early_exit(float* out) {
+  __shared__ float mine;
+  mine = 1;
+  cluster_sync();
+  out[threadIdx.x] = of_neighbour(&mine);
+}
+__global__ void right_exit(float* out) {
+  __shared__ float mine;
+  mine = 1;
+  cluster_sync();
+  out[threadIdx.x] = of_neighbour(&mine);
+  cluster_sync();
+}
+__global__ void wrong_relaxed_arrival(float* out) {
+  __shared__ float mine;
+  mine = 1;
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+  out[threadIdx.x] = of_neighbour(&mine);
+  cluster_sync();
+}
+
+// read-only-load
+__global__ void wrong_read_only_load(int* data) {
+  data[threadIdx.x] = 1;
+  __syncthreads();
+  data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
+}
+__global__ void right_read_only_load(const int* in, int* out) { out[threadIdx.x] = __ldg(in + (threadIdx.x ^ 1)); }
+
+// mask-without-caller
+__global__ void wrong_half_mask(int* out) { out[threadIdx.x] = __shfl_xor_sync(0xffff, static_cast<int>(threadIdx.x), 1); }
+__global__ void right_half_mask(int* out) {
+  if (threadIdx.x % 32 < 16) {
+    out[threadIdx.x] = __shfl_xor_sync(0xffff, static_cast<int>(threadIdx.x), 1);
+  }
+}
+
+// pdl-write-before-wait and pdl-read-before-wait
+__device__ void wait_for_kernel_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__global__ void wrong_early_write(float* out, const float* in) {
+  out[threadIdx.x] = 0;
+  wait_for_kernel_before();
+  out[threadIdx.x] += in[threadIdx.x];
+}
+__global__ void right_late_write(float* out, const float* in) {
+  wait_for_kernel_before();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+// The launch decides whether there is a kernel to wait for.
+__global__ void right_wait_if_asked(float* out, const float* in, bool dependent) {
+  if (dependent) {
+    wait_for_kernel_before();
+  }
+  out[threadIdx.x] = in[threadIdx.x];
+}
+// One warp waits, and the others meet it.
+__global__ void right_wait_of_one_warp(float* out, const float* in) {
+  if (threadIdx.x < 32) {
+    wait_for_kernel_before();
+  }
+  __syncthreads();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void wrong_wait_of_one_warp(float* out, const float* in) {
+  if (threadIdx.x < 32) {
+    wait_for_kernel_before();
+  } else {
+    out[threadIdx.x] = 1;
+  }
+  __syncthreads();
+  out[threadIdx.x + 1024] = in[threadIdx.x];
+}
+__global__ void noted_early_read(float* out, const float* weights, const float* in) {
+  const float weight = weights[threadIdx.x];
+  wait_for_kernel_before();
+  out[threadIdx.x] = weight * in[threadIdx.x];
+}
+
+// A warning that the source allows.
+__global__ void allowed_early_write(float* out, const float* in) {
+  // membar: allow pdl-write-before-wait nobody else has this memory
+  out[threadIdx.x] = 0;
+  wait_for_kernel_before();
+  out[threadIdx.x + 1024] = in[threadIdx.x];
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The control flow of a kernel: which instructions follow which, on which paths, and under which branches.
+#pragma once
+
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace membar::lint {
+
+/// The number of an instruction in a kernel's code.
+using pc_t = std::int32_t;
+
+/// A branch, or the predicate of an instruction, that decides whether another instruction runs.
+struct condition {
+  pc_t at = 0;
+  bool taken = false;  ///< what it guards runs if its predicate holds as the instruction writes it
+};
+
+/// A loop: the instructions on paths from its head back to it.
+struct loop {
+  pc_t head = 0;
+  std::vector<bool> inside;  ///< by basic block
+};
+
+class flow {
+ public:
+  explicit flow(const ptx::kernel_code& kernel);
+
+  /// The instructions that may be executed after this one.
+  [[nodiscard]] std::vector<pc_t> after(pc_t pc) const;
+
+  /// Calls `visit(pc)` for every instruction that may be executed after `from`, itself included if `from` is in a loop. A path ends where it returns
+  /// false.
+  template <class Visit>
+  void forward(pc_t from, Visit visit) const {
+    walk(after(from), visit);
+  }
+  /// The same against the direction of control.
+  template <class Visit>
+  void backward(pc_t from, Visit visit) const {
+    search(before_[static_cast<std::size_t>(from)], visit, [this](pc_t pc) { return before_[static_cast<std::size_t>(pc)]; });
+  }
+  /// The same from the first instruction, and that one too.
+  template <class Visit>
+  void from_entry(Visit visit) const {
+    walk({0}, visit);
+  }
+
+  /// Whether some path leads from one to the other.
+  [[nodiscard]] bool reaches(pc_t from, pc_t to) const;
+  /// Whether every path to `to` passes `by`.
+  [[nodiscard]] bool dominates(pc_t by, pc_t to) const;
+
+  /// What decides whether the instruction runs: its own predicate, and the branches around it.
+  [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
+
+  [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }
+  [[nodiscard]] bool is_inside(const loop& l, pc_t pc) const { return l.inside[block_of_[static_cast<std::size_t>(pc)]]; }
+
+  [[nodiscard]] pc_t size() const noexcept { return static_cast<pc_t>(kernel_->code.size()); }
+  [[nodiscard]] const ptx::instruction& at(pc_t pc) const { return kernel_->code[static_cast<std::size_t>(pc)]; }
+
+ private:
+  struct basic_block {
+    pc_t begin = 0, end = 0;
+    std::vector<std::size_t> next, before;
+  };
+
+  template <class Visit>
+  void walk(std::vector<pc_t> open, Visit visit) const {
+    search(std::move(open), visit, [this](pc_t pc) { return after(pc); });
+  }
+  template <class Visit, class Next>
+  void search(std::vector<pc_t> open, Visit visit, Next next_of) const {
+    std::vector<bool> seen(kernel_->code.size(), false);
+    while (!open.empty()) {
+      const pc_t pc = open.back();
+      open.pop_back();
+      if (pc < size() && !seen[static_cast<std::size_t>(pc)]) {
+        seen[static_cast<std::size_t>(pc)] = true;
+        if (visit(pc)) {
+          const std::vector<pc_t> next = next_of(pc);
+          open.insert(open.end(), next.begin(), next.end());
+        }
+      }
+    }
+  }
+
+  void find_blocks();
+  void find_dominators();
+  void find_controls();
+  void find_loops();
+
+  const ptx::kernel_code* kernel_;
+  std::vector<std::vector<pc_t>> before_;  ///< by instruction
+  std::vector<std::size_t> block_of_;      ///< by instruction
+  std::vector<basic_block> blocks_;        ///< the last is the end
+  std::vector<std::size_t> dominator_, post_dominator_;
+  std::vector<std::vector<condition>> controls_;  ///< by block: branches that decide alone
+  std::vector<loop> loops_;
+};
+
+}  // namespace membar::lint

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <lint/lint.hpp>
+
+#include <ptx/decode.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+
+namespace membar::lint {
+
+namespace {
+
+place place_of(const ptx::kernel_code& kernel, pc_t pc) {
+  const ptx::instruction& i = kernel.code[static_cast<std::size_t>(pc)];
+  const auto name = [&](int file) {
+    return file > 0 && static_cast<std::size_t>(file) < kernel.files.size() ? kernel.files[static_cast<std::size_t>(file)]
+                                                                            : std::string();
+  };
+  place result{name(i.file), i.source_line, name(i.caller_file), i.caller_line, i.line, i.text};
+  if (result.caller_line == 0 || (result.caller_file == result.file && result.caller_line == result.line)) {
+    result.caller_file.clear();
+  }
+  return result;
+}
+
+}  // namespace
+
+module_findings lint(const ptx::ptx_module& module) {
+  module_findings result;
+  const ptx::module_layout layout = ptx::layout_of(module);
+  for (const ptx::ptx_function& f : module.functions) {
+    if (!f.kernel || !f.defined) {
+      continue;
+    }
+    ++result.kernels;
+    try {
+      const ptx::kernel_code kernel = ptx::decode_kernel(module, layout, f);
+      if (kernel.code.empty()) {
+        continue;
+      }
+      const kernel_view view(kernel, layout);
+      std::vector<warning> warnings;
+      for (const rule& r : rules()) {
+        r.look(view, warnings);
+      }
+      for (const warning& w : warnings) {
+        finding one{f.name, w.rule, w.sure, w.text, place_of(kernel, w.at), {}};
+        for (const auto& [pc, what] : w.related) {
+          one.related.emplace_back(place_of(kernel, pc), what);
+        }
+        result.findings.push_back(std::move(one));
+      }
+    } catch (const std::exception& e) {
+      result.not_read.emplace_back(f.name, e.what());
+    }
+  }
+  return result;
+}
+
+}  // namespace membar::lint

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Looks for wrong patterns in all kernels of a PTX module.
+#pragma once
+
+#include <lint/rules.hpp>
+#include <ptx/module.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::lint {
+
+/// Where an instruction comes from.
+struct place {
+  std::string file;  ///< the source; empty if the PTX does not say
+  int line = 0;
+  std::string caller_file;  ///< where the kernel's own text has the call that was inlined; empty if it is no such call
+  int caller_line = 0;
+  int ptx_line = 0;
+  std::string opcode;
+};
+
+/// A warning, with places instead of instructions.
+struct finding {
+  std::string kernel;
+  std::string_view rule;
+  confidence sure = confidence::high;
+  std::string text;
+  place at;
+  std::vector<std::pair<place, std::string>> related;
+};
+
+struct module_findings {
+  std::vector<finding> findings;
+  int kernels = 0;
+  std::vector<std::pair<std::string, std::string>> not_read;  ///< kernels, and why
+};
+
+/// Applies all rules to all kernels that are defined in the module. A kernel with an instruction that is not known is not read.
+[[nodiscard]] module_findings lint(const ptx::ptx_module& module);
+
+}  // namespace membar::lint

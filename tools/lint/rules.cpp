@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <lint/rules.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace membar::lint {
+
+using ptx::instruction;
+using ptx::mbarrier_op;
+using ptx::op;
+using ptx::state_space;
+
+namespace {
+
+using enum memory_order;
+
+bool is_wide(const instruction& i) { return i.scope == thread_scope::device || i.scope == thread_scope::system; }
+bool acquires(memory_order order) { return order == acquire || order == acq_rel || order == seq_cst; }
+bool releases(memory_order order) { return order == release || order == acq_rel || order == seq_cst; }
+bool is_memory(const instruction& i) {
+  return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
+}
+
+/// Whether what comes after it sees what another block released: a fence, or an access that acquires, at device scope or wider.
+bool is_acquire(const instruction& i) {
+  return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
+         ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
+}
+/// Whether a strong write after it releases what came before.
+bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
+
+bool is_block_barrier(const instruction& i) {
+  return i.code == op::block_barrier || i.code == op::cluster_wait || i.code == op::block_arrive ||
+         (i.code == op::load && i.mbarrier == mbarrier_op::test);
+}
+
+bool is_global(const access& a) { return a.space == state_space::global; }
+bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
+
+/// A write of global memory that others may poll, and one that is data.
+bool may_be_flag(const kernel_view& k, const access& a) {
+  const instruction& i = k.paths.at(a.at);
+  return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
+}
+bool is_data_write(const kernel_view& k, const access& a) { return a.writes && is_global(a) && is_weak(k, a); }
+
+bool selects_some(const kernel_view& k, pc_t pc) {
+  const std::vector<condition> all = k.paths.conditions_of(pc);
+  return std::ranges::any_of(all, [&](const condition& c) { return k.data.selects_some(c); });
+}
+
+/// Whether the kernel reads through the same pointer: then other threads' data goes through it.
+bool is_read(const kernel_view& k, const access& data) {
+  return std::ranges::any_of(k.data.accesses(),
+                             [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
+}
+
+/// The instructions from which a path leads to `to` without anything that `stops`.
+template <class Stops>
+std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
+  std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
+  k.paths.backward(to, [&](pc_t pc) {
+    result[static_cast<std::size_t>(pc)] = true;
+    return !stops(k.paths.at(pc));
+  });
+  return result;
+}
+bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
+
+/// A load that a loop repeats until it sees another value.
+struct spin {
+  pc_t load = 0;
+  pc_t exit = 0;  ///< the branch that leaves the loop
+  access at;
+};
+
+/// Loops that wait for another thread: they end as a strong load or a compare-and-swap of two constants says, whose address does not come from
+/// itself.
+std::vector<spin> spins_of(const kernel_view& k) {
+  std::vector<spin> result;
+  std::set<std::pair<pc_t, pc_t>> known;
+  for (const loop& l : k.paths.loops()) {
+    for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+      const instruction& branch = k.paths.at(pc);
+      if ((branch.code != op::branch && branch.code != op::exit) || branch.guard < 0 || !k.paths.is_inside(l, pc)) {
+        continue;
+      }
+      const std::vector<pc_t> next = k.paths.after(pc);
+      const bool leaves = branch.code == op::exit ||
+                          std::ranges::any_of(next, [&](pc_t to) { return to < k.paths.size() && !k.paths.is_inside(l, to); });
+      for (const pc_t load : leaves ? k.data.deciding_loads({pc, true}) : std::set<pc_t>{}) {
+        const instruction& i = k.paths.at(load);
+        const bool locks = i.code == op::atomic && i.what == model::operation::compare_exchange &&
+                           k.data.of(i.by[1]).constant && k.data.of(i.by[2]).constant;
+        const auto at = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == load && a.reads; });
+        if (at == k.data.accesses().end() || !is_global(*at) || !k.paths.is_inside(l, load) || !i.strong ||
+            (i.code != op::load && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
+          continue;
+        }
+        if (known.insert({load, pc}).second) {
+          result.push_back({load, pc, *at});
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_side) {
+  for (pc_t pc = after + 1; pc < std::min<pc_t>(after + 6, k.paths.size()); ++pc) {
+    if (!acquire_side && is_release_fence(k.paths.at(pc))) {
+      return "; the fence after the flag comes too late";
+    }
+  }
+  for (pc_t pc = after - 1; pc > std::max<pc_t>(after - 6, -1); --pc) {
+    if (acquire_side && k.paths.at(pc).code == op::fence) {
+      return "; the fence before the load orders nothing after it";
+    }
+  }
+  return "";
+}
+
+// ---- flags
+
+void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
+  const bool only_tells = spins_of(k).empty();
+  for (const access& flag : k.data.accesses()) {
+    if (!may_be_flag(k, flag) || !selects_some(k, flag.at)) {
+      continue;
+    }
+    const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
+    const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    for (const access& data : k.data.accesses()) {
+      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_met, data.at) ||
+          selects_some(k, data.at)) {
+        continue;
+      }
+      const bool fenced = !is_in(not_fenced, data.at);
+      if (!fenced && !releases(k.paths.at(flag.at).order)) {
+        continue;  // it does not hand anything over, or another rule says what is missing
+      }
+      const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
+      out.push_back(
+          {"flag-before-barrier",
+           only_tells || both_far || is_read(k, data) ? confidence::high : confidence::medium,
+           "some threads of the block raise a flag, and no barrier comes between it and what all threads have written: the "
+           "others may not have written yet",
+           flag.at,
+           {{data.at, "what all threads write"}}});
+      break;
+    }
+  }
+}
+
+void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
+  std::set<origin> written;
+  for (const access& a : k.data.accesses()) {
+    if (is_data_write(k, a)) {
+      written.insert(a.origins.begin(), a.origins.end());
+    }
+  }
+  std::set<pc_t> told;
+  for (const spin& s : spins_of(k)) {
+    if (is_acquire(k.paths.at(s.load)) || told.contains(s.load)) {
+      continue;
+    }
+    std::optional<access> read;
+    bool sure = false;
+    k.paths.forward(s.exit, [&](pc_t pc) {
+      const instruction& i = k.paths.at(pc);
+      if (is_acquire(i)) {
+        return false;
+      }
+      for (const access& a : k.data.accesses()) {
+        if (a.at == pc && a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
+          sure = overlap(a.origins, written);
+          read = !read || sure ? std::optional(a) : read;
+        }
+      }
+      return true;
+    });
+    if (read) {
+      told.insert(s.load);
+      out.push_back(
+          {"spin-without-acquire",
+           sure ? confidence::high : confidence::medium,
+           "the loop waits for a flag, and nothing acquires between it and what is read after it: the old data may be read" +
+               fence_that_is_late(k, s.load, true),
+           s.load,
+           {{read->at, "what is read"}}});
+    }
+  }
+}
+
+void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
+  const std::vector<spin> spins = spins_of(k);
+  for (const access& flag : k.data.accesses()) {
+    const instruction& i = k.paths.at(flag.at);
+    if (!may_be_flag(k, flag) || releases(i.order) ||
+        std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && s.load != flag.at; })) {
+      continue;
+    }
+    const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    for (const access& data : k.data.accesses()) {
+      if (is_data_write(k, data) && !overlap(data.origins, flag.origins) && is_in(not_fenced, data.at)) {
+        out.push_back(
+            {"flag-without-release",
+             is_read(k, data) ? confidence::high : confidence::medium,
+             "the flag that another thread waits for is raised without a release: what was written before it may be seen "
+             "after it" +
+                 fence_that_is_late(k, flag.at, false),
+             flag.at,
+             {{data.at, "what was written before"}}});
+        break;
+      }
+    }
+  }
+}
+
+void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out) {
+  std::set<pc_t> told;
+  for (const access& read : k.data.accesses()) {
+    if (!read.reads || !is_global(read) || !is_weak(k, read) || k.paths.at(read.at).non_coherent) {
+      continue;
+    }
+    for (const condition& c : k.paths.conditions_of(read.at)) {
+      for (const pc_t counted : k.data.deciding_loads(c)) {
+        const instruction& i = k.paths.at(counted);
+        if (i.code != op::atomic || is_acquire(i) || i.space == state_space::shared || told.contains(counted) ||
+            i.what == model::operation::compare_exchange) {
+          continue;
+        }
+        const auto counter = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == counted; });
+        const bool handed_over = std::ranges::any_of(k.data.accesses(), [&](const access& w) {
+          return is_data_write(k, w) && overlap(w.origins, read.origins) && k.paths.reaches(w.at, counted);
+        });
+        if (counter == k.data.accesses().end() || !is_global(*counter) || overlap(counter->origins, read.origins) ||
+            !handed_over || !is_in(leading_to(k, read.at, is_acquire), counted)) {
+          continue;
+        }
+        told.insert(counted);
+        out.push_back({"last-block-without-acquire",
+                       confidence::high,
+                       "who comes last, as the counter says, reads what the others wrote, and nothing acquires in between: old "
+                       "data may be "
+                       "read",
+                       counted,
+                       {{read.at, "what is read"}}});
+      }
+    }
+  }
+}
+
+void narrow_scope(const kernel_view& k, std::vector<warning>& out) {
+  for (const access& narrow : k.data.accesses()) {
+    const instruction& i = k.paths.at(narrow.at);
+    if (!is_global(narrow) || !i.strong || i.scope == thread_scope::system || narrow.asynchronous) {
+      continue;
+    }
+    const auto wide = std::ranges::find_if(k.data.accesses(), [&](const access& a) {
+      const instruction& other = k.paths.at(a.at);
+      const bool meant = other.order != relaxed || other.code == op::atomic || other.code == op::reduction;
+      return !a.asynchronous && other.strong && meant && other.scope == thread_scope::system &&
+             overlap(a.origins, narrow.origins);
+    });
+    if (wide != k.data.accesses().end()) {
+      out.push_back({"narrow-scope",
+                     confidence::medium,
+                     "the kernel accesses the same memory at system scope elsewhere: a narrower scope does not reach other "
+                     "devices or the host",
+                     narrow.at,
+                     {{wide->at, "the access at system scope"}}});
+      return;
+    }
+  }
+}
+
+// ---- proxies
+
+void missing_proxy_fence(const kernel_view& k, std::vector<warning>& out) {
+  const auto is_fence = [](const instruction& i) { return i.code == op::proxy_fence; };
+  for (const access& copy : k.data.accesses()) {
+    if (!copy.asynchronous || !copy.reads || k.paths.at(copy.at).text.find("bulk") == std::string::npos ||
+        copy.origins.empty()) {
+      continue;
+    }
+    const std::vector<bool> not_fenced = leading_to(k, copy.at, is_fence);
+    for (const access& write : k.data.accesses()) {
+      if (!write.writes || write.asynchronous || write.space != copy.space || !overlap(write.origins, copy.origins) ||
+          !is_in(not_fenced, write.at)) {
+        continue;
+      }
+      const bool one_variable = copy.space == state_space::shared && copy.origins.size() == 1 &&
+                                copy.origins.begin()->number != static_cast<std::int64_t>(ptx::dynamic_offset);
+      out.push_back({"missing-proxy-fence",
+                     one_variable ? confidence::high : confidence::medium,
+                     "an asynchronous copy reads what was written by ordinary stores, and no fence.proxy.async comes between: "
+                     "old data may be "
+                     "copied",
+                     copy.at,
+                     {{write.at, "the store"}}});
+      break;
+    }
+  }
+}
+
+// ---- clusters
+
+void cluster_exit(const kernel_view& k, std::vector<warning>& out) {
+  for (const access& a : k.data.accesses()) {
+    const instruction& i = k.paths.at(a.at);
+    if (!is_memory(i) || (k.data.of(i.by[0]).varies & value::remote) == 0) {
+      continue;
+    }
+    bool leaves = false;
+    k.paths.forward(a.at, [&](pc_t pc) {
+      const instruction& other = k.paths.at(pc);
+      leaves = leaves || other.code == op::exit || pc + 1 == k.paths.size();
+      return other.code != op::cluster_wait;
+    });
+    if (leaves) {
+      out.push_back({"cluster-exit",
+                     confidence::high,
+                     "shared memory of another block of the cluster is accessed, and no barrier of the cluster comes before "
+                     "the end: that block "
+                     "may have left",
+                     a.at,
+                     {}});
+      return;
+    }
+  }
+}
+
+void relaxed_cluster_arrival(const kernel_view& k, std::vector<warning>& out) {
+  const auto orders = [](const instruction& i) {
+    return i.code == op::fence || (i.code == op::cluster_arrive && i.order != relaxed);
+  };
+  const bool reads_remote = std::ranges::any_of(k.data.accesses(), [&](const access& a) {
+    const instruction& i = k.paths.at(a.at);
+    return a.reads && is_memory(i) && (k.data.of(i.by[0]).varies & value::remote) != 0;
+  });
+  for (pc_t pc = 0; reads_remote && pc < k.paths.size(); ++pc) {
+    if (k.paths.at(pc).code != op::cluster_arrive || k.paths.at(pc).order != relaxed) {
+      continue;
+    }
+    const std::vector<bool> not_ordered = leading_to(k, pc, orders);
+    for (const access& write : k.data.accesses()) {
+      if (write.writes && write.space == state_space::shared && is_weak(k, write) && is_in(not_ordered, write.at)) {
+        out.push_back(
+            {"relaxed-cluster-arrival",
+             confidence::medium,
+             "the arrival at the cluster's barrier is relaxed, and so it does not show other blocks what was written before it",
+             pc,
+             {{write.at, "what was written"}}});
+        return;
+      }
+    }
+  }
+}
+
+// ---- read-only data, masks
+
+void read_only_load(const kernel_view& k, std::vector<warning>& out) {
+  for (const access& read : k.data.accesses()) {
+    if (!k.paths.at(read.at).non_coherent) {
+      continue;
+    }
+    for (const access& write : k.data.accesses()) {
+      if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
+        const bool before = k.paths.reaches(write.at, read.at);
+        out.push_back(
+            {"read-only-load",
+             before ? confidence::high : confidence::medium,
+             "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
+                 ", through which the kernel writes: that load is for data that does not change while the kernel runs",
+             read.at,
+             {{write.at, "the write"}}});
+        return;
+      }
+    }
+  }
+}
+
+void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
+  constexpr std::uint64_t full = 0xffffffff;
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    const instruction& i = k.paths.at(pc);
+    const bool has_mask = i.code == op::warp_barrier || i.code == op::shuffle || i.code == op::vote || i.code == op::match ||
+                          i.code == op::warp_reduce;
+    if (!has_mask || i.sources == 0) {
+      continue;
+    }
+    const std::optional<std::uint64_t> mask = k.data.of(i.by[i.sources - 1U]).constant;
+    const std::vector<condition> all = k.paths.conditions_of(pc);
+    const bool chosen = std::ranges::any_of(all, [&](const condition& c) { return !k.data.is_uniform(c); });
+    if (mask && (*mask & full) != full && !chosen) {
+      out.push_back({"mask-without-caller",
+                     confidence::medium,
+                     "the mask leaves out lanes, and nothing keeps these lanes from coming here: a lane that is not in the "
+                     "mask it gives has "
+                     "undefined behaviour",
+                     pc,
+                     {}});
+    }
+  }
+}
+
+// ---- programmatic dependent launch
+
+/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has.
+std::vector<access> early_accesses(const kernel_view& k) {
+  std::set<pc_t> after_wait;
+  std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether there is one
+  bool waits = false;
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (k.paths.at(pc).code != op::grid_wait) {
+      continue;
+    }
+    waits = true;
+    k.paths.forward(pc, [&](pc_t next) { return after_wait.insert(next).second; });
+    for (const condition& c : k.paths.conditions_of(pc)) {
+      if (k.data.is_uniform(c) && c.at != pc) {
+        const std::vector<pc_t> sides = k.paths.after(c.at);
+        if (sides.size() == 2 && k.paths.at(c.at).code == op::branch) {
+          skipped.insert(sides[c.taken ? 1 : 0]);
+        }
+      }
+    }
+  }
+  std::vector<access> result;
+  if (!waits) {
+    return result;
+  }
+  std::set<pc_t> early;
+  k.paths.from_entry([&](pc_t pc) {
+    const instruction& i = k.paths.at(pc);
+    const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
+    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier on which somebody arrives who has waited
+    if (i.code == op::grid_wait || meets || phase) {
+      return false;
+    }
+    if (skipped.contains(pc)) {
+      return false;
+    }
+    early.insert(pc);
+    return true;
+  });
+  std::ranges::copy_if(k.data.accesses(), std::back_inserter(result),
+                       [&](const access& a) { return is_global(a) && early.contains(a.at); });
+  return result;
+}
+
+void dependent_write_before_wait(const kernel_view& k, std::vector<warning>& out) {
+  for (const access& a : early_accesses(k)) {
+    if (a.writes) {
+      out.push_back({"pdl-write-before-wait",
+                     confidence::high,
+                     "global memory is written before griddepcontrol.wait: the kernel before may still read or write it",
+                     a.at,
+                     {}});
+      return;
+    }
+  }
+}
+
+void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out) {
+  std::set<origin> told;
+  for (const access& a : early_accesses(k)) {
+    if (!a.writes && a.reads && (a.origins.empty() || !std::ranges::includes(told, a.origins))) {
+      told.insert(a.origins.begin(), a.origins.end());
+      out.push_back({"pdl-read-before-wait",
+                     confidence::note,
+                     "global memory is read before griddepcontrol.wait" +
+                         (a.origins.empty() ? std::string() : " through " + k.data.name_of(*a.origins.begin())) +
+                         ": right for weights, wrong for what the kernel before writes",
+                     a.at,
+                     {}});
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<rule>& rules() {
+  static const std::vector<rule> all = {
+      {"flag-before-barrier", "a flag is raised before all threads have written", flag_before_barrier},
+      {"spin-without-acquire", "a loop waits for a flag and acquires nothing", spin_without_acquire},
+      {"flag-without-release", "a flag is raised without a release", flag_without_release},
+      {"last-block-without-acquire", "who comes last reads without an acquire", last_block_without_acquire},
+      {"narrow-scope", "a scope is narrower than elsewhere on the same memory", narrow_scope},
+      {"missing-proxy-fence", "ordinary stores are copied without a proxy fence", missing_proxy_fence},
+      {"cluster-exit", "a block may have left when its memory is accessed", cluster_exit},
+      {"relaxed-cluster-arrival", "a relaxed arrival publishes data", relaxed_cluster_arrival},
+      {"read-only-load", "ld.global.nc of memory that is written", read_only_load},
+      {"mask-without-caller", "a lane may not be in the mask that it gives", mask_without_caller},
+      {"pdl-write-before-wait", "a write before griddepcontrol.wait", dependent_write_before_wait},
+      {"pdl-read-before-wait", "a read before griddepcontrol.wait", dependent_read_before_wait},
+  };
+  return all;
+}
+
+}  // namespace membar::lint

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Wrong patterns that can be seen in a kernel's code without running it. docs/lint.md has a section for each rule.
+#pragma once
+
+#include <lint/flow.hpp>
+#include <lint/values.hpp>
+#include <ptx/decode.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::lint {
+
+/// How sure a warning is: what a `note` says is true, and may be meant so.
+enum class confidence : unsigned char { note, medium, high };
+
+struct warning {
+  std::string_view rule;
+  confidence sure = confidence::high;
+  std::string text;  ///< a sentence
+  pc_t at = 0;
+  std::vector<std::pair<pc_t, std::string>> related;  ///< further instructions, and what each is
+};
+
+/// A kernel and what is known of it.
+struct kernel_view {
+  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout) : paths(kernel), data(kernel, layout, paths) {}
+  flow paths;
+  values data;
+};
+
+/// A rule of the linter.
+struct rule {
+  std::string_view name;
+  std::string_view about;  ///< what is wrong, in a few words
+  void (*look)(const kernel_view&, std::vector<warning>&);
+};
+
+[[nodiscard]] const std::vector<rule>& rules();
+
+}  // namespace membar::lint

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <lint/values.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace membar::lint {
+
+using ptx::instruction;
+using ptx::op;
+using ptx::source_operand;
+using ptx::special;
+using ptx::state_space;
+
+namespace {
+
+constexpr std::size_t most_origins = 16;
+
+/// The bits that a special register brings.
+unsigned variation_of(special s) {
+  switch (s) {
+    case special::thread_x:
+    case special::thread_y:
+    case special::thread_z:
+    case special::lane:
+    case special::warp:
+    case special::lanes_equal:
+    case special::lanes_less:
+    case special::lanes_less_equal:
+    case special::lanes_greater:
+    case special::lanes_greater_equal:
+      return value::thread;
+    case special::block_x:
+    case special::block_y:
+    case special::block_z:
+    case special::cluster_rank:
+    case special::cluster:
+    case special::unknown:
+      return value::block;
+    case special::clock:
+    case special::nanoseconds:
+      return value::loaded;
+    default:
+      return 0;
+  }
+}
+
+bool join(value& into, const value& from) {
+  const std::size_t origins = into.origins.size();
+  const std::size_t loads = into.loads.size();
+  const unsigned varies = into.varies;
+  for (const origin& o : from.origins) {
+    if (into.origins.size() < most_origins) {
+      into.origins.insert(o);
+    }
+  }
+  into.loads.insert(from.loads.begin(), from.loads.end());
+  into.varies |= from.varies;
+  return into.origins.size() != origins || into.loads.size() != loads || into.varies != varies;
+}
+
+/// What a copy's text says of it; the operands of copies that the decoder does not follow are not known.
+bool is_tensor_copy(const instruction& i) {
+  return i.text.starts_with("cp.async.bulk.tensor") || i.text.starts_with("cp.reduce.async.bulk.tensor");
+}
+
+}  // namespace
+
+bool overlap(const std::set<origin>& a, const std::set<origin>& b) {
+  return std::ranges::any_of(a, [&](const origin& o) { return b.contains(o); });
+}
+bool may_overlap(const std::set<origin>& a, const std::set<origin>& b) { return a.empty() || b.empty() || overlap(a, b); }
+
+values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout, const flow& paths)
+    : kernel_(&kernel),
+      layout_(&layout),
+      paths_(&paths),
+      words_(static_cast<std::size_t>(kernel.words) + 2),
+      written_by_(words_.size()) {
+  for (pc_t pc = 0; pc < paths.size(); ++pc) {
+    const instruction& i = paths.at(pc);
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      if (i.to[k].word >= 0) {
+        written_by_[static_cast<std::size_t>(i.to[k].word)].push_back(pc);
+      }
+    }
+  }
+  constexpr int most_rounds = 20;  // loops that hand a value on from register to register
+  bool changed = true;
+  for (int round = 0; changed && round < most_rounds; ++round) {
+    changed = false;
+    for (pc_t pc = 0; pc < paths.size(); ++pc) {
+      follow(paths.at(pc), pc, changed);
+    }
+  }
+  find_accesses();
+}
+
+value values::of(const source_operand& o) const {
+  value result;
+  if (o.kind == source_operand::kind_t::reg) {
+    result = words_[static_cast<std::size_t>(o.word)];
+    if (o.low != 0) {
+      result.constant.reset();
+    }
+  } else if (o.kind == source_operand::kind_t::special) {
+    result.varies = variation_of(o.machine);
+  } else if (o.kind == source_operand::kind_t::constant) {
+    result.constant = o.low;
+    if (o.low >= ptx::global_window && o.low < ptx::shared_window) {
+      for (const auto& [name, at] : layout_->globals) {
+        if (at <= o.low) {  // the nearest below
+          const auto number = static_cast<std::int64_t>(at);
+          if (result.origins.empty() || result.origins.begin()->number < number) {
+            result.origins = {{origin::kind_t::global, number}};
+          }
+        }
+      }
+    }
+    for (const auto& [variable, at] : kernel_->shared) {
+      if (at == o.low || (o.low > at && o.low < at + variable.bytes)) {
+        result.origins.insert({origin::kind_t::shared, static_cast<std::int64_t>(at)});
+      }
+    }
+    if (o.low == ptx::dynamic_offset) {
+      result.origins.insert({origin::kind_t::shared, static_cast<std::int64_t>(o.low)});
+    }
+  }
+  return result;
+}
+
+void values::follow(const instruction& i, pc_t pc, bool& changed) {
+  value from;
+  if (i.code == op::load_param) {
+    const value at = of(i.by[0]);
+    const auto number = static_cast<std::int64_t>(at.constant.value_or(0)) + i.offset;
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      value one;
+      if (i.bytes == 8) {
+        one.origins = {{origin::kind_t::parameter, number + static_cast<std::int64_t>(k) * i.bytes}};
+      }
+      if (i.to[k].word >= 0) {
+        changed = join(words_[static_cast<std::size_t>(i.to[k].word)], one) || changed;
+      }
+    }
+    return;
+  }
+  const bool reads_memory = i.code == op::load || i.code == op::atomic;
+  for (unsigned k = 0; k < i.sources; ++k) {
+    const value one = of(i.by[k]);
+    from.varies |= one.varies;
+    if (!reads_memory) {
+      static_cast<void>(join(from, one));
+    }
+  }
+  if (i.code == op::elect) {
+    from.varies |= value::thread | value::elected;
+  } else if (i.code == op::map_to_block) {
+    from.varies |= value::remote;
+  } else if (i.code == op::active_mask) {
+    from.varies |= value::thread;
+  } else if (i.code == op::set_predicate || i.code == op::multiply_low || i.code == op::multiply_high) {
+    from.origins.clear();
+  } else if (reads_memory) {
+    from.varies |= value::loaded;
+    from.loads = {pc};
+    for (const origin& o : origins_of_address(i, 0)) {
+      if (o.kind == origin::kind_t::shared) {
+        for (const auto& [variable, stored] : through_shared_) {
+          if (variable == o) {
+            static_cast<void>(join(from, stored));
+          }
+        }
+      } else if (i.bytes == 8) {
+        from.origins.insert({origin::kind_t::table, o.number});
+      }
+    }
+  } else if (i.code == op::store) {
+    for (const origin& o : origins_of_address(i, 0)) {
+      if (o.kind == origin::kind_t::shared) {
+        const auto at = std::ranges::find(through_shared_, o, &std::pair<origin, value>::first);
+        value& stored = at == through_shared_.end() ? through_shared_.emplace_back(o, value{}).second : at->second;
+        for (unsigned k = 1; k < i.sources; ++k) {
+          changed = join(stored, of(i.by[k])) || changed;
+        }
+      }
+    }
+  }
+  for (unsigned k = 0; k < i.destinations; ++k) {
+    if (i.to[k].word < 0) {
+      continue;
+    }
+    const auto word = static_cast<std::size_t>(i.to[k].word);
+    changed = join(words_[word], from) || changed;
+    if (written_by_[word].size() == 1 && i.guard < 0 && i.destinations == 1 && !words_[word].constant) {
+      const value first = of(i.by[0]);
+      const value second = i.sources > 1 ? of(i.by[1]) : value{};
+      if (i.code == op::move && first.constant) {
+        words_[word].constant = first.constant;
+      } else if (i.code == op::add && first.constant && second.constant) {
+        words_[word].constant = ptx::truncated(*first.constant + *second.constant, 8 * ptx::bytes_of(i.type));
+      }
+      changed = changed || words_[word].constant.has_value();
+    }
+  }
+}
+
+std::set<origin> values::origins_of_address(const instruction& i, std::size_t operand) const {
+  std::set<origin> result = of(i.by[operand]).origins;
+  const state_space space = operand == 0 || i.code != op::async_copy ? i.space : i.from_space;
+  const bool any_global = std::ranges::any_of(result, [](const origin& o) { return o.kind != origin::kind_t::shared; });
+  if (space == state_space::shared || space == state_space::global || any_global) {
+    const bool shared = space == state_space::shared;
+    std::erase_if(result, [&](const origin& o) { return (o.kind == origin::kind_t::shared) != shared; });
+  }
+  return result;
+}
+
+void values::find_accesses() {
+  const auto space_of = [](state_space named, const std::set<origin>& origins) {
+    if (named != state_space::generic || origins.empty()) {
+      return named;
+    }
+    return origins.begin()->kind == origin::kind_t::shared ? state_space::shared : state_space::global;
+  };
+  for (pc_t pc = 0; pc < paths_->size(); ++pc) {
+    const instruction& i = paths_->at(pc);
+    if (is_tensor_copy(i)) {
+      const bool loads = i.text.find(".global.") > i.text.find(".shared::");
+      accesses_.push_back({pc, loads, !loads, true, state_space::global, {}});
+      accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}});
+    } else if (i.code == op::async_copy && i.text.find("mbarrier") != std::string::npos && i.sources == 1) {
+      continue;  // arrives, and copies nothing
+    } else if (i.code == op::async_copy) {
+      const std::set<origin> to = origins_of_address(i, 0);
+      accesses_.push_back({pc, false, true, true, space_of(i.space, to), to});
+      if (!i.text.starts_with("st.") && !i.text.starts_with("red.")) {
+        const std::set<origin> from = origins_of_address(i, 1);
+        accesses_.push_back({pc, true, false, true, space_of(i.from_space, from), from});
+      }
+    } else if (i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction) {
+      if (i.mbarrier != ptx::mbarrier_op::none || i.space == state_space::local || i.space == state_space::param ||
+          i.space == state_space::constant) {
+        continue;
+      }
+      const std::set<origin> at = origins_of_address(i, 0);
+      accesses_.push_back(
+          {pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at});
+    }
+  }
+}
+
+bool values::selects_some(std::int32_t word, bool holds, int depth) const {
+  constexpr int deepest = 8;
+  if (word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(word)].size() != 1) {
+    return false;
+  }
+  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(word)].front());
+  const auto part = [&](const source_operand& o, bool wanted) {
+    return o.kind == source_operand::kind_t::reg && selects_some(o.word, o.negated ? !wanted : wanted, depth + 1);
+  };
+  if (i.destinations > 1 && i.to[1].word == word && i.code == op::set_predicate) {
+    holds = !holds;
+  }
+  switch (i.code) {
+    case op::elect:
+      return holds;
+    case op::bit_not:
+      return part(i.by[0], !holds);
+    case op::move:
+      return part(i.by[0], holds);
+    case op::bit_and:
+    case op::bit_or:
+      return holds == (i.code == op::bit_and) && (part(i.by[0], holds) || part(i.by[1], holds));
+    case op::set_predicate: {
+      if (i.combines && part(i.by[2], holds)) {
+        return true;
+      }
+      const unsigned first = of(i.by[0]).varies;
+      const unsigned second = of(i.by[1]).varies;
+      const unsigned by_number = first == 0 ? second : first;
+      if ((first != 0 && second != 0) || (by_number & ~(value::elected | value::remote)) != value::thread) {
+        return false;
+      }
+      using enum ptx::ptx_comparison;
+      return i.test == ne ? !holds : i.test == eq ? holds : true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool values::selects_some(const condition& c) const {
+  const instruction& i = paths_->at(c.at);
+  return selects_some(i.guard, i.guard_negated != c.taken, 0);
+}
+
+bool values::is_uniform(const condition& c) const {
+  const std::int32_t guard = paths_->at(c.at).guard;
+  return guard >= 0 && words_[static_cast<std::size_t>(guard)].varies == 0;
+}
+
+std::set<pc_t> values::deciding_loads(const condition& c) const {
+  const std::int32_t guard = paths_->at(c.at).guard;
+  return guard < 0 ? std::set<pc_t>{} : words_[static_cast<std::size_t>(guard)].loads;
+}
+
+std::string values::name_of(const origin& o) const {
+  if (o.kind == origin::kind_t::parameter || o.kind == origin::kind_t::table) {
+    const std::string through = o.kind == origin::kind_t::table ? "memory that is pointed to from " : "";
+    for (std::size_t k = kernel_->parameters.size(); k-- > 0;) {
+      const auto begin = static_cast<std::int64_t>(kernel_->parameter_offsets[k]);
+      if (begin <= o.number) {
+        const bool only = kernel_->parameters[k].bytes <= 8;
+        return through + "parameter " + std::to_string(k) + (only ? "" : " at byte " + std::to_string(o.number - begin));
+      }
+    }
+    return through + "a parameter";
+  }
+  if (o.kind == origin::kind_t::global) {
+    for (const auto& [name, at] : layout_->globals) {
+      if (static_cast<std::int64_t>(at) == o.number) {
+        return "the variable " + name;
+      }
+    }
+  }
+  for (const auto& [variable, at] : kernel_->shared) {
+    if (static_cast<std::int64_t>(at) == o.number) {
+      return "the shared variable " + variable.name;
+    }
+  }
+  return "dynamic shared memory";
+}
+
+}  // namespace membar::lint
