@@ -317,6 +317,16 @@ TEST(check_repairs, put_a_barrier_before_one_thread_raises_a_flag_for_its_block)
   }));
 }
 
+TEST(check_repairs, end_when_the_time_is_over_and_say_so) {
+  const ptx_program p = volatile_flag();
+  check::repair_options options;
+  options.most_seconds = 0;
+  const check::repair_result r = check::repairs_of(p.get(), {}, costs(), options);
+  EXPECT_TRUE(r.repairs.empty());
+  EXPECT_TRUE(r.left_out);
+  EXPECT_EQ(r.tried, 0);
+}
+
 TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
   const ptx_program p(
       {".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; "

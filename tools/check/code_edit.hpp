@@ -61,6 +61,7 @@ struct code_site {
   bool host = false;       ///< of a host thread
   bool gap = false;        ///< of barriers that may be put in before the places: `first` is the instruction before
   bool joins = false;      ///< a gap where jumps lead to
+  bool turns = false;      ///< a gap where each turn of a loop begins
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
@@ -158,6 +159,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &before});
       result.back().gap = true;
       result.back().joins = joins;
+      result.back().turns = joins && model::at(kernel.code, pc).head;
     }
     result[it->second].places.emplace_back(k, pc);
   }

@@ -46,8 +46,8 @@ struct named_memory {
 template <class Names>
 [[nodiscard]] std::string did_you_mean(const std::string& word, const Names& names) {
   const std::string nearest = litmus_files::nearest_name(word, names);
-  const std::size_t far = std::max<std::size_t>(2, word.size() / 2);
-  return nearest.empty() || litmus_files::edit_distance(word, nearest) > far
+  const std::size_t distance = litmus_files::edit_distance(word, nearest);
+  return nearest.empty() || distance >= word.size() || distance > std::max<std::size_t>(2, word.size() / 2)
              ? std::string()
              : "; did you mean " + membar_tools::quote(nearest) + "?";
 }

@@ -52,47 +52,15 @@ class repairer {
 
   [[nodiscard]] repair_result repairs() {
     repair_result result;
-    // What verifies mostly does so by few events. Where that finds nothing, what was cut is explored further.
-    constexpr std::uint64_t first_cap = 30'000;
-    constexpr std::uint64_t growth = 30;
-    for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
-      capped_ = false;
-      result.tried = look_for_solutions(result.tried);
-      if (!capped_) {
+    // Load buffering takes most of the time where it is possible. So it is left out first, and what verifies without it is then explored with it.
+    for (const bool buffering : {false, true}) {
+      buffering_ = buffering;
+      search(result);
+      if (!result.repairs.empty() || solutions_.empty()) {
         break;
       }
+      solutions_.clear();
     }
-    cap_ = std::numeric_limits<std::uint64_t>::max();
-    std::set<std::vector<code_edit>> weakest;
-    for (const auto& [strongest, counts] : solutions_) {
-      std::vector<code_edit> edits = strongest;
-      last_ = counts;
-      for (std::size_t k = 0; k < edits.size(); ++k) {
-        static_cast<void>(weaken(edits, k, true));
-      }
-      if (!weakest.insert(edits).second) {
-        continue;
-      }
-      repair r;
-      r.edits = edits;
-      r.counts = verified_[edits];
-      for (const code_edit& e : edits) {
-        const code_site& site = model::at(sites_, e.site);
-        r.barriers += site.gap ? 1 : 0;
-        r.costs.push_back(cost_of(site, e, costs_));
-        r.cost += r.costs.back();
-        r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own &&
-                                          e.to.order == memory_order::relaxed && site.first->code != op::fence);
-      }
-      result.repairs.push_back(std::move(r));
-    }
-    const auto put_in = [](const repair& r) {
-      return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
-    };
-    std::stable_sort(result.repairs.begin(), result.repairs.end(), [&](const repair& x, const repair& y) {
-      return std::tuple(x.only_strong, x.barriers, x.cost, put_in(x)) <
-             std::tuple(y.only_strong, y.barriers, y.cost, put_in(y));
-    });
     result.explorations = explorations_;
     result.left_out = left_out_;
     return result;
@@ -140,6 +108,65 @@ class repairer {
     std::vector<int> gaps{};  ///< in which a barrier may order what is to blame
   };
 
+  /// Looks for the smallest sets that verify, and makes repairs of them, the cheapest first.
+  void search(repair_result& result) {
+    // What verifies mostly does so by few events. Where that finds nothing, what was cut is explored further.
+    constexpr std::uint64_t first_cap = 30'000;
+    constexpr std::uint64_t growth = 30;
+    for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
+      capped_ = false;
+      result.tried = look_for_solutions(result.tried);
+      if (!capped_) {
+        break;
+      }
+    }
+    cap_ = std::numeric_limits<std::uint64_t>::max();
+    std::set<std::vector<code_edit>> weakest;
+    std::vector<repair> found;
+    for (const std::vector<code_edit>& strongest : solutions_) {
+      std::vector<code_edit> edits = strongest;
+      for (std::size_t k = 0; k < edits.size(); ++k) {
+        static_cast<void>(weaken(edits, k, true));
+      }
+      if (weakest.insert(edits).second) {
+        found.push_back(repair_of(edits));
+      }
+    }
+    const auto put_in = [](const repair& r) {
+      return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
+    };
+    std::stable_sort(found.begin(), found.end(), [&](const repair& x, const repair& y) {
+      return std::tuple(x.only_strong, x.barriers, x.cost, put_in(x)) <
+             std::tuple(y.only_strong, y.barriers, y.cost, put_in(y));
+    });
+    const bool before = std::exchange(buffering_, true);
+    for (repair& r : found) {
+      if (spent() || explored(r.edits).status != check_status::verified) {
+        left_out_ = left_out_ || spent();
+        continue;
+      }
+      r.counts = last_;
+      result.repairs.push_back(std::move(r));
+    }
+    buffering_ = before;
+    left_out_ = left_out_ || spent();
+  }
+
+  /// Changes with what they cost.
+  [[nodiscard]] repair repair_of(const std::vector<code_edit>& edits) const {
+    repair r;
+    r.edits = edits;
+    for (const code_edit& e : edits) {
+      const code_site& site = model::at(sites_, e.site);
+      r.barriers += site.gap ? 1 : 0;
+      r.costs.push_back(cost_of(site, e, costs_));
+      r.cost += r.costs.back();
+      r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own &&
+                                        e.to.order == memory_order::relaxed && site.first->code != op::fence);
+    }
+    return r;
+  }
+
   /// Sets of one change, then of two, up to those that verify. Returns of how many changes all sets were tried, if that is more than `tried`.
   [[nodiscard]] int look_for_solutions(int tried) {
     for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
@@ -174,6 +201,7 @@ class repairer {
     check_options each = options_.each;
     each.name_readings = false;
     each.random_before_giving_up = 0;
+    each.load_buffering = each.load_buffering && buffering_;
     const std::uint64_t left = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
     each.most_events = std::min(left, cap_);
     each.progress = [&](const check_statistics& counts) {
@@ -188,9 +216,16 @@ class repairer {
       watch(end.execution());
       return property_ ? property_(end) : std::string();
     };
+    const check_property all = watched;
     check_result r;
     try {
-      r = explore(edited_.get(), system_wide_ ? check_property(watched) : property_, each);
+      const check_property& asked = system_wide_ ? all : property_;
+      r = explore(edited_.get(), asked, each);
+      if (r.status == check_status::gave_up && r.counts.events <= each.most_events) {
+        each.random_executions = options_.each.random_before_giving_up;
+        check_result shown = each.random_executions != 0 ? explore(edited_.get(), asked, each) : check_result{};
+        r = each.random_executions == 0 || shown.status == check_status::gave_up ? std::move(r) : std::move(shown);
+      }
     } catch (const out_of_time&) {
       r.status = check_status::gave_up;
     }
@@ -199,9 +234,6 @@ class repairer {
     const bool capped = r.status == check_status::gave_up && r.counts.events > each.most_events && each.most_events < left;
     capped_ = capped_ || capped;
     left_out_ = left_out_ || (r.status == check_status::gave_up && !capped);
-    if (r.status == check_status::verified) {
-      verified_[edits] = r.counts;
-    }
     return r;
   }
 
@@ -288,7 +320,7 @@ class repairer {
     if (example == nullptr) {
       const check_result r = explored(edits);
       if (r.status == check_status::verified) {
-        solutions_.emplace_back(edits, r.counts);
+        solutions_.push_back(edits);
         return;
       }
       if (r.status == check_status::gave_up || breaks_barriers(edits, r.status)) {
@@ -577,8 +609,8 @@ class repairer {
   std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and place
   check_status at_first_ = check_status::verified;          ///< without changes
   std::set<std::vector<code_edit>> seen_{};
-  std::vector<std::pair<std::vector<code_edit>, check_statistics>> solutions_{};
-  std::map<std::vector<code_edit>, check_statistics> verified_{};
+  std::vector<std::vector<code_edit>> solutions_{};
+  bool buffering_ = true;  ///< load buffering is explored where it is not ruled out
   std::clock_t begin_ = std::clock();
   std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< events of one exploration
   bool capped_ = false;                                            ///< some exploration was cut for that

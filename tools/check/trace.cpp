@@ -278,7 +278,7 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
     const std::string line =
         place_of(p, issue != nullptr ? issue->thread : e.thread, instruction_of(p, issue != nullptr ? *issue : e));
     if (issue == nullptr) {
-      return line + (writes ? " writes " : " reads ") + std::to_string(e.bytes) + " bytes";
+      return line + (writes ? " writes " : " reads ") + std::to_string(e.bytes) + (e.bytes == 1 ? " byte" : " bytes");
     }
     return line + " starts " + copy_text(p, g, e.thread) + ", which " + (writes ? "writes" : "reads") + " it";
   };

@@ -85,7 +85,9 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
     case kind::block_barrier:
     case kind::warp_barrier:
       return std::string("put ") +
-             (site.joins ? "after what this line is in, where its threads come together" : "after this line") +
+             (site.turns   ? "where each turn of the loop after this line begins"
+              : site.joins ? "after what this line is in, where its threads come together"
+                           : "after this line") +
              (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()");
     case kind::proxy_fence_before:
       return "put before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);

@@ -183,6 +183,13 @@ std::string nanoseconds(double ns) {
   return text;
 }
 
+/// What a repair costs: "+14.8 ns on NVIDIA H200", "2 barriers".
+std::string price(const check::repair& one, const std::string& device) {
+  const std::string barriers = one.barriers == 1 ? "a barrier" : std::to_string(one.barriers) + " barriers";
+  const bool others = one.edits.size() > static_cast<std::size_t>(one.barriers);
+  return !others ? barriers : nanoseconds(one.cost) + " on " + device + (one.barriers == 0 ? "" : " and " + barriers);
+}
+
 class text_writer final : public report {
  public:
   text_writer(std::ostream& out, const request& how) : out_(out), how_(how) {}
@@ -230,12 +237,8 @@ class text_writer final : public report {
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
-      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << nanoseconds(one.cost) << " on "
-           << costs.device()
-           << (one.barriers == 0   ? ""
-               : one.barriers == 1 ? " and a barrier"
-                                   : " and " + std::to_string(one.barriers) + " barriers")
-           << "; verified, " << one.counts.executions << " executions"
+      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, costs.device()) << "; verified, "
+           << one.counts.executions << " executions"
            << (one.only_strong ? "; a race is gone, and only final conditions say what may be read" : "") << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
