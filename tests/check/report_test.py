@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -93,7 +94,7 @@ the first has device scope, and the threads are on devices 0 and 1, which only s
     # a copy: both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
-  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts a copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap in part, so that they are never morally strong
+  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap in part, so that they are never morally strong
 """),
     # blocks without a part in it are left out, and so is how often they met
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
@@ -106,10 +107,12 @@ def progress(check, folder, expect):
     for name, options in (("json", ["--format=json"]), ("sarif", ["--format=sarif"]), ("quiet", ["--quiet"]), ("text", [])):
         os.mkfifo(folder / f"{name}.scenario")
         waiting[name] = subprocess.Popen([check, *options, f"{name}.scenario"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
-    line = waiting["text"].stderr.readline()
+    told, _, _ = select.select([waiting["text"].stderr], [], [], 60)
+    line = waiting["text"].stderr.readline() if told else "nothing within a minute"
     expect("progress", line == "membar-check: text.scenario is read, 2 s so far\n", line)
     for name, process in waiting.items():
-        (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
+        if process.poll() is None:  # else nobody would read it
+            (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
         output, error = process.communicate()
         expect(name, process.returncode == 0 and (name == "text" or error == ""), output + error)
 
