@@ -143,7 +143,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   number("--seed", how.options.seed, "a number, at least 1",
          "the seed of the first of them (default 1); --random=1 with the seed of a\nfinding shows it again");
   app.add_flag(repair_name, repair,
-               "of a file that is not verified: the smallest changes of orders, scopes and fences,\n"
+               "of a file that is not verified: the smallest changes of orders, scopes, fences and\nbarriers, "
                "at most N (default 3, at most 6), under which it is. Of one that is:\n"
                "the orders that are stronger than it needs");
   add_readings(app, how);
