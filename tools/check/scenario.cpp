@@ -164,8 +164,8 @@ class scenario_reader {
     } else {
       refuse(quote(directive) +
              " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, repeat or use" +
-             did_you_mean(directive, std::array<std::string, 10>{"source", "memory", "tensor_map", "launch", "host", "final", "assume",
-                                                                "accept", "repeat", "use"}));
+             did_you_mean(directive, std::array<std::string, 10>{"source", "memory", "tensor_map", "launch", "host", "final",
+                                                                 "assume", "accept", "repeat", "use"}));
     }
   }
 

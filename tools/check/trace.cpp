@@ -86,7 +86,8 @@ namespace {
 [[nodiscard]] std::string copy_text(const program& p, const graph& g, int thread) {
   const graph_event* const issue = thread >= 0 ? model::at(g.threads, thread).issue : nullptr;
   const thread_state* const first = issue != nullptr ? model::at(g.threads, thread).states.front() : nullptr;
-  const auto* const steps = first != nullptr ? reinterpret_cast<const copy_step*>(first->words()[copy_registers::steps]) : nullptr;
+  const auto* const steps =
+      first != nullptr ? reinterpret_cast<const copy_step*>(first->words()[copy_registers::steps]) : nullptr;
   const copy_step* read = nullptr;
   const copy_step* written = nullptr;
   std::uint64_t bytes_read = 0;
@@ -285,8 +286,9 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
   const std::string both =
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
   if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
-    return both + "; threads synchronize between them, but tcgen05.fence::before_thread_sync before that and "
-                  "tcgen05.fence::after_thread_sync after it are not both there";
+    return both +
+           "; threads synchronize between them, but tcgen05.fence::before_thread_sync before that and "
+           "tcgen05.fence::after_thread_sync after it are not both there";
   }
   if (x.via != y.via && precedes(x, y.base)) {
     return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
