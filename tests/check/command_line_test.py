@@ -320,7 +320,7 @@ SCENARIOS = [
     (HOST, 0, ["clocks stand still; host memory 'count' is written, and no host thread of the scenario reads it\n"]),
     (HOST + "host reader after worker<2> { expect count == 2 }\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still\n"]),
     (HOST + "host reader {\n  load count # too early\n}\n", 1,
-     ["race", "by thread 1 (host thread reader); nothing orders them", "  thread 1 (host thread reader)\n  > 0: s.scenario:5: load count\n"]),
+     ["race", "PTX line 9 writes 4 bytes and s.scenario:5 reads 4 bytes; nothing orders them", "  thread 1 (host thread reader)\n  > 0: s.scenario:5: load count   // reads 2 of count"]),
     (HOST + "host reader after worker<2> { expect count == 3; }\n", 1,
      ["violated", "  thread 1 (host thread reader): 'expect count == 3' does not hold\n", "is at s.scenario:4: expect count == 3\n"]),
     (HOST + "host reader { wait count == 3 }\n", 1, ["race", "their scopes do not include each other's thread"]),
@@ -369,7 +369,7 @@ def main():
         expect([f"membar-check {version}\n"], 0, "--version")
         expect(["--limit needs a value: give it as --limit=VALUE"], 2, "--limit")
         expect(["--limit needs a number of events, at least 1: '-1' was given"], 2, "--limit=-1", "good.scenario")
-        expect(["--format needs text or json: 'xml' was given"], 2, "--format=xml", "good.scenario")
+        expect(["--format needs text, json or sarif: 'xml' was given"], 2, "--format=xml", "good.scenario")
         expect(["good.scenario\tverified"], 0, "--format=text", "good.scenario", cwd=folder)
         expect(["unknown option '--fast'"], 2, "--fast", "good.scenario")
         expect(["--limit needs a number of events"], 2, "--limit=0", "good.scenario")
@@ -379,9 +379,9 @@ def main():
         expect(["lb.litmus\tverified\t4 executions", "clocks stand still\n"], 0, "lb.litmus", cwd=folder)
         expect(["verified\t3 executions", "clocks stand still, without load buffering"], 0, "--without-load-buffering", "lb.litmus",
                cwd=folder)
-        expect(["race.litmus\trace", "data race on x", "--repair looks for the orders, scopes and fences"], 1, "race.litmus", cwd=folder)
-        expect(["2 of 4 events, of which --events=4 shows all:", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
-        expect(["3 of 4 events, of which --events=4 shows all:"], 1, "--events=3", "race.litmus", cwd=folder)
+        expect(["race.litmus\trace", "data race on x", "--repair looks for the orders, scopes, fences and barriers"], 1, "race.litmus", cwd=folder)
+        expect(["--events=all shows all 4 events\n", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
+        expect(["--events=all shows all 4 events\n", "    0: "], 1, "--events=3", "race.litmus", cwd=folder)
         expect(["k.ptx\terror\ta source is named by a scenario: a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
         # what a scenario assumes, each off by default and repeated
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
@@ -404,7 +404,7 @@ def main():
         assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
-        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is no memory: accept race takes NAME, or NAME[ELEMENT]")
+        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is no memory: accept race takes NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; there is d")
         assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is no element of 'd', which has 2")
         assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are given, and 8 or 16 is possible")
         assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")
@@ -460,7 +460,7 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no 1 orders, scopes and fences verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no 1 orders, scopes, fences and barriers verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)

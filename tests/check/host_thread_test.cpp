@@ -192,7 +192,8 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
     return error_of("memory x u32[2]\nlaunch k0 args x x\n" + host + "\n", ptx);
   };
   EXPECT_EQ(error("host h { load y }"),
-            "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables");
+            "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables; there is "
+            "x, own@0, own, all");
   EXPECT_EQ(error("host h {\n  load x;\n  load x release }"),
             "6:10: 'release' is not an order of 'load': expected weak, relaxed, acquire, seq_cst");
   EXPECT_EQ(error("host h { store x = 1 acquire }"),
@@ -212,7 +213,7 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
   EXPECT_EQ(error("host h { load x acquire relaxed }"),
             "4:25: 'relaxed' is not expected here: the statement 'load x acquire relaxed' ends before it");
   EXPECT_EQ(error("host h { poll x }").substr(0, 49), "4:10: 'poll' is not a statement of a host thread:");
-  EXPECT_EQ(error("host h { load x"), "4:1: the host thread 'h' has no '}' after its statements");
+  EXPECT_EQ(error("host h { load x"), "4:1: the host thread 'h' has no '}' after its statements: end it with a line '}'");
   EXPECT_EQ(error("host h { load x } load x"), "4:19: 'load x' is not expected after '}'");
   EXPECT_EQ(error("host h"), "4:1: expected '{' and the statements of the host thread 'h' at the end of the line");
   EXPECT_EQ(error("host { load x }"), "4:1: expected a name at the end of the line");
@@ -399,9 +400,9 @@ TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
   EXPECT_EQ(ends("memory v u32 = 20 device 0\nmemory v u32 = 10 device 1\nmemory c u32 = 1 device 1\n", "25", "11"),
             check_status::verified);
   EXPECT_EQ(error_of("memory out u32\nmemory v u32 = 1 device 1\nmemory v u32 = 1 device 1\n" + two_devices, ptx),
-            "4:1: the memory 'v' is there already");
+            "4:1: the memory 'v' is there already: give one of the two another name");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory out u32[2] device 1\n" + two_devices, ptx),
-            "3:1: the memory 'out' is there already");
+            "3:1: the memory 'out' is there already: give one of the two another name");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory v u32 = 1 device 3\n" + two_devices, ptx),
             "3:1: 'v' of device 3 is a variable of the source on a device without a launch: name a device that has one");
 }

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -70,14 +71,62 @@ TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
   ASSERT_EQ(worker.body.size(), 2U);
   EXPECT_EQ(worker.body[0].file, 2);
   EXPECT_EQ(worker.body[0].source_line, 41);
-  EXPECT_EQ(worker.body[0].caller_file, 1);
-  EXPECT_EQ(worker.body[0].caller_line, 7);
+  const check::ptx_place& own = m.places.at(static_cast<std::size_t>(worker.body[0].place));
+  const check::ptx_place& caller = m.places.at(static_cast<std::size_t>(own.inlined_at));
+  EXPECT_EQ(caller.file, 1);
+  EXPECT_EQ(caller.line, 7);
   ASSERT_EQ(m.variables.size(), 3U);
   EXPECT_EQ(m.variables[0].initial, (std::vector<std::uint8_t>{1, 2, 255, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(m.variables[1].initial, (std::vector<std::uint8_t>{5, 0, 0, 0}));
   EXPECT_EQ(m.variables[2].bytes, 0U);
   ASSERT_EQ(m.files.size(), 3U);
   EXPECT_EQ(m.files[1], "/a/lock.cu");
+}
+
+TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
+  const check::ptx_module m = check::read_ptx(R"(.version 9.0
+.target sm_90
+.address_size 64
+.global .u32 x;
+.func called()
+{
+  .loc 2 12 3
+  st.global.u32 [x], 4;
+  ret;
+}
+.visible .entry worker()
+{
+  .loc 1 30 3
+  .loc 1 20 3
+  .loc 3 50 3, function_name $L0, inlined_at 1 20 3
+  .loc 2 12 3, function_name $L1, inlined_at 3 50 3
+  .loc 1 40 3
+  .loc 2 12 3, function_name $L1, inlined_at 3 50 3
+  st.global.u32 [x], 1;
+  .loc 2 0 1
+  st.global.u32 [x], 2;
+  .loc 3 60 3
+  .loc 1 8 3, function_name $L2, inlined_at 3 60 3
+  st.global.u32 [x], 3;
+  .loc 1 41 3
+  call.uni called, ();
+  ret;
+}
+	.file	1 "/home/me/cuda/kernel.cu"
+	.file	2 "/usr/local/cuda/include/cccl/cuda/std/__atomic/load.h"
+	.file	3 "/usr/local/cuda/include/cub/block.cuh"
+)");
+  const check::kernel_code k = check::decode_kernel(m, check::layout_of(m), m.functions[1]);
+  std::vector<std::array<int, 4>> places;
+  for (const check::instruction& i : k.code) {
+    if (i.code == check::op::store) {
+      places.push_back({i.file, i.source_line, i.caller_file, i.caller_line});
+    }
+  }
+  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},     // not the line that is before it in the text
+                                                     {2, 12, 1, 20},     // code of no line belongs to what is before it
+                                                     {1, 8, 1, 8},       // a function of the user that a library calls
+                                                     {2, 12, 1, 41}}));  // a function that is called and not inlined
 }
 
 TEST(ptx_reader, reads_registers_of_nested_blocks_as_their_own) {

@@ -291,5 +291,53 @@ TEST(check_costs, never_grow_when_an_order_becomes_weaker) {
   EXPECT_DOUBLE_EQ(costs().access(memory_order::relaxed, thread_scope::system), 0);
 }
 
+/// Whether a change is a barrier of that kind after an instruction of that opcode.
+bool is_barrier_after(const check::program& p, const check::code_edit& e, kind of, const std::string& opcode) {
+  const check::code_site site = check::sites_of(p)[static_cast<std::size_t>(e.site)];
+  return site.gap && e.kind == of && check::opcode_of(*site.first) == opcode;
+}
+
+TEST(check_repairs, put_a_barrier_before_one_thread_raises_a_flag_for_its_block) {
+  const ptx_program p(
+      {"mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [x], 7; @!%p0 st.global.u32 [z], 7; @!%p0 bra E; "
+       "st.release.gpu.global.u32 [y], 1; E:",
+       wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [z]; red.relaxed.gpu.global.add.u32 [wide], %r1;"},
+      2);
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 1);
+  ASSERT_EQ(r.repairs.front().edits.size(), 1U);
+  EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "st.global.u32"));
+  EXPECT_EQ(r.repairs.front().barriers, 1);
+  EXPECT_TRUE(std::any_of(r.repairs.begin(), r.repairs.end(), [&](const check::repair& one) {
+    return is_barrier_after(p.get(), one.edits[0], kind::warp_barrier, "st.global.u32");
+  }));
+  EXPECT_TRUE(std::none_of(r.repairs.begin(), r.repairs.end(), [&](const check::repair& one) {
+    return is_barrier_after(p.get(), one.edits[0], kind::block_barrier, "st.release.gpu.global.u32");
+  }));
+}
+
+TEST(check_repairs, end_when_the_time_is_over_and_say_so) {
+  const ptx_program p = volatile_flag();
+  check::repair_options options;
+  options.most_seconds = 0;
+  const check::repair_result r = check::repairs_of(p.get(), {}, costs(), options);
+  EXPECT_TRUE(r.repairs.empty());
+  EXPECT_TRUE(r.left_out);
+  EXPECT_EQ(r.tried, 0);
+}
+
+TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
+  const ptx_program p(
+      {".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; "
+       "st.shared.u32 [%r3], 1; xor.b32 %r2, %r2, 4; add.u32 %r3, %r1, %r2; ld.shared.u32 %r4, [%r3]; "
+       "red.relaxed.gpu.global.add.u32 [x], %r4;"},
+      2);
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  ASSERT_EQ(r.repairs.front().edits.size(), 1U);
+  EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "st.shared.u32"));
+}
+
 }  // namespace
 }  // namespace repair_test

@@ -4,7 +4,7 @@
 
 usage: repairs_test.py <membar-check>
 
-The kernels of REPAIRED are those whose fault is one of orders, scopes and fences. Of the others none may be said to be repaired.
+The kernels of REPAIRED are those whose fault is one of orders, scopes, fences and barriers. Of the others none may be said to be repaired.
 """
 
 import os
@@ -14,22 +14,27 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The lines of the table of costs that a repair's changes cost, one a change.
+# The lines of the table of costs that a repair's changes cost, one a change. A barrier has none.
+BARRIER = "a barrier"
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {
     "fence_after_barrier": [None],
     "flag_before_copy": ["proxy global"],
     "last_block_reads": [ADD],
+    "leader_scalar": [BARRIER],
     "lock_without_fences": [ACQUIRE, ADD],
     "look_back": [ACQUIRE, RELEASE],
     "no_acquire": [ACQUIRE, ACQUIRE],
     "polling_cache_hint": [None, None],
     "red_without_release": [ADD],
+    "reduce_in_a_loop": [BARRIER],
     "scan_without_fence": [ADD],
     "serial_reduction": [RELEASE],
     "signal_of_a_peer": [None],
+    "skipped_tiles": [BARRIER],
     "stores_before_copy": ["proxy shared"],
     "volatile_flags": ["fence release system", "fence acquire system"],
+    "warp_in_step": [BARRIER],
 }
 
 
@@ -38,7 +43,7 @@ def main():
     header = (ROOT / "tools/check/order_costs.hpp").read_text(encoding="utf-8")
     built_in = "".join(re.findall(r'^    "(.*)\\n";?$', header, re.M)).replace("\\n", "")
     price = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in re.findall(r'^    "((?:fence|atomic|proxy) .*)\\n";?$', header, re.M)}
-    repaired = {name: (len(changes), f"+{sum(price[c] for c in changes if c):.1f} ns") for name, changes in REPAIRED.items()}
+    repaired = {name: (1, BARRIER) if changes == [BARRIER] else (len(changes), f"+{sum(price[c] for c in changes if c):.1f} ns") for name, changes in REPAIRED.items()}
     results = [ROOT / "docs/measurements/h200" / f"{bench}.json" for bench in ("fence_cost", "atomic_cost", "proxy_fence_cost")]
     written = subprocess.run([sys.executable, ROOT / "bench/check/order_costs.py", *results], capture_output=True, text=True)
     if written.returncode != 0 or written.stdout.replace("\n", "") != built_in:
@@ -51,15 +56,15 @@ def main():
     for name in names:
         done = subprocess.run([check, "--quiet", "--repair", f"{name}.wrong.scenario"], cwd=ROOT / "examples/bugs", capture_output=True,
                               text=True, env=dict(os.environ))
-        first = re.search(r"^  repair 1 of \d+: (\S+ ns) on NVIDIA H200; verified, [1-9]\d* executions.*\n((?:    .*\n)*)", done.stdout, re.M)
+        first = re.search(r"^  repair 1 of \d+: (\S+ ns|a barrier)(?: on NVIDIA H200)?; verified, [1-9]\d* executions.*\n((?:    .*\n)*)", done.stdout, re.M)
         if first:
             found[name] = (len(re.findall(r"^         ", first[2], re.M)), first[1])
             print(f"{name}: {found[name]}\n{first[2]}", end="")
-        elif "  no repair: no 3 orders, scopes and fences verify it" not in done.stdout:
+        elif "  no repair: no 3 orders, scopes, fences and barriers verify it" not in done.stdout:
             wrong.append(f"{name}: {done.stdout}{done.stderr}")
     if found != repaired:
         wrong.append(f"repaired are {found}, and should be {repaired}")
-    print(f"{len(found)} of {len(names)} wrong kernels repaired by orders, scopes and fences; {len(wrong)} wrong")
+    print(f"{len(found)} of {len(names)} wrong kernels repaired by orders, scopes, fences and barriers; {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

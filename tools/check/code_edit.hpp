@@ -59,14 +59,18 @@ struct code_site {
   const instruction* first = nullptr;
   bool one_caller = true;  ///< all come from one line of a caller
   bool host = false;       ///< of a host thread
+  bool gap = false;        ///< of barriers that may be put in before the places: `first` is the instruction before
+  bool joins = false;      ///< a gap where jumps lead to
+  bool turns = false;      ///< a gap where each turn of a loop begins
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
 };
 
-/// One change: of a site's own strength, or a fence of that strength before or after it, or a proxy fence before it.
+/// One change: of a site's own strength, or a fence of that strength before or after it, or a proxy fence before it; in a gap a barrier of the
+/// block or of the warp.
 struct code_edit {
-  enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before };
+  enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before, block_barrier, warp_barrier };
   int site = 0;
   kind_t kind = kind_t::own;
   strength to{};
@@ -109,7 +113,59 @@ struct code_edit {
   return static_cast<int>(it - p.kernels.begin());
 }
 
-/// The sites of a program: those of its kernels' accesses, fences and barriers.
+/// Where the straight line of code from `pc` on ends: at an event, a jump or a place where jumps lead to.
+[[nodiscard]] inline int end_of_line(const kernel_code& kernel, const std::set<int>& targets, int pc) {
+  while (pc < model::count_of(kernel.code) && targets.count(pc) == 0 && model::at(kernel.code, pc).code < op::branch) {
+    ++pc;
+  }
+  return pc;
+}
+
+/// Where the jumps of a kernel lead to.
+[[nodiscard]] inline std::set<int> jump_targets(const kernel_code& kernel) {
+  std::set<int> targets;
+  for (const instruction& i : kernel.code) {
+    targets.insert(i.target);
+    targets.insert(i.targets.begin(), i.targets.end());
+  }
+  return targets;
+}
+
+/// Adds to the sites of a kernel the gaps in which a barrier makes a difference: after the last access of a source line, and where jumps lead to.
+inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
+  const kernel_code& kernel = *model::at(p.kernels, k);
+  const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
+  if (runs == p.threads.end() || runs->where.host || runs->block_size() < 2) {
+    return;
+  }
+  const std::set<int> targets = jump_targets(kernel);
+  const auto line = [](const instruction& i) {
+    const bool called = i.caller_line > 0;
+    return std::tuple(called ? i.caller_file : i.file, called ? i.caller_line : i.source_line, i.source_line == 0 ? i.line : 0);
+  };
+  std::map<std::tuple<bool, std::tuple<int, int, int>, std::tuple<int, int, int>>, std::size_t> known;
+  for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
+    const instruction& before = model::at(kernel.code, pc - 1);
+    const bool joins = targets.count(pc) != 0;
+    const int end = joins ? pc : end_of_line(kernel, targets, pc);
+    const bool amid = end < model::count_of(kernel.code) && is_event(model::at(kernel.code, end).code) &&
+                      line(model::at(kernel.code, end)) == line(before) && before.source_line != 0;
+    if (!joins && (before.code < op::load || before.code > op::reduction || amid)) {
+      continue;
+    }
+    const auto [it, fresh] = known.try_emplace(
+        std::tuple(joins, line(before), joins ? line(model::at(kernel.code, pc)) : std::tuple(0, 0, 0)), result.size());
+    if (fresh) {
+      result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &before});
+      result.back().gap = true;
+      result.back().joins = joins;
+      result.back().turns = joins && model::at(kernel.code, pc).head;
+    }
+    result[it->second].places.emplace_back(k, pc);
+  }
+}
+
+/// The sites of a program: those of its kernels' accesses, fences and barriers, and then the gaps.
 [[nodiscard]] inline std::vector<code_site> sites_of(const program& p) {
   std::vector<code_site> result;
   std::map<std::tuple<int, int, int, int, int, int, std::string>, std::size_t> known;
@@ -139,6 +195,9 @@ struct code_edit {
       site.places.emplace_back(k, pc);
       site.one_caller = site.one_caller && i.caller_file == site.first->caller_file && i.caller_line == site.first->caller_line;
     }
+  }
+  for (int k = 0; k < model::count_of(p.kernels); ++k) {
+    add_gaps(p, k, result);
   }
   return result;
 }
@@ -177,6 +236,7 @@ class edited_program {
     const strength* before = nullptr;
     const strength* after = nullptr;
     std::uint8_t proxy_spaces = 0;  ///< of a proxy fence before it
+    op barrier = op::nothing;       ///< of a barrier before all of that
   };
 
   [[nodiscard]] int kernel_of(const kernel_code* code) const {
@@ -211,12 +271,30 @@ class edited_program {
     return f;
   }
 
+  /// `bar.sync 0` or `bar.warp.sync -1`, which all threads execute that come by, whatever the predicate of the instruction after it.
+  [[nodiscard]] static instruction barrier_before(const instruction& i, op code) {
+    instruction b = fence_beside(i, {});
+    b.code = code;
+    b.guard = -1;
+    b.guard_negated = false;
+    b.aligned = true;
+    b.sources = 1;
+    b.by[0].kind = source_operand::kind_t::constant;
+    b.by[0].low = code == op::block_barrier ? 0 : 0xffffffffU;
+    b.text = code == op::block_barrier ? "bar.sync 0;" : "bar.warp.sync -1;";
+    return b;
+  }
+
   void apply_to(int k, const std::vector<code_site>& sites, const std::vector<code_edit>& edits) {
     std::map<int, change> changes;
     for (const code_edit& e : edits) {
       for (const auto& [kernel, pc] : model::at(sites, e.site).places) {
         if (kernel == k) {
           change& c = changes[pc];
+          if (e.kind >= code_edit::kind_t::block_barrier) {
+            c.barrier = e.kind == code_edit::kind_t::block_barrier ? op::block_barrier : op::warp_barrier;
+            continue;
+          }
           if (e.kind == code_edit::kind_t::proxy_fence_before) {
             c.proxy_spaces = e.proxy_spaces;
             continue;
@@ -240,6 +318,9 @@ class edited_program {
       place.push_back(model::count_of(kernel->code));
       const auto it = changes.find(pc);
       const change c = it != changes.end() ? it->second : change{};
+      if (c.barrier != op::nothing) {
+        kernel->code.push_back(barrier_before(i, c.barrier));
+      }
       if (c.before != nullptr) {
         kernel->code.push_back(fence_beside(i, *c.before));
       }

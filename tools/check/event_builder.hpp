@@ -177,7 +177,10 @@ class event_builder {
     }
     if (acquires_or_releases_a_vector(i)) {
       state_.report_of(g, e.thread, check_status::gave_up,
-                       "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
+                       "'" + i.text +
+                           "' is an access of a vector that acquires or releases, which is not supported: use a scalar of 16 "
+                           "bytes (.b128), or a "
+                           "relaxed access and a fence");
       return false;
     }
     if (!state_.equal.empty() && e.rmw && e.kind == event_kind::read && model::at(state_.equal, e.thread) >= 0 &&

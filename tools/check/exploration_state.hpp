@@ -64,7 +64,7 @@ struct exploration_state {
   }
 
   void report_race(const graph& g, const graph_event& x, const graph_event& y) {
-    report(g, check_status::race, race_text(checked, x, y), {&x, &y});
+    report(g, check_status::race, race_text(checked, g, x, y), {&x, &y});
   }
 
   /// Whether one of two events of a location is a non-coherent read and the other one a write while its kernel runs. Source: PTX ISA,
@@ -107,14 +107,16 @@ struct exploration_state {
       case thread_status::unsupported:
         report_of(g, t, check_status::gave_up,
                   "thread " + std::to_string(t) + " comes to '" + model::at(machines, t).at(s).text +
-                      "', which is read and not executed" + reason_of(model::at(machines, t).at(s)));
+                      "', which is read and not executed" + reason_of(model::at(machines, t).at(s)) +
+                      ": choose arguments with which no thread comes to it, or check the protocol in a kernel without it");
         return false;
       case thread_status::unknown_operand: {
         const instruction& i = model::at(machines, t).at(s);
         report_of(g, t, check_status::gave_up,
                   "an unknown value decides what '" + i.text + "' of thread " + std::to_string(t) +
                       " does: the results of "
-                      "matrix instructions and the like are not followed");
+                      "matrix instructions and the like are not followed. Compute addresses, counts and what is compared by "
+                      "integers");
         return false;
       }
       case thread_status::held:
@@ -134,13 +136,16 @@ struct exploration_state {
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
         return false;
       case thread_status::waits_for_time:
-        report_of(g, t, check_status::gave_up,
-                  "thread " + std::to_string(t) + " waits for time to pass, and clocks stand still in this check");
+        report_of(
+            g, t, check_status::gave_up,
+            "thread " + std::to_string(t) +
+                " waits for time to pass, and clocks stand still in this check: leave that wait out of what is checked, by a "
+                "macro that the scenario's source line defines");
         return false;
       case thread_status::too_long:
         report_of(g, t, check_status::gave_up,
                   "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
-                      " steps between two events");
+                      " steps between two events: let its loops take fewer rounds");
         return false;
       case thread_status::uninitialised:
         report_of(g, t, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");

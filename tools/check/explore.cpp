@@ -89,7 +89,8 @@ class explorer {
       }
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
-        state_.result.found.message = "random executions showed nothing, and others may";
+        state_.result.found.message =
+            "random executions showed nothing, and others may: a larger --random=N or another --seed shows more of them";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -101,7 +102,8 @@ class explorer {
     if (!state_.stopped() && buffering_.found() && options_.load_buffering && (state_.copies || begins_early)) {
       state_.result.status = state_.result.found.status = check_status::gave_up;
       state_.result.found.message = std::string("load buffering is not ruled out, and is not explored beside ") +
-                                    (state_.copies ? "asynchronous copies" : "dependent launches");
+                                    (state_.copies ? "asynchronous copies" : "dependent launches") +
+                                    ": --without-load-buffering leaves such executions out, and the line then says so";
     } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
@@ -177,15 +179,23 @@ class explorer {
     if (state_.stopped()) {
       return;
     }
+    constexpr std::uint64_t between_reports = 1024;
+    if (options_.progress && state_.result.counts.events % between_reports == 0) {
+      options_.progress(state_.result.counts);
+    }
     if (++state_.result.counts.events > options_.most_events) {
-      state_.report(g, check_status::gave_up, "more than " + std::to_string(options_.most_events) + " events were added");
+      state_.report(
+          g, check_status::gave_up,
+          "more than " + std::to_string(options_.most_events) +
+              " events were added: let fewer threads, rounds or bins take part, or take --random=N or a larger --limit=N");
       return;
     }
     const char here = 0;
     if (stack_used(here) > options_.most_stack || state_.arena.held() > options_.most_memory) {
       state_.report(g, check_status::gave_up,
                     "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
-                        " MiB of stack or " + std::to_string(options_.most_memory >> 20U) + " MiB of memory");
+                        " MiB of stack or " + std::to_string(options_.most_memory >> 20U) +
+                        " MiB of memory: let fewer threads or rounds take part");
     } else if (at_random() && wake(g)) {
       return;
     } else if (const int t = at_random() ? next_.any_of(g, [this](int of) { return chosen(of); }) : next_.of(g); t < 0) {
@@ -194,7 +204,9 @@ class explorer {
                model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
                     "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
-                        " events: a loop that does more than wait, without an end that is known");
+                        " events: a loop that does more than wait, without an end that is known. Let it take fewer rounds, and "
+                        "let no count or clock but "
+                        "the value that it waits for end it");
     } else {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);

@@ -188,12 +188,25 @@ class condition_reader {
     }
     const std::string name(text_.substr(begin, at_ - begin));
     if (const named_memory* const m = find_memory(memory_, name); m != nullptr && !name.empty()) {
-      return element_of(*m);
+      return text_.substr(at_, 1) == "+" ? field_of_memory(*m) : element_of(*m);
     }
     at_ = begin;
     refuse(name.find('@') == std::string::npos
-               ? "expected a number or the name of memory"
-               : "expected NAME@DEVICE for a variable of which a device with a launch has its own");
+               ? "expected a number or the name of memory" + (name.empty() ? "" : nearest_memory(memory_, name))
+               : std::string("expected NAME@DEVICE for a variable of which a device with a launch has its own"));
+  }
+
+  value field_of_memory(const named_memory& m) {
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == ':')) {
+      ++end;
+    }
+    named_memory field;
+    if (const std::string wrong = field_of(m, std::string(text_.substr(at_, end - at_)), field); !wrong.empty()) {
+      throw model::error(line_, static_cast<int>(at_) + column_, wrong);
+    }
+    at_ = end;
+    return element_of(field);
   }
 
   value element_of(const named_memory& m) {
@@ -208,7 +221,8 @@ class condition_reader {
       if (end.is_unknown(address, bytes)) {
         throw model::error(line, 1,
                            "the condition asks for " + quote(name) +
-                               ", whose value is unknown: the results of matrix instructions and the like are not followed");
+                               ", whose value is unknown: the results of matrix instructions and the like are not followed. "
+                               "Leave it out of the condition");
       }
       const std::uint64_t v = extended(end.value(address, bytes), type);
       if (is_float(type)) {

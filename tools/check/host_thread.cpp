@@ -136,7 +136,8 @@ class host_writer {
   void find_place() {
     const word& given = next("memory");
     const std::size_t bracket = given.text.find('[');
-    const std::string name = given.text.substr(0, bracket);
+    const std::size_t plus = given.text.find('+');
+    const std::string name = given.text.substr(0, std::min(bracket, plus));
     std::uint64_t index = 0;
     if (bracket != std::string::npos &&
         (given.text.back() != ']' || !number_of(given.text.substr(bracket + 1, given.text.size() - bracket - 2), index))) {
@@ -144,8 +145,9 @@ class host_writer {
     }
     place_ = find_memory(memory_, name);
     if (place_ == nullptr) {
-      refuse(given,
-             "there is no memory " + quote(name) + ": a host thread accesses memory of the scenario and __managed__ variables");
+      refuse(given, "there is no memory " + quote(name) +
+                        ": a host thread accesses memory of the scenario and __managed__ variables" +
+                        nearest_memory(memory_, name));
     }
     if (place_->per_device) {
       refuse(given,
@@ -156,6 +158,12 @@ class host_writer {
     if (index >= place_->count) {
       refuse(given,
              quote(name) + " has " + std::to_string(place_->count) + " elements, and " + std::to_string(index) + " is none");
+    }
+    if (plus != std::string::npos) {
+      if (const std::string wrong = field_of(*place_, given.text.substr(plus), field_); !wrong.empty()) {
+        refuse(given, wrong);
+      }
+      place_ = &field_;
     }
     address_ = place_->address + index * static_cast<std::uint64_t>(bytes_of(place_->type));
   }
@@ -271,6 +279,7 @@ class host_writer {
   const host_statement* statement_ = nullptr;
   std::size_t at_ = 0;  ///< the next word of the statement
   const named_memory* place_ = nullptr;
+  named_memory field_{};  ///< what `place_` names by an offset
   std::uint64_t address_ = 0;
   int labels_ = 0;
   std::vector<const host_statement*> lines_{};

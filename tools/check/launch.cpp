@@ -80,6 +80,7 @@ void add_shared(program& p, const launch_request& request, int number) {
                           false,
                           false,
                           {}});
+      p.memory.back().type = variable.type;
     }
   }
 }
@@ -183,7 +184,8 @@ std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std:
   }
   const std::uint64_t address = at != 0 ? at : aligned(end, 256);
   if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
-    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) + " bytes is empty or larger than 256 MiB");
+    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) +
+                       " bytes is empty or larger than 256 MiB: give it another count");
   }
   for (const memory_object& o : p.memory) {
     if (at != 0 && at < o.address + o.bytes && o.address < at + bytes) {
@@ -206,6 +208,7 @@ void add_variables(program& p, const ptx_module& module, const module_layout& la
     }
     p.memory.push_back(
         {v.name + (v.managed ? "" : suffix), address, v.bytes, true, v.space == state_space::constant, v.initial});
+    p.memory.back().type = v.type;
     for (const ptx_variable::address& a : v.addresses) {  // that of a function stays 0: nothing is called by it
       const auto place = layout.globals.find(a.of);
       for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {

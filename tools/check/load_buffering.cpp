@@ -615,7 +615,7 @@ class axiom_check {
           const graph g = x_.as_graph();
           const bool read_only = x_.state.changes_what_is_read_only(a, b);
           x_.state.report(g, read_only ? check_status::undefined : check_status::race,
-                          read_only ? read_only_text(x_.state.checked, a, b) : race_text(x_.state.checked, a, b),
+                          read_only ? read_only_text(x_.state.checked, a, b) : race_text(x_.state.checked, g, a, b),
                           {&*model::at(model::at(g.threads, a.thread).events, x_.in_graph(x)),
                            &*model::at(model::at(g.threads, b.thread).events, x_.in_graph(y))});
           return;
@@ -657,7 +657,7 @@ class load_buffering_explorer {
         empty, check_status::gave_up,
         "without load buffering nothing is found. An execution in which a read reads from a write that follows from it is not "
         "ruled out, and " +
-            why);
+            why + ": --without-load-buffering leaves such executions out, and the line then says so");
   }
 
   /// Whether a read finds nothing where no write is its source.
@@ -748,6 +748,10 @@ class load_buffering_explorer {
   void visit() {
     if (x_.state.stopped()) {
       return;
+    }
+    constexpr std::uint64_t between_reports = 1024;
+    if (options_.progress && steps_ % between_reports == 0) {
+      options_.progress(x_.state.result.counts);
     }
     if (++steps_ > options_.most_buffered_steps) {
       give_up("the exploration of those takes more than " + std::to_string(options_.most_buffered_steps) + " steps");

@@ -53,7 +53,9 @@ class memory_bytes {
         if (!state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
           state_.report(g, check_status::gave_up,
                         "a read of thread " + std::to_string(e.thread) +
-                            " may take its bytes from writes of several sizes that are not all ordered before it",
+                            " may take its bytes from writes of several sizes that are not all ordered before it: let all "
+                            "accesses of these bytes have one "
+                            "size, or order them",
                         {&w});
         }
         return true;

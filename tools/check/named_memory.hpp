@@ -4,11 +4,14 @@
 #pragma once
 
 #include <check/compute.hpp>
+#include <common/quote.hpp>
+#include <litmus/nearest_name.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/words.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -37,6 +40,31 @@ struct named_memory {
   };
   const named_memory* const own = device < 0 ? nullptr : named(name + "@" + std::to_string(device));
   return own != nullptr ? own : named(name);
+}
+
+/// "; did you mean 'count'?" where one of `names` is near to `word`; else empty.
+template <class Names>
+[[nodiscard]] std::string did_you_mean(const std::string& word, const Names& names) {
+  const std::string nearest = litmus_files::nearest_name(word, names);
+  const std::size_t distance = litmus_files::edit_distance(word, nearest);
+  return nearest.empty() || distance >= word.size() || distance > std::max<std::size_t>(2, word.size() / 2)
+             ? std::string()
+             : "; did you mean " + membar_tools::quote(nearest) + "?";
+}
+
+/// The same of memory; where no name is near, all that there are.
+[[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const named_memory& m : memory) {
+    names.push_back(m.name);
+    all += (all.empty() ? "" : ", ") + m.name;
+  }
+  const std::string nearest = did_you_mean(word, names);
+  constexpr std::size_t most = 80;
+  return !nearest.empty() ? nearest
+         : all.empty()    ? "; no line 'memory NAME TYPE' names any"
+                          : "; there is " + membar_tools::shortened(all, most);
 }
 
 /// A number in decimal or hexadecimal digits, perhaps negative. False if it is not one.
@@ -69,6 +97,34 @@ struct named_memory {
 [[nodiscard]] inline bool fits(const std::string& w, std::uint64_t value, std::uint64_t bytes) noexcept {
   const auto bits = static_cast<unsigned>(8 * bytes);
   return bytes >= 8 || (w[0] == '-' ? (std::uint64_t{0} - value) <= (std::uint64_t{1} << (bits - 1)) : value >> bits == 0);
+}
+
+/// Finds a field by its offset and its type, "+8:u32", in memory of `bytes` bytes called `name`. Returns what is wrong, or nothing.
+[[nodiscard]] inline std::string read_field(const std::string& text, const std::string& name, std::uint64_t bytes,
+                                            std::uint64_t& offset, ptx_type& type) {
+  const std::size_t colon = text.find(':');
+  type = colon == std::string::npos ? ptx_type::none : type_named(text.substr(colon + 1));
+  const auto size = static_cast<std::uint64_t>(bytes_of(type));
+  const bool of_memory = size != 0 && size <= 8 && type != ptx_type::pred && !is_half(type);
+  if (text[0] != '+' || !number_of(text.substr(1, colon - 1), offset) || !of_memory) {
+    return membar_tools::quote(text) + " is no field of " + membar_tools::quote(name) +
+           ": expected its offset in bytes and its type, as in +8:u32";
+  }
+  if (offset % size != 0 || size > bytes || offset > bytes - size) {
+    return membar_tools::quote(text) + " is no field of " + membar_tools::quote(name) + ", which has " + std::to_string(bytes) +
+           " bytes: give an offset that is a multiple of " + std::to_string(size) + ", up to " +
+           std::to_string(size > bytes ? 0 : (bytes - size) / size * size);
+  }
+  return {};
+}
+
+/// A field of memory as memory of its own. Returns what is wrong, or nothing.
+[[nodiscard]] inline std::string field_of(const named_memory& m, const std::string& text, named_memory& field) {
+  std::uint64_t offset = 0;
+  ptx_type type = ptx_type::none;
+  std::string wrong = read_field(text, m.name, m.count * static_cast<std::uint64_t>(bytes_of(m.type)), offset, type);
+  field = {m.name + text.substr(0, text.find(':')), type, 1, m.address + offset, m.per_device};
+  return wrong;
 }
 
 /// The value of a word: a number, or the address of memory and bytes in it, as `device` sees it. False if it is neither.

@@ -30,6 +30,7 @@ struct memory_object {
   bool constant = false;
   std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
   bool host = false;                    ///< the scenario says that it is in host memory
+  ptx_type type = ptx_type::none;       ///< of its elements, as the scenario or the module declares it
 };
 
 /// What a scenario assumes of the hardware or accepts of its program, in addition to what the PTX ISA says.
@@ -167,6 +168,7 @@ struct check_options {
   std::uint64_t random_before_giving_up = 20;
   model::other_readings readings{};  ///< of what the PTX ISA leaves open: docs/readings.md
   bool name_readings = true;         ///< the message of a race says if there is none with the other side of one
+  std::function<void(const check_statistics&)> progress{};  ///< called now and then with what was explored so far
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{96} << 20U;  ///< of the thread that explores, which needs a little more
 };

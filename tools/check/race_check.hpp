@@ -85,7 +85,9 @@ class race_check {
     }
     if (state_.copies && !found.empty()) {
       state_.report(g, check_status::gave_up,
-                    "accesses that may race beside fence.sc of several threads and asynchronous copies are not supported",
+                    "accesses that may race beside fence.sc of several threads and asynchronous copies are not supported: "
+                    "fence.acq_rel in "
+                    "place of fence.sc is",
                     {found.front().first, found.front().second});
       return false;
     }

@@ -6,6 +6,7 @@
 #include <check/object_users.hpp>
 #include <check/order_costs.hpp>
 #include <check/program.hpp>
+#include <check/race_notes.hpp>
 #include <check/repair.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
@@ -13,7 +14,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -35,16 +38,13 @@ class repairer {
     }
     copies_ = starts_copies(p);
     for (int k = 0; k < model::count_of(p.kernels); ++k) {
-      std::set<int> targets;
-      for (const instruction& i : model::at(p.kernels, k)->code) {
-        targets.insert(i.target);
-        targets.insert(i.targets.begin(), i.targets.end());
-      }
-      targets_.push_back(std::move(targets));
+      targets_.push_back(jump_targets(*model::at(p.kernels, k)));
     }
     for (int s = 0; s < model::count_of(sites_); ++s) {
       for (const auto& place : model::at(sites_, s).places) {
-        site_at_[place] = s;
+        if (!model::at(sites_, s).gap) {
+          site_at_[place] = s;
+        }
       }
     }
     program_ = &p;
@@ -52,44 +52,15 @@ class repairer {
 
   [[nodiscard]] repair_result repairs() {
     repair_result result;
-    for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
-      for (const bool weak_too : {false, true}) {
-        seen_.clear();
-        weak_too_ = weak_too;
-        grow({}, size);
-        if (!solutions_.empty()) {
-          break;
-        }
+    // Load buffering takes most of the time where it is possible. So it is left out first, and what verifies without it is then explored with it.
+    for (const bool buffering : {false, true}) {
+      buffering_ = buffering;
+      search(result);
+      if (!result.repairs.empty() || solutions_.empty()) {
+        break;
       }
-      result.tried = spent() ? result.tried : size;
+      solutions_.clear();
     }
-    std::set<std::vector<code_edit>> weakest;
-    for (const std::vector<code_edit>& strongest : solutions_) {
-      std::vector<code_edit> edits = strongest;
-      for (std::size_t k = 0; k < edits.size(); ++k) {
-        static_cast<void>(weaken(edits, k, true));
-      }
-      if (!weakest.insert(edits).second || explored(edits).status != check_status::verified) {
-        continue;
-      }
-      repair r;
-      r.edits = edits;
-      r.counts = last_;
-      for (const code_edit& e : edits) {
-        const code_site& site = model::at(sites_, e.site);
-        r.costs.push_back(cost_of(site, e, costs_));
-        r.cost += r.costs.back();
-        r.only_strong = r.only_strong || (!site.now().strong && e.kind == code_edit::kind_t::own &&
-                                          e.to.order == memory_order::relaxed && site.first->code != op::fence);
-      }
-      result.repairs.push_back(std::move(r));
-    }
-    const auto put_in = [](const repair& r) {
-      return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
-    };
-    std::stable_sort(result.repairs.begin(), result.repairs.end(), [&](const repair& x, const repair& y) {
-      return std::tuple(x.only_strong, x.cost, put_in(x)) < std::tuple(y.only_strong, y.cost, put_in(y));
-    });
     result.explorations = explorations_;
     result.left_out = left_out_;
     return result;
@@ -106,7 +77,7 @@ class repairer {
       const strength now = site.now();
       const code_edit as_it_is{s, code_edit::kind_t::own, now};
       const bool open = accesses_any(as_it_is, {}, [&](int o) { return users_.is_left_to_the_host(o); });
-      if (!now.strong || now.order == memory_order::relaxed || site.first->restricted || site.host || open) {
+      if (site.gap || !now.strong || now.order == memory_order::relaxed || site.first->restricted || site.host || open) {
         continue;
       }
       ++result.orders;
@@ -134,26 +105,135 @@ class repairer {
   struct counterexample {
     std::vector<code_edit> under{};
     std::vector<int> sites{};
+    std::vector<int> gaps{};  ///< in which a barrier may order what is to blame
   };
 
-  [[nodiscard]] bool spent() const noexcept {
-    return explorations_ >= options_.most_explorations || events_ >= options_.most_events;
+  /// Looks for the smallest sets that verify, and makes repairs of them, the cheapest first.
+  void search(repair_result& result) {
+    // What verifies mostly does so by few events. Where that finds nothing, what was cut is explored further.
+    constexpr std::uint64_t first_cap = 30'000;
+    constexpr std::uint64_t growth = 30;
+    for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
+      capped_ = false;
+      result.tried = look_for_solutions(result.tried);
+      if (!capped_) {
+        break;
+      }
+    }
+    cap_ = std::numeric_limits<std::uint64_t>::max();
+    std::set<std::vector<code_edit>> weakest;
+    std::vector<repair> found;
+    for (const std::vector<code_edit>& strongest : solutions_) {
+      std::vector<code_edit> edits = strongest;
+      for (std::size_t k = 0; k < edits.size(); ++k) {
+        static_cast<void>(weaken(edits, k, true));
+      }
+      if (weakest.insert(edits).second) {
+        found.push_back(repair_of(edits));
+      }
+    }
+    const auto put_in = [](const repair& r) {
+      return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
+    };
+    std::stable_sort(found.begin(), found.end(), [&](const repair& x, const repair& y) {
+      return std::tuple(x.only_strong, x.barriers, x.cost, put_in(x)) <
+             std::tuple(y.only_strong, y.barriers, y.cost, put_in(y));
+    });
+    const bool before = std::exchange(buffering_, true);
+    for (repair& r : found) {
+      if (spent() || explored(r.edits).status != check_status::verified) {
+        left_out_ = left_out_ || spent();
+        continue;
+      }
+      r.counts = last_;
+      result.repairs.push_back(std::move(r));
+    }
+    buffering_ = before;
+    left_out_ = left_out_ || spent();
   }
+
+  /// Changes with what they cost.
+  [[nodiscard]] repair repair_of(const std::vector<code_edit>& edits) const {
+    repair r;
+    r.edits = edits;
+    for (const code_edit& e : edits) {
+      const code_site& site = model::at(sites_, e.site);
+      r.barriers += site.gap ? 1 : 0;
+      r.costs.push_back(cost_of(site, e, costs_));
+      r.cost += r.costs.back();
+      r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own &&
+                                        e.to.order == memory_order::relaxed && site.first->code != op::fence);
+    }
+    return r;
+  }
+
+  /// Sets of one change, then of two, up to those that verify. Returns of how many changes all sets were tried, if that is more than `tried`.
+  [[nodiscard]] int look_for_solutions(int tried) {
+    for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
+      for (const bool weak_too : {false, true}) {
+        seen_.clear();
+        weak_too_ = weak_too;
+        grow({}, size);
+        if (!solutions_.empty()) {
+          break;
+        }
+      }
+      tried = spent() ? tried : std::max(tried, size);
+    }
+    return tried;
+  }
+
+  /// The processor time of all explorations so far, in seconds.
+  [[nodiscard]] double seconds() const noexcept {
+    return static_cast<double>(std::clock() - begin_) / static_cast<double>(CLOCKS_PER_SEC);
+  }
+
+  [[nodiscard]] bool spent() const noexcept {
+    return explorations_ >= options_.most_explorations || events_ >= options_.most_events || seconds() >= options_.most_seconds;
+  }
+
+  /// Ends an exploration from within.
+  struct out_of_time {};
 
   check_result explored(const std::vector<code_edit>& edits) {
     ++explorations_;
     edited_.apply(sites_, edits);
     check_options each = options_.each;
     each.name_readings = false;
-    each.most_events = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
+    each.random_before_giving_up = 0;
+    each.load_buffering = each.load_buffering && buffering_;
+    const std::uint64_t left = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
+    each.most_events = std::min(left, cap_);
+    each.progress = [&](const check_statistics& counts) {
+      if (options_.each.progress) {
+        options_.each.progress(counts);
+      }
+      if (seconds() >= options_.most_seconds) {
+        throw out_of_time{};
+      }
+    };
     const auto watched = [&](const final_memory& end) {
       watch(end.execution());
       return property_ ? property_(end) : std::string();
     };
-    check_result r = explore(edited_.get(), system_wide_ ? check_property(watched) : property_, each);
+    const check_property all = watched;
+    check_result r;
+    try {
+      const check_property& asked = system_wide_ ? all : property_;
+      r = explore(edited_.get(), asked, each);
+      if (r.status == check_status::gave_up && r.counts.events <= each.most_events) {
+        each.random_executions = options_.each.random_before_giving_up;
+        check_result shown = each.random_executions != 0 ? explore(edited_.get(), asked, each) : check_result{};
+        r = each.random_executions == 0 || shown.status == check_status::gave_up ? std::move(r) : std::move(shown);
+      }
+    } catch (const out_of_time&) {
+      r.status = check_status::gave_up;
+    }
     events_ += r.counts.events;
     last_ = r.counts;
-    left_out_ = left_out_ || r.status == check_status::gave_up;
+    const bool capped = r.status == check_status::gave_up && r.counts.events > each.most_events && each.most_events < left;
+    capped_ = capped_ || capped;
+    left_out_ = left_out_ || (r.status == check_status::gave_up && !capped);
     return r;
   }
 
@@ -219,8 +299,9 @@ class repairer {
     for (auto c = examples_.rbegin(); c != examples_.rend(); ++c) {
       std::vector<code_edit> other;
       std::set_symmetric_difference(edits.begin(), edits.end(), c->under.begin(), c->under.end(), std::back_inserter(other));
-      if (std::none_of(other.begin(), other.end(),
-                       [&](const code_edit& e) { return std::binary_search(c->sites.begin(), c->sites.end(), e.site); })) {
+      if (std::none_of(other.begin(), other.end(), [&](const code_edit& e) {
+            return model::at(sites_, e.site).gap || std::binary_search(c->sites.begin(), c->sites.end(), e.site);
+          })) {
         return &*c;
       }
     }
@@ -242,10 +323,10 @@ class repairer {
         solutions_.push_back(edits);
         return;
       }
-      if (r.status == check_status::gave_up) {
+      if (r.status == check_status::gave_up || breaks_barriers(edits, r.status)) {
         return;
       }
-      counterexample fresh{edits, {}};
+      counterexample fresh{edits, {}, gaps_between(r.found)};
       for (const trace_event& e : r.found.events) {
         if (e.thread >= model::count_of(program_->threads)) {
           continue;  // of a copy, which the instruction that starts it stands for
@@ -263,10 +344,12 @@ class repairer {
     if (more == 0) {
       return;
     }
-    for (const int site : std::vector<int>(example->sites)) {
+    std::vector<int> sites = example->gaps;
+    sites.insert(sites.end(), example->sites.begin(), example->sites.end());
+    for (const int site : sites) {
       for (const code_edit& e : strongest(site)) {
-        if (std::none_of(edits.begin(), edits.end(),
-                         [&](const code_edit& o) { return o.site == e.site && o.kind == e.kind; })) {
+        if (useless_.count(e) == 0 && std::none_of(edits.begin(), edits.end(),
+                                                   [&](const code_edit& o) { return o.site == e.site && o.kind == e.kind; })) {
           std::vector<code_edit> next = edits;
           next.insert(std::upper_bound(next.begin(), next.end(), e), e);
           grow(next, more - 1);
@@ -275,10 +358,106 @@ class repairer {
     }
   }
 
-  /// The strongest that a site can be, and the strongest fences beside it.
+  /// Whether a barrier makes undefined or endless what was neither without it. If it is the only change, it is not tried again.
+  [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
+    const bool has_barrier =
+        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
+    if (edits.empty()) {
+      at_first_ = now;
+    }
+    const bool breaks = has_barrier && now != at_first_ && (now == check_status::hang || now == check_status::undefined);
+    if (breaks && edits.size() == 1) {
+      useless_.insert(edits.front());
+    }
+    return breaks;
+  }
+
+  /// What a barrier may order: a place of a kernel, and what comes after it in the same block.
+  struct stretch {
+    int kernel = 0;
+    int from = 0;
+    int to = 0;
+  };
+
+  /// The gaps in which a barrier may order what is to blame: of a race between the accesses, or between an access and a write or a read by which
+  /// another thread of its block hands on that it was done; of other findings all.
+  [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
+    std::vector<stretch> stretches;
+    const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
+      const auto [k, from] = edited_.origin(x.thread, x.event.pc);
+      const auto [other, to] = edited_.origin(y.thread, y.event.pc);
+      if (x.thread != y.thread && k == other) {
+        stretches.push_back({k, from, to});
+        if (either_way) {
+          stretches.push_back({k, to, from});
+        }
+      }
+    };
+    const bool all = f.status == check_status::violated || f.status == check_status::uninitialised ||
+                     f.status == check_status::out_of_bounds;
+    if (f.status == check_status::race) {
+      const handover h = handover_of(whole_program(edited_.get(), f), f);
+      if (h.first != nullptr && block_of(*h.first) == block_of(*h.second)) {
+        add(*h.first, *h.second, true);
+      } else if (h.read != nullptr) {
+        add(*h.first, *h.write, false);
+        add(*h.read, *h.second, false);
+      }
+    }
+    std::vector<int> result;
+    for (int s = 0; s < model::count_of(sites_); ++s) {
+      const code_site& site = model::at(sites_, s);
+      const bool between = site.gap && std::any_of(stretches.begin(), stretches.end(), [&](const stretch& way) {
+                             return std::any_of(site.places.begin(), site.places.end(), [&](const auto& place) {
+                               return place.first == way.kernel && reaches(way.kernel, way.from + 1, place.second) &&
+                                      reaches(way.kernel, place.second, way.to);
+                             });
+                           });
+      if (between || (site.gap && all && result.size() < most_gaps)) {
+        result.push_back(s);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
+
+  /// Whether the code of a kernel leads from one place to another, or they are one.
+  [[nodiscard]] bool reaches(int k, int from, int to) {
+    const auto& code = model::at(program_->kernels, k)->code;
+    const auto [it, fresh] = reached_.try_emplace({k, from});
+    std::set<int>& seen = it->second;
+    std::vector<int> open = {from};
+    while (fresh && !open.empty()) {
+      const int pc = open.back();
+      open.pop_back();
+      if (pc < 0 || pc >= model::count_of(code) || !seen.insert(pc).second) {
+        continue;
+      }
+      const instruction& i = model::at(code, pc);
+      open.insert(open.end(), i.targets.begin(), i.targets.end());
+      if (i.code == op::branch) {
+        open.push_back(i.target);
+      }
+      if ((i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap) || i.guard >= 0) {
+        open.push_back(pc + 1);
+      }
+    }
+    return seen.count(to) != 0;
+  }
+
+  /// Whether some block has more threads than a warp.
+  [[nodiscard]] bool has_warps() const {
+    return std::any_of(program_->threads.begin(), program_->threads.end(),
+                       [](const thread_context& t) { return t.block_size() > 32; });
+  }
+
+  /// The strongest that a site can be, and the strongest fences beside it; in a gap barriers.
   [[nodiscard]] std::vector<code_edit> strongest(int s) const {
     std::vector<code_edit> result;
     const code_site& site = model::at(sites_, s);
+    if (site.gap) {
+      return {{s, code_edit::kind_t::block_barrier}, {s, code_edit::kind_t::warp_barrier}};
+    }
     const instruction& i = *site.first;
     const strength full = full_of(i);
     if (full.strong && site.now() != full && (weak_too_ || site.now().strong)) {
@@ -338,6 +517,13 @@ class repairer {
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
+    if (site.gap) {
+      edits[k].kind = code_edit::kind_t::warp_barrier;
+      const bool enough =
+          strong.kind != edits[k].kind && has_warps() && !spent() && explored(edits).status == check_status::verified;
+      edits[k] = enough ? edits[k] : strong;
+      return enough;
+    }
     if (strong.kind == code_edit::kind_t::proxy_fence_before) {
       return narrow(edits, k);
     }
@@ -418,14 +604,22 @@ class repairer {
   std::uint64_t events_ = 0;
   check_statistics last_{};
   std::vector<counterexample> examples_{};
+  static constexpr std::size_t most_gaps = 40;              ///< of a finding that may be of any of them
+  std::set<code_edit> useless_{};                           ///< barriers that not all threads come to
+  std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and place
+  check_status at_first_ = check_status::verified;          ///< without changes
   std::set<std::vector<code_edit>> seen_{};
   std::vector<std::vector<code_edit>> solutions_{};
+  bool buffering_ = true;  ///< load buffering is explored where it is not ruled out
+  std::clock_t begin_ = std::clock();
+  std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< events of one exploration
+  bool capped_ = false;                                            ///< some exploration was cut for that
 };
 
 }  // namespace
 
 double cost_of(const code_site& site, const code_edit& e, const order_costs& costs) {
-  if (site.host) {
+  if (site.host || site.gap) {
     return 0;
   }
   const auto priced = [&](const strength& s, bool fence) {

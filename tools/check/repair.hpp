@@ -7,6 +7,9 @@
 /// verifies has one in each such execution, and the search tries those alone: sets of one change first, then of two, each change as
 /// strong as PTX has it. What verifies is then weakened, one change after the other, as long as it verifies.
 ///
+/// A barrier of the block or the warp is tried where it may order what is to blame: between two accesses of a block that race, or between an
+/// access and what another thread of the block does for all.
+///
 /// No scope below system is proposed for an object in host memory, or one that host threads or several devices access, nor for a fence that
 /// orders strong accesses of one: what is at the other side may be more than the scenario has. Orders of memory that is left to the host, of
 /// which the scenario has no thread, are never called too strong.
@@ -29,6 +32,7 @@ struct repair_options {
   int most_edits = 3;                        ///< of a repair
   std::uint64_t most_explorations = 20'000;  ///< before it gives up
   std::uint64_t most_events = 200'000'000;   ///< added over all explorations, before it gives up
+  double most_seconds = 9;                   ///< of a processor, before it gives up: what was found until then is the answer
   int most_kept = 24;                        ///< sets that verify, of which the cheapest are looked for
 };
 
@@ -36,7 +40,8 @@ struct repair_options {
 struct repair {
   std::vector<code_edit> edits{};
   std::vector<double> costs{};  ///< nanoseconds that each adds to what its instruction costs
-  double cost = 0;              ///< of all, each once
+  double cost = 0;              ///< of all, each once, but for barriers, whose cost is not measured
+  int barriers = 0;             ///< how many changes are barriers
   check_statistics counts{};    ///< of the exploration that verified it
   /// A weak access becomes strong, and does not order others: a race is gone, and what is read may still be old. Only final
   /// conditions say that it may not.
@@ -70,7 +75,7 @@ struct excess_result {
 [[nodiscard]] double cost_of(const code_site& site, const code_edit& e, const order_costs& costs);
 
 /// Looks for the smallest sets of changes under which a program verifies, and makes each as cheap as it can. Changes are of
-/// orders, scopes and fences alone: a repair that needs a barrier, or other code, is not among them.
+/// orders, scopes, fences and barriers: a repair that needs other code is not among them.
 ///
 /// A repair is proven of this program, as `explore` proves it: of these launches and arguments. The program and the property
 /// outlive the call.

@@ -63,16 +63,17 @@ class scenario_reader {
     read_lines();
     if (in_host_thread_) {
       const scenario::launch_line& l = result_.launches.back();
-      throw model::error(l.line, 1, "the host thread " + quote(l.kernel) + " has no '}' after its statements");
+      throw model::error(l.line, 1,
+                         "the host thread " + quote(l.kernel) + " has no '}' after its statements: end it with a line '}'");
     }
     if (repeats_ != 0) {
-      throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches");
+      throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches: end it with a line '}'");
     }
     if (result_.source.empty()) {
-      throw model::error("the scenario names no source");
+      throw model::error("the scenario names no source: add a line 'source FILE', with a .cu or .ptx");
     }
     if (result_.launches.empty()) {
-      throw model::error("the scenario launches nothing");
+      throw model::error("the scenario launches nothing: add a line 'launch KERNEL args ...'");
     }
     return std::move(result_);
   }
@@ -135,7 +136,7 @@ class scenario_reader {
       read_version(first);
     } else if (directive == "source") {
       if (!result_.source.empty()) {
-        refuse("the scenario names a second source");
+        refuse("the scenario names a second source: put what it needs into one file, which may include others");
       }
       result_.source = word("a file");
       while (more()) {
@@ -162,13 +163,15 @@ class scenario_reader {
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
       refuse(quote(directive) +
-             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, repeat or use");
+             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, repeat or use" +
+             did_you_mean(directive, std::array<std::string, 10>{"source", "memory", "tensor_map", "launch", "host", "final",
+                                                                 "assume", "accept", "repeat", "use"}));
     }
   }
 
   void end_of_line() {
     if (more()) {
-      refuse(quote(words_[at_]) + " is not expected here");
+      refuse(quote(words_[at_]) + " is not expected here: the line ends before it");
     }
   }
 
@@ -208,7 +211,7 @@ class scenario_reader {
   // repeat N { ... }
   void read_repeat() {
     if (repeats_ != 0) {
-      refuse("'repeat' is within another one, which is not possible");
+      refuse("'repeat' is within another one, which is not possible: write its launches once per turn");
     }
     repeats_ = static_cast<int>(small("the number of turns", 1000));
     if (repeats_ == 0 || !accept("{")) {
@@ -223,7 +226,7 @@ class scenario_reader {
     const std::vector<scenario::launch_line> turn(result_.launches.begin() + static_cast<std::ptrdiff_t>(repeat_begin_),
                                                   result_.launches.end());
     if (turn.empty() || std::any_of(turn.begin(), turn.end(), [](const auto& l) { return l.request.host; })) {
-      refuse("'repeat' is of launches: there is none, or a host thread");
+      refuse("'repeat' is of launches: there is none, or a host thread, which belongs before or after it");
     }
     for (; repeats_ > 1; --repeats_) {
       result_.launches.insert(result_.launches.end(), turn.begin(), turn.end());
@@ -236,7 +239,7 @@ class scenario_reader {
     const std::string file = word("a file");
     end_of_line();
     if (uses_ == 8) {
-      refuse("files use each other more than 8 deep at " + quote(file));
+      refuse("files use each other more than 8 deep at " + quote(file) + ": let none use itself");
     }
     std::string text;
     try {
@@ -439,7 +442,7 @@ class scenario_reader {
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name && other.device == m.device) {
-        refuse("the memory " + quote(m.memory.name) + " is there already");
+        refuse("the memory " + quote(m.memory.name) + " is there already: give one of the two another name");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -604,26 +607,46 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   if (bytes > 8) {
     words = with_maps(words, maps);
   }
-  if (words.size() * 8 > aligned(bytes, 8)) {
+  const bool by_offset =
+      std::any_of(words.begin(), words.end(), [](const std::string& w) { return w.find('=') != std::string::npos; });
+  if (!by_offset && words.size() * 8 > aligned(bytes, 8)) {
     throw model::error(line, 1,
                        parameter + " has " + std::to_string(bytes) + " bytes, and " + std::to_string(words.size()) +
                            " words of 8 bytes are given");
   }
-  for (std::size_t w = 0; w < words.size(); ++w) {
+  std::uint64_t next = 0;
+  for (const std::string& given : words) {
     std::uint64_t value = 0;
-    const std::uint64_t left = std::min<std::uint64_t>(bytes - 8 * w, 8);
-    const bool decimal = is_float(kernel.parameters[k].type) || words[w].find('.') != std::string::npos;
-    const bool real = decimal && left >= 4 && float_of_text(words[w], static_cast<int>(left), value);
-    if (!real && !value_of(memory, words[w], value, device)) {
-      throw model::error(line, 1, "the argument " + quote(words[w]) + " is no number and no memory");
+    std::uint64_t offset = next;
+    ptx_type type = kernel.parameters[k].type;
+    const std::size_t sign = given.find('=');
+    const std::string word = sign == std::string::npos ? given : given.substr(sign + 1);
+    if (sign != std::string::npos) {
+      if (const std::string wrong = read_field(given.substr(0, sign), parameter, bytes, offset, type); !wrong.empty()) {
+        throw model::error(line, 1, wrong);
+      }
     }
-    if (!real && !fits(words[w], value, left)) {
+    if (offset >= bytes) {
       throw model::error(
           line, 1,
-          "the argument " + quote(words[w]) + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
+          parameter + " has " + std::to_string(bytes) + " bytes, and " + quote(given) + " is after them: leave it out");
+    }
+    const std::uint64_t left =
+        sign == std::string::npos ? std::min<std::uint64_t>(bytes - offset, 8) : static_cast<std::uint64_t>(bytes_of(type));
+    next = offset + left;
+    const bool decimal = is_float(type) || word.find('.') != std::string::npos;
+    const bool real = decimal && left >= 4 && float_of_text(word, static_cast<int>(left), value);
+    if (!real && !value_of(memory, word, value, device)) {
+      throw model::error(line, 1,
+                         "the argument " + quote(word) + " is no number and no memory" +
+                             nearest_memory(memory, word.substr(0, word.find('+'))));
+    }
+    if (!real && !fits(word, value, left)) {
+      throw model::error(
+          line, 1, "the argument " + quote(word) + " does not fit into the " + std::to_string(left) + " bytes of " + parameter);
     }
     for (unsigned b = 0; b < left; ++b) {
-      into[static_cast<std::size_t>(kernel.parameter_offsets[k]) + 8 * w + b] = static_cast<std::uint8_t>(value >> (8 * b));
+      into[static_cast<std::size_t>(kernel.parameter_offsets[k] + offset) + b] = static_cast<std::uint8_t>(value >> (8 * b));
     }
   }
 }
@@ -672,9 +695,19 @@ class preparation {
     result_.stated = scenario_.stated;
     for (const auto& [text, line] : scenario_.accepted) {
       const std::size_t bracket = text.find('[');
-      const named_memory* const m = find_memory(memory_, text.substr(0, bracket));
+      const std::size_t plus = text.find('+');
+      const named_memory* m = find_memory(memory_, text.substr(0, std::min(bracket, plus)));
       if (m == nullptr) {
-        throw model::error(line, 1, quote(text) + " is no memory: accept race takes NAME, or NAME[ELEMENT]");
+        throw model::error(line, 1,
+                           quote(text) + " is no memory: accept race takes NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
+                               nearest_memory(memory_, text.substr(0, std::min(bracket, plus))));
+      }
+      named_memory field;
+      if (plus != std::string::npos) {
+        if (const std::string wrong = field_of(*m, text.substr(plus), field); !wrong.empty()) {
+          throw model::error(line, 1, wrong);
+        }
+        m = &field;
       }
       const auto element = static_cast<std::uint64_t>(bytes_of(m->type));
       std::uint64_t index = 0;
@@ -755,7 +788,8 @@ class preparation {
     const ptx_variable* const v = variable_of(m.memory.name);
     const bool per_device = v != nullptr && is_per_device(*v);
     if (!per_device && find_memory(memory_, m.memory.name) != nullptr) {
-      throw model::error(m.line, 1, "the memory " + quote(m.memory.name) + " is there already");
+      throw model::error(m.line, 1,
+                         "the memory " + quote(m.memory.name) + " is there already: give one of the two another name");
     }
     named_memory named = m.memory;
     for (const int d : devices_of(m, per_device)) {
@@ -767,6 +801,7 @@ class preparation {
           throw model::error(m.line, 1, e.what());
         }
         result_.checked.memory.back().host = m.host;
+        result_.checked.memory.back().type = named.type;
       } else {
         named.address = layouts_[layout_number(d)].globals.at(named.name);
         begin_variable(m, *v, element * named.count, initial, named.address);
@@ -825,6 +860,7 @@ class preparation {
     o.initialised = m.initialised;
     o.constant = o.constant || m.constant;
     o.host = m.host;
+    o.type = m.memory.type;
   }
 
   [[nodiscard]] memory_object& object_at(std::uint64_t address) {
@@ -843,7 +879,8 @@ class preparation {
           std::uint64_t value = 0;
           if (!value_of(memory_, text, value, device)) {
             throw model::error(m.line, 1,
-                               "the value " + quote(text) + " of '" + m.memory.name + "' is no number and no memory");
+                               "the value " + quote(text) + " of '" + m.memory.name + "' is no number and no memory" +
+                                   nearest_memory(memory_, text.substr(0, text.find('+'))));
           }
           memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);
           for (unsigned b = 0; b < 8; ++b) {
@@ -883,12 +920,14 @@ class preparation {
     const ptx_function* kernel = nullptr;
     std::vector<const ptx_function*> similar;
     std::string names;
+    std::vector<std::string> all;
     for (const ptx_function& f : module_.functions) {
       if (!f.kernel) {
         continue;
       }
       const std::string plain = source_name(f.name);
       names += (names.empty() ? "" : ", ") + plain;
+      all.push_back(plain);
       if (f.name == wanted || plain == wanted) {
         kernel = &f;
       } else if (short_name(plain) == wanted) {
@@ -901,16 +940,27 @@ class preparation {
     if (kernel == nullptr) {
       throw model::error(l.line, 1,
                          "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
-                             quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)));
+                             quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
+                             (similar.empty() ? did_you_mean(wanted, all) : std::string()));
     }
     return *kernel;
+  }
+
+  [[nodiscard]] kernel_code decoded_kernel(const ptx_function& kernel, std::size_t layout) const {
+    try {
+      return decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector);
+    } catch (const model::error& e) {
+      throw model::error(std::string(e.what()) + ". That is in the PTX of " + quote(source_name(kernel.name)) +
+                         ", which cannot be launched: 'membar-check --read " + scenario_.source +
+                         "' lists the kernels that can");
+    }
   }
 
   [[nodiscard]] std::shared_ptr<const kernel_code> code_of(const ptx_function& kernel, int device) {
     const std::size_t layout = layout_number(device);
     std::shared_ptr<const kernel_code>& code = kernels_[{kernel.name, layout}];
     if (code == nullptr) {
-      kernel_code decoded = decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector);
+      kernel_code decoded = decoded_kernel(kernel, layout);
       decoded.name = source_name(kernel.name);
       code = std::make_shared<kernel_code>(std::move(decoded));
     }
@@ -922,8 +972,11 @@ class preparation {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);
       if (it == named_.end()) {
+        std::vector<std::string> keys;
+        std::transform(named_.begin(), named_.end(), std::back_inserter(keys), [](const auto& n) { return n.first; });
         throw model::error(l.line, 1,
-                           "'after " + before + "': no launch above is of that kernel or stream, and no host thread");
+                           "'after " + before + "': no launch above is of that kernel or stream, and no host thread" +
+                               did_you_mean(before, keys));
       }
       request.after.insert(request.after.end(), it->second.begin(), it->second.end());
     }
@@ -952,7 +1005,8 @@ class preparation {
     if (l.arguments.size() != code.parameters.size()) {
       throw model::error(l.line, 1,
                          quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, and " +
-                             std::to_string(l.arguments.size()) + " arguments are given");
+                             std::to_string(l.arguments.size()) +
+                             " arguments are given: a struct is one, with its words in braces");
     }
     request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {

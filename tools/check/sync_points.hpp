@@ -73,7 +73,7 @@ class sync_points {
       }
       if (threads % 32 != 0 || threads == 0 || threads > size) {
         wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads: in a block of " +
-                std::to_string(size) + " a multiple of 32 up to that is supported";
+                std::to_string(size) + " a multiple of 32 up to that is supported, so launch a block in which it is one";
       }
       return barrier | threads / 32 << some_warps_shift;
     }
@@ -116,7 +116,7 @@ class sync_points {
       sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
     } else if (others.size() > most_others) {
       wrong = std::to_string(others.size()) + " other lanes of the warp may be at 'activemask' together with it: up to " +
-              std::to_string(most_others) + " are supported; launch fewer threads, or explore at random";
+              std::to_string(most_others) + " are supported; launch fewer threads, or take --random=N";
       return {};
     }
     for (const std::uint64_t lane : others) {
@@ -164,13 +164,16 @@ class sync_points {
       for (const graph_event* a : model::at(g.threads, t).events) {
         if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives &&
             a->sync_point != e.sync_point && a->sync_point < warp_sync_point && number_of(a->sync_point) == id) {
-          return barrier + " is of other numbers of threads at other places of the block: that is not supported";
+          return barrier +
+                 " is of other numbers of threads at other places of the block, which is not supported: give each its own "
+                 "barrier number";
         }
       }
     }
     if (const int warps = warps_of(e.sync_point); warps != 0 && warps_at(g, e.thread, e.sync_point, turn, true) > warps) {
       return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
-             " that it is of: which of them it lets go on is a matter of time, and not supported";
+             " that it is of: which of them it lets go on is a matter of time, and not supported. Launch a block with as many "
+             "warps as it is of";
     }
     return {};
   }

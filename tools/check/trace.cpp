@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/compute.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
+#include <membar/model/morally_strong.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,17 +22,54 @@ namespace membar::check {
 
 namespace {
 
-/// A value as a decimal number.
-[[nodiscard]] std::string value_text(wide_value v) {
-  return v.high == 0 ? std::to_string(v.low) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
+/// A number as its type has it: a float with a point or an exponent, and a negative number with its sign.
+[[nodiscard]] std::string number_text(std::uint64_t bits, ptx_type type) {
+  if (is_float(type) && (bytes_of(type) == 8 || type == ptx_type::f32 || type == ptx_type::f16 || type == ptx_type::bf16)) {
+    char text[40];
+    const float narrow = bytes_of(type) == 4 ? detail::float_of<float>(bits)
+                         : is_half(type)     ? detail::widened(detail::format_of(type), bits)
+                                             : 0.0F;
+    const auto end = bytes_of(type) == 8 ? std::to_chars(text, text + sizeof text, detail::float_of<double>(bits)).ptr
+                                         : std::to_chars(text, text + sizeof text, narrow).ptr;
+    const std::string result(text, end);
+    return result + (result.find_first_not_of("-0123456789") == std::string::npos ? ".0" : "");
+  }
+  const std::uint64_t value = is_signed(type) ? extended(bits, type) : bits;
+  return is_signed(type) && static_cast<std::int64_t>(value) < 0 ? std::to_string(static_cast<std::int64_t>(value))
+                                                                 : std::to_string(value);
 }
 
-/// A piece of 16 bytes as numbers of four.
-[[nodiscard]] std::string words_text(wide_value v) {
-  const auto word = [](std::uint64_t of, int n) {
-    return std::to_string(truncated(of >> (32 * static_cast<unsigned>(n)), 32));
-  };
-  return "{" + word(v.low, 0) + ", " + word(v.low, 1) + ", " + word(v.high, 0) + ", " + word(v.high, 1) + "}";
+/// The type of the numbers at an address that an instruction accesses: the access's own where that is of floats or signed, else the one that the
+/// memory is declared with.
+[[nodiscard]] ptx_type type_at(const program& p, const instruction& i, const graph_event& e) {
+  const auto tells = [](ptx_type t, int bytes) { return bytes_of(t) == bytes && (is_float(t) || is_signed(t)); };
+  if (tells(i.type, e.bytes)) {
+    return i.type;
+  }
+  for (const memory_object& o : p.memory) {
+    if (e.address >= o.address && e.address - o.address < o.bytes &&
+        (tells(o.type, e.bytes) || (e.bytes == 16 && is_float(o.type)))) {
+      return o.type;
+    }
+  }
+  return ptx_type::none;
+}
+
+/// A value as a number of this type.
+[[nodiscard]] std::string value_text(wide_value v, ptx_type type) {
+  return v.high == 0 ? number_text(v.low, type) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
+}
+
+/// A piece of 16 bytes as numbers of four, or of a type of eight bytes.
+[[nodiscard]] std::string words_text(wide_value v, ptx_type type) {
+  std::string text = "{";
+  const unsigned bytes = bytes_of(type) == 8 ? 8 : 4;
+  for (unsigned at = 0; at < 16; at += bytes) {
+    const std::uint64_t half = at < 8 ? v.low : v.high;
+    text += (at == 0 ? "" : ", ") + number_text(truncated(half >> (8 * (at % 8)), static_cast<int>(8 * bytes)),
+                                                static_cast<unsigned>(bytes_of(type)) == bytes ? type : ptx_type::none);
+  }
+  return text + "}";
 }
 
 /// The state of an mbarrier.
@@ -41,12 +82,50 @@ namespace {
          " arrivals pending" + (s.bytes == 0 ? "" : ", " + std::to_string(s.bytes) + " bytes pending");
 }
 
+/// The copy that a thread of a graph performs: "a copy of 16 bytes from data+16 to tile of block 0".
+[[nodiscard]] std::string copy_text(const program& p, const graph& g, int thread) {
+  const graph_event* const issue = thread >= 0 ? model::at(g.threads, thread).issue : nullptr;
+  const thread_state* const first = issue != nullptr ? model::at(g.threads, thread).states.front() : nullptr;
+  const auto* const steps =
+      first != nullptr ? reinterpret_cast<const copy_step*>(first->words()[copy_registers::steps]) : nullptr;
+  const copy_step* read = nullptr;
+  const copy_step* written = nullptr;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  bool reduces = false;
+  for (std::uint64_t n = 0; steps != nullptr && n < first->words()[copy_registers::end]; ++n) {
+    const instruction& i = model::at(model::at(p.threads, thread).kernel->code, steps[n].instruction);
+    if (i.mbarrier != mbarrier_op::none) {
+      continue;
+    }
+    if (i.code == op::load) {
+      read = read == nullptr ? &steps[n] : read;
+      bytes_read += steps[n].bytes;
+    } else if (i.code == op::store || i.code == op::reduction) {
+      written = written == nullptr ? &steps[n] : written;
+      bytes_written += steps[n].bytes;
+      reduces = i.code == op::reduction;
+    }
+  }
+  if (read == nullptr && written == nullptr) {
+    return "an asynchronous copy";
+  }
+  return std::string(written == nullptr ? "an asynchronous reading of "
+                     : reduces          ? "an asynchronous reduction of "
+                     : read == nullptr  ? "an asynchronous store of "
+                                        : "an asynchronous copy of ") +
+         std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" +
+         (read == nullptr ? "" : " from " + place_text(p, read->address)) +
+         (written == nullptr ? "" : " to " + place_text(p, written->address));
+}
+
 /// What an event does, after the name of its instruction.
-[[nodiscard]] std::string event_text(const program& p, const graph_event& e) {
+[[nodiscard]] std::string event_text(const program& p, const graph& g, const graph_event& e) {
+  const ptx_type type = type_at(p, instruction_of(p, e), e);
   const std::string value = e.value.unknown                                                  ? "an unknown value"
                             : e.mbarrier != mbarrier_op::none                                ? mbarrier_text(e.value.low)
-                            : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value)
-                                                                                             : value_text(e.value);
+                            : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value, type)
+                                                                                             : value_text(e.value, type);
   switch (e.kind) {
     case model::event_kind::read:
       return "reads " + value + " of " + place_text(p, e.address) +
@@ -57,7 +136,7 @@ namespace {
     case model::event_kind::write:
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
-      return "starts a copy";
+      return "starts " + copy_text(p, g, e.starts);
     case model::event_kind::barrier:
       return e.chosen
                  ? (e.value.low != 0 ? "is executed, if an unknown value says so" : "is left out, if an unknown value says so")
@@ -71,7 +150,10 @@ namespace {
 }  // namespace
 
 std::string place_text(const program& p, std::uint64_t address) {
-  const memory_object* before = nullptr;
+  constexpr std::uint64_t near = 4096;
+  const memory_object* nearest = nullptr;
+  std::uint64_t distance =
+      near;  // to the last byte of an object that ends before, or the first one of an object that begins after
   for (const memory_object& o : p.memory) {
     if (address >= o.address && address < o.address + o.bytes) {
       std::string name = o.name;
@@ -80,12 +162,17 @@ std::string place_text(const program& p, std::uint64_t address) {
       }
       return name;
     }
-    before = o.address + o.bytes <= address && (before == nullptr || before->address < o.address) ? &o : before;
+    const std::uint64_t off = address < o.address ? o.address - address : address - (o.address + o.bytes) + 1;
+    if (off < distance) {
+      distance = off;
+      nearest = &o;
+    }
   }
-  constexpr std::uint64_t near = 4096;
-  if (before != nullptr && address - before->address - before->bytes < near) {
-    const std::uint64_t past = address - before->address - before->bytes;
-    return (past == 0 ? "the end of " : std::to_string(past) + " bytes past the end of ") + before->name;
+  if (nearest != nullptr && address < nearest->address) {
+    return std::to_string(distance) + " bytes before " + nearest->name;
+  }
+  if (nearest != nullptr) {
+    return (distance == 1 ? "the end of " : std::to_string(distance - 1) + " bytes past the end of ") + nearest->name;
   }
   static constexpr char digits[] = "0123456789abcdef";
   std::string hex;
@@ -108,8 +195,14 @@ std::string thread_text(const program& p, int thread) {
     return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
                                   : std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
   };
-  return "thread " + std::to_string(thread) + " (" + c.kernel->name + ", block " + coordinates(c.block) + ", thread " +
-         coordinates(c.thread) + ")";
+  const auto several = [&](int model::place::*of) {
+    return std::any_of(p.threads.begin(), p.threads.end(),
+                       [&](const thread_context& o) { return !o.where.host && o.where.*of != c.where.*of; });
+  };
+  return "thread " + std::to_string(thread) + " (" + c.kernel->name +
+         (several(&model::place::gpu) ? ", device " + std::to_string(c.where.gpu) : "") +
+         (several(&model::place::domain) ? ", domain " + std::to_string(c.where.domain) : "") + ", block " +
+         coordinates(c.block) + ", thread " + coordinates(c.thread) + ")";
 }
 
 namespace {
@@ -152,31 +245,65 @@ std::string read_only_text(const program& p, const graph_event& x, const graph_e
          "', which needs memory that nothing writes while the kernel runs";
 }
 
-std::string race_text(const program& p, const graph_event& x, const graph_event& y) {
-  const auto access = [&](const graph_event& e) {
-    return std::string(e.kind == model::event_kind::write || e.same_value ? "a write" : "a read") + " of " +
-           std::to_string(e.bytes) + " bytes by " + thread_text(p, e.thread);
-  };
+std::string scope_gap(const program& p, int thread, thread_scope scope, int other) {
+  const model::place& here = model::at(p.threads, thread).where;
+  const model::place& there = model::at(p.threads, other).where;
+  if (model::includes(model::every_rule{}, scope, here, there)) {
+    return {};
+  }
+  constexpr std::pair<thread_scope, const char*> names[] = {{thread_scope::block, "block"},
+                                                            {thread_scope::cluster, "cluster"},
+                                                            {thread_scope::device, "device"},
+                                                            {thread_scope::system, "system"}};
+  const std::string name =
+      std::find_if(std::begin(names), std::end(names), [&](const auto& n) { return n.first == scope; })->second;
+  const auto pair = [](int x, int y) { return std::to_string(std::min(x, y)) + " and " + std::to_string(std::max(x, y)); };
   std::string why;
+  if (here.host != there.host) {
+    why = "only system scope includes a host thread";
+  } else if (here.gpu != there.gpu) {
+    why = "the threads are on devices " + pair(here.gpu, there.gpu) + ", which only system scope includes both";
+  } else if (scope == thread_scope::device) {
+    why = "the threads are in memory synchronization domains " + pair(here.domain, there.domain) +
+          ": device scope ends at its domain, and only system scope includes both";
+  } else {
+    why = scope == thread_scope::block ? "the threads are in different blocks" : "the threads are in different clusters";
+  }
+  return name + " scope, and " + why;
+}
+
+std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y) {
+  const auto access = [&](const graph_event& e) {
+    const graph_event* const issue = model::at(g.threads, e.thread).issue;
+    const bool writes = e.kind == model::event_kind::write || e.same_value;
+    const std::string line =
+        place_of(p, issue != nullptr ? issue->thread : e.thread, instruction_of(p, issue != nullptr ? *issue : e));
+    if (issue == nullptr) {
+      return line + (writes ? " writes " : " reads ") + std::to_string(e.bytes) + (e.bytes == 1 ? " byte" : " bytes");
+    }
+    return line + " starts " + copy_text(p, g, e.thread) + ", which " + (writes ? "writes" : "reads") + " it";
+  };
+  const std::string both =
+      "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
   if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
-    return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
+    return both +
            "; threads synchronize between them, but tcgen05.fence::before_thread_sync before that and "
-           "tcgen05.fence::after_thread_sync "
-           "after it are not both there";
+           "tcgen05.fence::after_thread_sync after it are not both there";
   }
   if (x.via != y.via && precedes(x, y.base)) {
-    return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
-           "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
+    return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
   }
+  std::string why;
   if (x.address != y.address || x.bytes != y.bytes) {
     why = "they overlap in part, so that they are never morally strong";
   } else if (!x.strong || !y.strong) {
     why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
   } else {
-    why = "their scopes do not include each other's thread";
+    const std::string gap = scope_gap(p, x.thread, x.scope, y.thread);
+    why = "their scopes do not include each other's thread: the " +
+          (gap.empty() ? "second has " + scope_gap(p, y.thread, y.scope, x.thread) : "first has " + gap);
   }
-  return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
-         "; nothing orders them, and " + why;
+  return both + "; nothing orders them, and " + why;
 }
 
 finding finding_of(const program& p, const graph& g, check_status status, std::string message,
@@ -206,7 +333,7 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
     shown.number = e->number;
     const graph_event* const issue = model::at(g.threads, e->thread).issue;
     shown.at = &instruction_of(p, issue != nullptr ? *issue : *e);
-    shown.what = event_text(p, *e);
+    shown.what = event_text(p, g, *e);
     shown.blamed = is_blamed;
     shown.event = *e;
     shown.event.source = shown.event.partner = nullptr;

@@ -15,10 +15,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An address as the object it is in: "state+8", "tile+4 of block 0"; else how far it is past the one before it.
+/// An address as the object it is in: "state+8", "tile+4 of block 0"; else how far it is from the nearest one.
 [[nodiscard]] std::string place_text(const program& p, std::uint64_t address);
 
-/// A thread as "thread 2 (block 1, thread 0 of worker)".
+/// A thread as "thread 2 (worker, block 1, thread 0)", with its device and its memory synchronization domain where the program has several.
 [[nodiscard]] std::string thread_text(const program& p, int thread);
 
 /// The instruction of an event.
@@ -26,7 +26,7 @@ using namespace ptx;
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
 
-/// "a.cu:3", or "PTX line 3": where an instruction of the kernel that `thread` executes is.
+/// "a.cu:3", or "PTX line 3": where an instruction of the kernel that `thread` executes is. Of code that was inlined: where it is called.
 [[nodiscard]] std::string place_of(const program& p, int thread, const instruction& i);
 
 /// "lines a.cu:3 and a.cu:7", or "PTX lines 3 and 7": where two instructions of the kernel that `thread` executes are.
@@ -36,7 +36,10 @@ using namespace ptx;
 [[nodiscard]] std::string read_only_text(const program& p, const graph_event& x, const graph_event& y);
 
 /// Why two accesses race.
-[[nodiscard]] std::string race_text(const program& p, const graph_event& x, const graph_event& y);
+[[nodiscard]] std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y);
+
+/// Why a scope of a thread does not include another thread: "block scope, and the threads are in different blocks"; empty if it does.
+[[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 
 /// What was found in an execution.
 [[nodiscard]] finding finding_of(const program& p, const graph& g, check_status status, std::string message,

@@ -3,6 +3,7 @@
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 
+#include <check/race_notes.hpp>
 #include <check/trace.hpp>
 
 #include <nlohmann/json.hpp>
@@ -63,6 +64,9 @@ json finding_json(const check::program& p, const check::finding& f) {
     threads.push_back(std::move(one));
   }
   json result = {{"message", f.message}};
+  if (const std::vector<std::string> notes = check::race_notes(p, f); !notes.empty()) {
+    result["notes"] = notes;
+  }
   if (f.thread >= 0) {
     result["thread"] = f.thread;
   }
@@ -75,7 +79,9 @@ json change_json(const check::program& p, const check::code_site& site, const ch
   json one;
   add_instruction(one, p, site.thread, instruction_at(site));
   one["change"] = change_text(site, e);
-  one["cost_ns"] = ns;
+  if (!site.gap) {
+    one["cost_ns"] = ns;
+  }
   return one;
 }
 

@@ -5,6 +5,7 @@
 #include <common/text_file.hpp>
 #include <membar-check/lint_command.hpp>
 #include <membar-check/nvcc.hpp>
+#include <membar-check/progress.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/request.hpp>
 
@@ -69,7 +70,7 @@ const std::string& ptx_of(const check::scenario& s, const std::filesystem::path&
       try {
         ptx = read_file((folder / s.source).string());
       } catch (const std::exception& e) {
-        throw model::error(s.source + ": " + e.what());
+        throw model::error(s.source + ": " + e.what() + ", which the line 'source' names relative to the scenario");
       }
     } else {
       ptx = membar_check::compiled(folder.string(), s.source, s.options);
@@ -79,7 +80,7 @@ const std::string& ptx_of(const check::scenario& s, const std::filesystem::path&
   return it->second;
 }
 
-check::prepared_scenario prepared(const std::string& path) {
+check::prepared_scenario prepared(const std::string& path, membar_check::progress_line& progress) {
   const std::string text = read_file(path);
   const std::filesystem::path kind = std::filesystem::path(path).extension();
   if (kind == ".cu" || kind == ".ptx") {
@@ -94,6 +95,7 @@ check::prepared_scenario prepared(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   check::scenario s = check::read_scenario(text, [&](const std::string& file) { return read_file((folder / file).string()); });
   s.path = path;
+  progress.begins("is compiled");
   return check::prepare(s, ptx_of(s, folder));
 }
 
@@ -126,8 +128,19 @@ int read_kernels(const std::string& path) {
   return worst;
 }
 
+bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
+
+/// What is asked for, with explorations that tell how far they are.
+request watched_by(membar_check::progress_line& progress, request how) {
+  how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
+  return how;
+}
+
 /// Looks for repairs of a file that is not verified, and for excess orders of one that is.
-void look_for_changes(const checked_file& file, const request& how, report& out) {
+void look_for_changes(const checked_file& file, const request& asked, report& out) {
+  membar_check::progress_line progress(file.path, shows_progress(asked));
+  progress.begins("is explored with changes");
+  const request how = watched_by(progress, asked);
   check::repair_options options;
   options.most_edits = static_cast<int>(how.repair);
   options.each = how.options;
@@ -136,9 +149,13 @@ void look_for_changes(const checked_file& file, const request& how, report& out)
       check::order_costs::read(how.costs.empty() ? std::string(check::h200_order_costs) : read_file(how.costs));
   const check::check_property property = file.prepared.property();
   if (file.result.status == check::check_status::verified) {
-    out.excess_orders(file, check::excess_orders_of(file.prepared.checked, property, costs, options), costs);
+    const check::excess_result found = check::excess_orders_of(file.prepared.checked, property, costs, options);
+    progress.end();
+    out.excess_orders(file, found, costs);
   } else {
-    out.repairs(file, check::repairs_of(file.prepared.checked, property, costs, options), costs);
+    const check::repair_result found = check::repairs_of(file.prepared.checked, property, costs, options);
+    progress.end();
+    out.repairs(file, found, costs);
   }
 }
 
@@ -168,12 +185,15 @@ void explore(checked_file& file, const request& how) {
 
 int run(const std::string& path, const request& how, report& out) {
   bool has_result = false;
+  membar_check::progress_line progress(path, shows_progress(how));
   try {
     checked_file file;
     file.path = path;
-    file.prepared = prepared(path);
+    file.prepared = prepared(path, progress);
+    progress.begins("is explored");
     const auto begin = std::chrono::steady_clock::now();
-    explore(file, how);
+    explore(file, watched_by(progress, how));
+    progress.end();
     file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.result(file);
     has_result = true;
@@ -193,6 +213,7 @@ int run(const std::string& path, const request& how, report& out) {
     }
     return r.status == check::check_status::gave_up ? gave_up : found;
   } catch (const std::exception& e) {
+    progress.end();
     out.error(path, e.what(), has_result);
     return error;
   }
@@ -215,8 +236,10 @@ int main(int count, char** arguments) {
     }
     return worst;
   }
-  const std::unique_ptr<report> out =
-      how->json ? membar_check::json_report(std::cout) : membar_check::text_report(std::cout, *how);
+  using membar_check::report_format;
+  const std::unique_ptr<report> out = how->format == report_format::json    ? membar_check::json_report(std::cout)
+                                      : how->format == report_format::sarif ? membar_check::sarif_report(std::cout)
+                                                                            : membar_check::text_report(std::cout, *how);
   // the worst status counts: an error, then a finding, then what was given up
   const auto weight = [](int s) { return s == error ? 3 : s == found ? 2 : s == gave_up ? 1 : 0; };
   for (const std::string& file : how->files) {

@@ -2,6 +2,7 @@
 #include <check/code_edit.hpp>
 #include <check/host_thread.hpp>
 #include <check/program.hpp>
+#include <check/trace.hpp>
 #include <membar-check/places.hpp>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace membar_check {
 
@@ -36,6 +39,31 @@ int issuer_of(const check::program& p, int thread) {
   return issuer < 0 ? thread : issuer;
 }
 
+std::vector<std::string> places_of_finding(const check::program& p, const check::finding& f) {
+  constexpr std::size_t most = 2;
+  std::vector<std::string> result;
+  const auto add = [&](int thread, const check::instruction* i) {
+    if (i != nullptr && result.size() < most) {
+      std::string place = check::place_of(p, thread, *i);
+      if (std::find(result.begin(), result.end(), place) == result.end()) {
+        result.push_back(std::move(place));
+      }
+    }
+  };
+  for (const check::trace_event& e : f.events) {
+    if (e.blamed) {
+      add(issuer_of(p, e.thread), e.at);
+    }
+  }
+  if (result.empty() && f.thread >= 0) {
+    add(f.thread, f.waiting[static_cast<std::size_t>(f.thread)]);
+  }
+  for (std::size_t t = 0; t < f.waiting.size() && result.empty() && f.status == check::check_status::hang; ++t) {
+    add(static_cast<int>(t), f.waiting[t]);
+  }
+  return result;
+}
+
 check::instruction instruction_at(const check::code_site& site) {
   check::instruction at = *site.first;
   at.caller_line = site.one_caller ? at.caller_line : 0;
@@ -54,6 +82,13 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
                                      ": fence " + order;
   }
   switch (e.kind) {
+    case kind::block_barrier:
+    case kind::warp_barrier:
+      return std::string("put ") +
+             (site.turns   ? "where each turn of the loop after this line begins"
+              : site.joins ? "after what this line is in, where its threads come together"
+                           : "after this line") +
+             (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()");
     case kind::proxy_fence_before:
       return "put before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
     case kind::fence_before:

@@ -7,6 +7,7 @@
 #include <check/program.hpp>
 
 #include <string>
+#include <vector>
 
 namespace membar_check {
 
@@ -28,6 +29,9 @@ struct instruction_places {
 
 /// The thread whose code an event executes: of an asynchronous copy, the thread that started it.
 [[nodiscard]] int issuer_of(const membar::check::program& p, int thread);
+
+/// The source lines that a finding is about, at most two: those of the accesses to blame, or where threads are.
+[[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
 /// The first instruction of a site, without its caller if it has several.
 [[nodiscard]] membar::check::instruction instruction_at(const membar::check::code_site& site);

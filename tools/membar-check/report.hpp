@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run of membar-check writes, as text or as JSON.
+/// What a run of membar-check writes, as text, as JSON or as SARIF.
 #pragma once
 
 #include <check/order_costs.hpp>
@@ -53,5 +53,8 @@ class report {
 
 /// One document, which is written in the end: docs/membar_check.md describes it.
 [[nodiscard]] std::unique_ptr<report> json_report(std::ostream& out);
+
+/// One document in SARIF 2.1.0, which is written in the end. Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
+[[nodiscard]] std::unique_ptr<report> sarif_report(std::ostream& out);
 
 }  // namespace membar_check

@@ -143,7 +143,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   number("--seed", how.options.seed, "a number, at least 1",
          "the seed of the first of them (default 1); --random=1 with the seed of a\nfinding shows it again");
   app.add_flag(repair_name, repair,
-               "of a file that is not verified: the smallest changes of orders, scopes and fences,\n"
+               "of a file that is not verified: the smallest changes of orders, scopes, fences and\nbarriers, "
                "at most N (default 3, at most 6), under which it is. Of one that is:\n"
                "the orders that are stronger than it needs");
   add_readings(app, how);
@@ -154,20 +154,33 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   app.add_option_function<std::string>(
          "--format",
          [&how](const std::string& text) {
-           if (text != "text" && text != "json") {
-             throw wrong_usage("--format needs text or json: " + membar_tools::quote(text) + " was given");
+           constexpr std::pair<std::string_view, report_format> formats[] = {
+               {"text", report_format::text}, {"json", report_format::json}, {"sarif", report_format::sarif}};
+           const auto one =
+               std::find_if(std::begin(formats), std::end(formats), [&](const auto& f) { return f.first == text; });
+           if (one == std::end(formats)) {
+             throw wrong_usage("--format needs text, json or sarif: " + membar_tools::quote(text) + " was given");
            }
-           how.json = text == "json";
+           how.format = one->second;
          },
-         "text (default), or json: one document for the run")
+         "text (default), or one document for the run: json, or sarif (2.1.0)")
       ->type_name("FORMAT");
   app.add_flag("--ptx", how.ptx, "show the PTX of every event, not its source line");
-  number("--events", how.events, "a number of events, at least 1",
-         "show at most the last N events of what is found, and those to blame (default 60)");
+  app.add_option_function<std::string>(
+         "--events",
+         [&how](const std::string& text) {
+           how.all_events = text == "all";
+           how.fill_events = !how.all_events;
+           how.events = how.all_events ? how.events : number_of("--events", text, "a number of events, at least 1, or all");
+         },
+         "show N events of what is found (default: at most 10, those to blame and what their\nthreads have read last), or all, "
+         "with sync points "
+         "and shuffles")
+      ->type_name("N|all");
   app.add_flag("--read", how.read,
                "of a FILE that is a source (.ptx or .cu): for each kernel a line FILE, TAB, KERNEL,\n"
                "TAB, and 'read' or 'refused', TAB and why. Nothing is explored");
-  app.add_flag("--quiet", how.quiet, "print the lines alone, without the execution that breaks a rule");
+  app.add_flag("--quiet", how.quiet, "print the lines alone, without the execution that breaks a rule, and no progress");
 }
 
 /// What options ask for together.
@@ -179,8 +192,8 @@ void check_together(const request& how) {
     throw wrong_usage("--litmus and --dot write what is found in one file, and " + std::to_string(how.files.size()) +
                       " are given");
   }
-  if (how.read &&
-      (how.json || how.repair != 0 || how.options.random_executions != 0 || !how.litmus.empty() || !how.dot.empty())) {
+  if (how.read && (how.format != report_format::text || how.repair != 0 || how.options.random_executions != 0 ||
+                   !how.litmus.empty() || !how.dot.empty())) {
     throw wrong_usage("--read explores nothing: --format, --repair, --random, --litmus and --dot have no meaning with it");
   }
   if (how.repair != 0 && how.options.random_executions != 0) {

@@ -20,17 +20,21 @@ inline constexpr std::pair<std::string_view, membar::model::reading> readings[] 
     {"fence-of-another-block", membar::model::reading::fence_of_another_block},
     {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
 
+enum class report_format : std::uint8_t { text, json, sarif };
+
 struct request {
   membar::check::check_options options{};
   std::vector<std::string> files{};
   std::string litmus{};  ///< files that what is found is written to; empty: none
   std::string dot{};
-  std::string costs{};       ///< a file; empty: the built-in table
-  std::uint64_t repair = 0;  ///< the most changes; 0: none are looked for
-  std::uint64_t events = 60;
+  std::string costs{};        ///< a file; empty: the built-in table
+  std::uint64_t repair = 0;   ///< the most changes; 0: none are looked for
+  std::uint64_t events = 10;  ///< shown of a finding, at most
+  bool fill_events = false;   ///< as many were asked for, and not the ones alone that tell most
+  bool all_events = false;
   bool ptx = false;
   bool quiet = false;
-  bool json = false;
+  report_format format = report_format::text;
   bool read = false;  ///< the files are sources, of which only that they can be read is said
 };
 

@@ -3,6 +3,7 @@
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 
+#include <check/race_notes.hpp>
 #include <check/trace.hpp>
 #include <membar/model/execution.hpp>
 
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -57,36 +59,135 @@ class source_lines {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Which events of a finding are shown: all, or those to blame, and then the last ones of the threads to blame and of the others. Where others
-/// meet says little.
-std::vector<bool> shown_events(const check::finding& f, std::uint64_t most) {
-  std::vector<bool> result(f.events.size(), f.events.size() <= most);
-  std::set<int> to_blame;
-  for (std::size_t k = 0; k < f.events.size(); ++k) {
-    if (f.events[k].blamed) {
-      to_blame.insert(f.events[k].thread);
-      result[k] = true;
-      most -= most > 0 ? 1 : 0;
+/// Which events of a finding are shown. First come those to blame and, of their threads, what each read last from another thread before, with the
+/// write that it read. Sync points and shuffles are left out, and so are blocks that none of these events are of.
+class shown_events {
+ public:
+  shown_events(const check::program& p, const check::finding& f, const request& how)
+      : program_(p), finding_(f), most_(how.events), shown_(f.events.size(), how.all_events) {
+    for (std::size_t k = 0; k < f.events.size(); ++k) {
+      index_[{f.events[k].thread, f.events[k].number}] = k;
+    }
+    if (!how.all_events) {
+      choose(how.fill_events || f.status != check::check_status::race);
     }
   }
-  for (const bool blamed : {true, false}) {
-    for (std::size_t k = f.events.size(); k-- > 0 && most > 0;) {
-      const check::trace_event& e = f.events[k];
-      const bool meets = e.event.kind == model::event_kind::barrier && !blamed && !to_blame.empty();
-      if (!result[k] && !meets && (to_blame.count(e.thread) != 0) == blamed) {
-        result[k] = true;
-        --most;
+
+  [[nodiscard]] bool operator[](std::size_t k) const { return shown_[k]; }
+  [[nodiscard]] bool all() const { return std::find(shown_.begin(), shown_.end(), false) == shown_.end(); }
+  [[nodiscard]] bool has(int thread, int number) const {
+    const auto it = index_.find({thread, number});
+    return it != index_.end() && shown_[it->second];
+  }
+  /// The place of an event in the finding; its size if it has no such event.
+  [[nodiscard]] std::size_t place(int thread, int number) const {
+    const auto it = index_.find({thread, number});
+    return it == index_.end() ? finding_.events.size() : it->second;
+  }
+  /// The write of the read-modify-write of which event `k` is the read; 0: it is of none, or did not write.
+  [[nodiscard]] std::size_t write_of(std::size_t k) const {
+    const check::trace_event& e = finding_.events[k];
+    const std::size_t next = place(e.thread, e.number + 1);
+    const bool is_half = e.event.kind == model::event_kind::read && e.event.rmw && next < finding_.events.size();
+    return is_half && finding_.events[next].event.kind == model::event_kind::write && finding_.events[next].event.rmw ? next
+                                                                                                                      : 0;
+  }
+
+ private:
+  void add(std::size_t k) {
+    const check::trace_event& e = finding_.events[k];
+    const bool second = e.event.rmw && e.event.kind == model::event_kind::write && e.number > 0;
+    const std::size_t first = second ? place(e.thread, e.number - 1) : k;
+    if (shown_[k] || count_ >= most_) {
+      return;
+    }
+    ++count_;
+    shown_[k] = shown_[first] = true;
+    shown_[write_of(first)] = shown_[write_of(first)] || write_of(first) != 0;
+    blocks_.insert(model::at(program_.threads, e.thread).block_number);
+  }
+
+  /// What thread `t` read last before its event `limit`: of another thread or, if it has read nothing so, at all.
+  void add_last_read(int t, int limit) {
+    const check::trace_event* last = nullptr;
+    for (const check::trace_event& e : finding_.events) {
+      if (e.thread == t && e.number < limit && e.event.kind == model::event_kind::read) {
+        const bool of_other = e.source_thread >= 0 && e.source_thread != t;
+        const bool better = last == nullptr || of_other || last->source_thread < 0 || last->source_thread == t;
+        last = better && (last == nullptr || e.number > last->number) ? &e : last;
+      }
+    }
+    if (last != nullptr) {
+      add(place(t, last->number));
+      if (last->source_thread >= 0) {
+        add(place(last->source_thread, last->source_number));
       }
     }
   }
-  return result;
-}
+
+  void choose(bool fill) {
+    std::map<int, int> limits;  // of the threads that tell something: up to which event
+    const auto blamed = std::count_if(finding_.events.begin(), finding_.events.end(), [](const auto& e) { return e.blamed; });
+    most_ = std::max(most_, static_cast<std::uint64_t>(blamed));
+    for (std::size_t k = 0; k < finding_.events.size(); ++k) {
+      const check::trace_event& e = finding_.events[k];
+      if (e.blamed) {
+        add(k);
+        const auto limit = limits.emplace(e.thread, e.number).first;
+        limit->second = std::min(limit->second, e.number);
+      }
+    }
+    for (const check::trace_event& e : finding_.events) {  // what starts a copy that is to blame tells of it
+      if (e.event.kind == model::event_kind::issue && limits.count(e.event.starts) != 0) {
+        add(place(e.thread, e.number));
+        limits.emplace(e.thread, e.number);
+      }
+    }
+    if (limits.empty() && finding_.thread >= 0) {
+      limits.emplace(finding_.thread, std::numeric_limits<int>::max());
+    }
+    const bool all = limits.empty();
+    for (std::size_t t = 0; t < finding_.waiting.size() && all; ++t) {
+      if (finding_.status != check::check_status::hang || finding_.waiting[t] != nullptr) {
+        limits.emplace(static_cast<int>(t), std::numeric_limits<int>::max());
+      }
+    }
+    for (const auto& [thread, limit] : limits) {
+      add_last_read(thread, limit);
+    }
+    for (const bool told : {true, false}) {
+      for (std::size_t k = finding_.events.size(); k-- > 0 && fill;) {
+        const check::trace_event& e = finding_.events[k];
+        const bool meets = e.event.kind == model::event_kind::barrier && !e.event.chosen;
+        const bool part = all || blocks_.count(model::at(program_.threads, e.thread).block_number) != 0;
+        if (!meets && part && (limits.count(e.thread) != 0) == told) {
+          add(k);
+        }
+      }
+    }
+  }
+
+  const check::program& program_;
+  const check::finding& finding_;
+  std::uint64_t most_;
+  std::uint64_t count_ = 0;
+  std::vector<bool> shown_;
+  std::map<std::pair<int, int>, std::size_t> index_{};
+  std::set<int> blocks_{};
+};
 
 /// A number of nanoseconds, with its sign.
 std::string nanoseconds(double ns) {
   char text[32];
   static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns == 0 ? 0.0 : ns));
   return text;
+}
+
+/// What a repair costs: "+14.8 ns on NVIDIA H200", "2 barriers".
+std::string price(const check::repair& one, const std::string& device) {
+  const std::string barriers = one.barriers == 1 ? "a barrier" : std::to_string(one.barriers) + " barriers";
+  const bool others = one.edits.size() > static_cast<std::size_t>(one.barriers);
+  return !others ? barriers : nanoseconds(one.cost) + " on " + device + (one.barriers == 0 ? "" : " and " + barriers);
 }
 
 class text_writer final : public report {
@@ -109,6 +210,10 @@ class text_writer final : public report {
     for (const std::string& stated : file.prepared.stated) {
       out_ << "; " << stated;
     }
+    const std::vector<std::string> places = places_of_finding(check::whole_program(file.prepared.checked, r.found), r.found);
+    for (const std::string& place : places) {
+      out_ << (&place == &places.front() ? "; " : " and ") << place;
+    }
     if (how_.options.random_executions != 0 && r.status != check::check_status::gave_up) {
       out_ << "; seed " << r.seed;
     }
@@ -119,7 +224,7 @@ class text_writer final : public report {
     show(check::whole_program(file.prepared.checked, r.found), r.found);
     const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated;
     if (how_.repair == 0 && may_be_repaired && how_.options.random_executions == 0) {
-      out_ << "  --repair looks for the orders, scopes and fences under which it is verified\n";
+      out_ << "  --repair looks for the orders, scopes, fences and barriers under which it is verified\n";
     }
   }
 
@@ -127,13 +232,13 @@ class text_writer final : public report {
     constexpr std::size_t most = 3;  // others of the same size differ in where a fence stands
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
-      out_ << "  no repair: no " << found.tried << " orders, scopes and fences verify it (" << found.explorations
+      out_ << "  no repair: no " << found.tried << " orders, scopes, fences and barriers verify it (" << found.explorations
            << " explorations" << (found.left_out ? ", of which some were cut" : "") << ")\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
-      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << nanoseconds(one.cost) << " on "
-           << costs.device() << "; verified, " << one.counts.executions << " executions"
+      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, costs.device()) << "; verified, "
+           << one.counts.executions << " executions"
            << (one.only_strong ? "; a race is gone, and only final conditions say what may be read" : "") << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
@@ -185,42 +290,72 @@ class text_writer final : public report {
 
   void show(const check::program& p, const check::finding& f) {
     out_ << "  " << f.message << "\n";
-    const std::vector<bool> chosen = shown_events(f, how_.events);
-    if (const auto count = std::count(chosen.begin(), chosen.end(), true); static_cast<std::size_t>(count) < chosen.size()) {
-      out_ << "  " << count << " of " << chosen.size() << " events, of which --events=" << chosen.size() << " shows all:\n";
+    for (const std::string& note : check::race_notes(p, f)) {
+      out_ << "  " << note << "\n";
     }
+    const shown_events chosen(p, f, how_);
     int thread = -1;
+    std::set<std::size_t> joined;
     for (std::size_t k = 0; k < f.events.size(); ++k) {
-      const check::trace_event& e = f.events[k];
-      if (!chosen[k]) {
+      if (!chosen[k] || joined.count(k) != 0) {
         continue;
       }
+      const check::trace_event& e = f.events[k];
       if (e.thread != thread) {
         thread = e.thread;
         out_ << "  " << check::thread_text(p, thread) << "\n";
       }
-      out_ << (e.blamed ? "  > " : "    ") << e.number << ": " << shown(p, issuer_of(p, e.thread), *e.at) << "\n";
-      if (!e.what.empty()) {
-        out_ << "         " << e.what << "\n";
-      }
+      const std::size_t write = chosen.write_of(k);
+      joined.insert(write != 0 && chosen[write] ? write : k);
+      show_event(p, f, chosen, e, write != 0 && chosen[write] ? &f.events[write] : nullptr);
     }
+    if (!chosen.all()) {
+      out_ << "  --events=all shows all " << f.events.size() << " events\n";
+    }
+    show_waiting(p, f);
+  }
+
+  /// One event, or both halves of a read-modify-write.
+  void show_event(const check::program& p, const check::finding& f, const shown_events& chosen, const check::trace_event& e,
+                  const check::trace_event* write) {
+    std::string what = e.what;
+    if (e.source_thread >= 0 && !chosen.has(e.source_thread, e.source_number)) {
+      const check::trace_event& source = f.events[chosen.place(e.source_thread, e.source_number)];
+      what += " at " + check::place_of(p, issuer_of(p, source.thread), *source.at);
+    }
+    what += write != nullptr ? "; " + write->what : "";
+    const std::string number = std::to_string(e.number) + (write != nullptr ? "-" + std::to_string(write->number) : "");
+    const std::string line = (e.blamed || (write != nullptr && write->blamed) ? "  > " : "    ") + number + ": " +
+                             shown(p, issuer_of(p, e.thread), *e.at);
+    constexpr std::size_t widest = 150;
+    const bool fits = line.size() + what.size() < widest;
+    out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
+  }
+
+  /// Where threads are that have not ended; those at one instruction together.
+  void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "
            << shown(p, f.thread, *f.waiting[static_cast<std::size_t>(f.thread)]) << "\n";
-    } else if (f.status == check::check_status::hang) {
-      for (std::size_t t = 0; t < f.waiting.size(); ++t) {
-        if (f.waiting[t] != nullptr) {
-          out_ << "  " << check::thread_text(p, static_cast<int>(t)) << " waits at "
-               << shown(p, static_cast<int>(t), *f.waiting[t]) << "\n";
-        }
+      return;
+    }
+    for (std::size_t t = 0; t < f.waiting.size() && f.status == check::check_status::hang; ++t) {
+      const auto here = [&](const check::instruction* i) { return i == f.waiting[t]; };
+      if (f.waiting[t] == nullptr || std::any_of(f.waiting.begin(), f.waiting.begin() + static_cast<std::ptrdiff_t>(t), here)) {
+        continue;
       }
+      const auto others = std::count_if(f.waiting.begin(), f.waiting.end(), here) - 1;
+      out_ << "  " << check::thread_text(p, static_cast<int>(t))
+           << (others == 0 ? " waits at "
+                           : " and " + std::to_string(others) + (others == 1 ? " other wait at " : " others wait at "))
+           << shown(p, static_cast<int>(t), *f.waiting[t]) << "\n";
     }
   }
 
   /// A change: the source line, and below it what becomes of the instruction.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
-    out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e) << "   "
-         << nanoseconds(ns) << "\n";
+    out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e)
+         << (site.gap ? "" : "   " + nanoseconds(ns)) << "\n";
   }
 
   std::ostream& out_;

@@ -347,17 +347,39 @@ class kernel_decoder {
     bind(callee->parameters, arguments);
     bind(callee->results, results);
     calls_.push_back(callee);
+    call_places_.push_back(s.place);
     append(inner, depth + 1);
+    call_places_.pop_back();
     calls_.pop_back();
   }
 
-  [[nodiscard]] static instruction placed(const ptx_statement& s) {
+  /// The line that a reader looks for first: of the calls that led to a statement, the outermost one that is not in a library.
+  [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
+    const ptx_place* result = nullptr;
+    bool own = false;
+    const auto look = [&](int place) {
+      for (int p = place; p >= 0; p = module_.places[static_cast<std::size_t>(p)].inlined_at) {
+        const ptx_place& one = module_.places[static_cast<std::size_t>(p)];
+        const auto file = static_cast<std::size_t>(one.file);
+        const bool library = one.line == 0 || (file < module_.files.size() && is_library(module_.files[file]));
+        result = !library || !own ? &one : result;
+        own = own || !library;
+      }
+    };
+    look(s.place);
+    std::for_each(call_places_.rbegin(), call_places_.rend(), look);
+    return result;
+  }
+
+  [[nodiscard]] instruction placed(const ptx_statement& s) const {
     instruction i;
     i.line = s.line;
     i.file = s.file;
     i.source_line = s.source_line;
-    i.caller_file = s.caller_file;
-    i.caller_line = s.caller_line;
+    if (const ptx_place* const caller = caller_of(s); caller != nullptr) {
+      i.caller_file = caller->file;
+      i.caller_line = caller->line;
+    }
     i.text = s.opcode;
     return i;
   }
@@ -1161,6 +1183,7 @@ class kernel_decoder {
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
   std::vector<const ptx_function*> calls_{};  ///< what is being copied: the kernel, and the calls that led here
+  std::vector<int> call_places_{};            ///< where these calls are
   std::int32_t carry_ = -1;                   ///< the register of the carry flag, if there is one
   std::int32_t own_ = -1;                     ///< the first of the registers that matrix instructions need
   std::int32_t joined_ = -1;                  ///< one for what the sources of an instruction with many of them have in common

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace membar::ptx {
@@ -56,8 +57,14 @@ struct ptx_statement {
   int line = 0;  ///< in the PTX text
   int file = 0;  ///< in the source, by `.loc`; 0: unknown
   int source_line = 0;
-  int caller_file = 0;  ///< where the kernel's own text has the call that was inlined
-  int caller_line = 0;
+  int place = -1;  ///< the same, as an index of `ptx_module::places`
+};
+
+/// A line of the source that code was made of, by `.loc`.
+struct ptx_place {
+  int file = 0;
+  int line = 0;
+  int inlined_at = -1;  ///< the place of the call that it was inlined for: an index of `ptx_module::places`, or -1
 };
 
 /// A register that a function declares.
@@ -85,6 +92,20 @@ struct ptx_module {
   std::vector<ptx_variable> variables{};
   std::vector<ptx_function> functions{};
   std::vector<std::string> files{};  ///< by the number of `.file`; empty where there is none
+  std::vector<ptx_place> places{};
 };
+
+/// Whether a file is a header of CUDA, of a library that comes with it, or of membar, and not of the program that includes it.
+[[nodiscard]] inline bool is_library(std::string_view path) noexcept {
+  constexpr std::string_view folders[] = {"/cuda/std/",       "/cuda/__",         "/include/cuda/",   "/include/cccl/",
+                                          "/include/cub/",    "/cub/cub/",        "/include/thrust/", "/cooperative_groups",
+                                          "/include/membar/", "/include/nvshmem", "/include/crt/",    "-linux/include/"};
+  for (const std::string_view folder : folders) {
+    if (path.find(folder) != std::string_view::npos && !path.ends_with(".cu")) {
+      return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace membar::ptx

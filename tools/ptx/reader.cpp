@@ -7,6 +7,7 @@
 #include <ptx/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -310,7 +311,8 @@ class ptx_reader {
       f.defined = true;
       function_ = &f;
       scopes_.clear();
-      file_ = source_line_ = caller_file_ = caller_line_ = 0;
+      place_ = -1;
+      inlined_.clear();
       block();
       function_ = nullptr;
     }
@@ -423,26 +425,48 @@ class ptx_reader {
   [[nodiscard]] ptx_statement placed(const ptx_token& token) const {
     ptx_statement s;
     s.line = token.line;
-    s.file = file_;
-    s.source_line = source_line_;
-    s.caller_file = caller_file_;
-    s.caller_line = caller_line_;
+    s.place = place_;
+    if (place_ >= 0) {
+      s.file = module_.places[static_cast<std::size_t>(place_)].file;
+      s.source_line = module_.places[static_cast<std::size_t>(place_)].line;
+    }
     return s;
   }
 
   void read_loc() {
     const int line = take().line;
-    file_ = static_cast<int>(number().value & 0x7fffffffU);
-    source_line_ = static_cast<int>(number().value & 0x7fffffffU);
-    bool inlined = false;
+    const location here = read_location(line);
+    int inlined_at = -1;
     while (now().kind != kind_t::end && now().line == line) {
-      inlined = inlined || now().is("inlined_at");
-      ++at_;
+      if (!accept("inlined_at")) {
+        ++at_;
+        continue;
+      }
+      const location call = read_location(line);
+      const auto known = inlined_.find(call);
+      inlined_at = known != inlined_.end() ? known->second : add_place(call, -1);
     }
-    if (!inlined) {
-      caller_file_ = file_;
-      caller_line_ = source_line_;
+    if (here[1] == 0 && place_ >= 0) {
+      return;  // code of no line belongs to what is before it
     }
+    place_ = inlined_[here] = add_place(here, inlined_at);
+  }
+
+  /// A file, a line and a column, of which the last may be missing.
+  using location = std::array<int, 3>;
+  [[nodiscard]] location read_location(int line) {
+    location result{};
+    for (int& one : result) {
+      if (now().kind == kind_t::number && now().line == line) {
+        one = static_cast<int>(number().value & 0x7fffffffU);
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] int add_place(const location& at, int inlined_at) {
+    module_.places.push_back({at[0], at[1], inlined_at});
+    return static_cast<int>(module_.places.size()) - 1;
   }
 
   void declare_registers() {
@@ -585,11 +609,9 @@ class ptx_reader {
   ptx_module module_{};
   ptx_function* function_ = nullptr;
   std::vector<scope> scopes_{};
-  int inner_labels_ = 0;  ///< labels of inner blocks so far
-  int file_ = 0;
-  int source_line_ = 0;
-  int caller_file_ = 0;
-  int caller_line_ = 0;
+  int inner_labels_ = 0;               ///< labels of inner blocks so far
+  int place_ = -1;                     ///< of the last `.loc` of the function
+  std::map<location, int> inlined_{};  ///< the latest place of each `.loc`, which others are inlined at
 };
 
 }  // namespace

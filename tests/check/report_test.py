@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check shows of a finding, word for word, its progress, and the structure of its SARIF.
+
+usage: report_test.py <membar-check>
+"""
+
+import json
+import os
+import pathlib
+import re
+import select
+import subprocess
+import sys
+import tempfile
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+# The source of which each kernel's lines are. Line 7 is a call into a library.
+SOURCE = ["__global__ void send(float* data, unsigned* flag) {", "  *data = 1.5f;", "  *flag = 1;", "  __threadfence();", "}",
+          "__global__ void receive(float* data, unsigned* flag, float* out) {", "  while (load(flag) == 0) {", "  }", "  *out = *data;", "}"]
+FILES = '.file 1 "flags.cu"\n.file 2 "/opt/cuda/include/cuda/std/__atomic/load.h"\n.file 3 "/opt/cuda/include/cuda/std/atomic"\n'
+
+
+def kernel(name, parameters, body):
+    declared = ", ".join(f".param .{'f32' if p == 'x' else 'u64'} {p}" for p in parameters)
+    loads = "".join(f"ld.param.u64 %rd{k}, [{p}];\n" for k, p in enumerate(parameters, 1) if p != "x")
+    return (f".visible .entry {name}({declared})\n{{\n.reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n.loc 1 1 0\n"
+            f"{loads}{body}ret;\n}}\n")
+
+
+# The fence comes after the flag, and the wait is a library's relaxed load.
+SEND = kernel("send", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 3 3\nst.relaxed.gpu.global.u32 [%rd2], 1;\n"
+                           ".loc 1 4 3\nfence.acq_rel.gpu;\n")
+WAIT = (".loc 1 7 10\n.loc 3 40 5, function_name load, inlined_at 1 7 10\nL: .loc 2 12 3, function_name read, inlined_at 3 40 5\n"
+        "ld.{}.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\n"
+        "st.global.f32 [%rd3], %f1;\n")
+RECEIVE = kernel("receive", "dfo", WAIT.format("relaxed"))
+ACQUIRE = kernel("acquire", "dfo", WAIT.format("acquire").replace("gpu", "sys"))
+FENCED = kernel("fenced", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 3 3\nfence.acq_rel.gpu;\n"
+                               "st.relaxed.sys.global.u32 [%rd2], 1;\n")
+STRONG = kernel("strong", "d", ".loc 1 2 3\nst.relaxed.gpu.global.f32 [%rd1], 0f3FC00000;\n")
+LOOK = kernel("look", "d", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\n")
+BEFORE = kernel("before", "d", ".loc 1 9 3\nld.global.s32 %r1, [%rd1+-4];\n")
+# Thread 0 of each block raises the flag for its block.
+FOR_BLOCK = kernel("for_block", "df", "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\n"
+                                      "st.global.f32 [%rd3], 0f3FC00000;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\n"
+                                      "st.release.gpu.global.u32 [%rd2], 1;\nE:\n")
+LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"))
+COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.f32 [tile], 0f00000000;\n.loc 1 2 3\ncp.async.ca.shared.global [%r1], [%rd1+16], 16;\n"
+                             ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.global.f32 [%rd3], %f1;\n")
+BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;\nadd.u32 %r2, %r2, 1;\n"
+                           "setp.ne.u32 %p1, %r2, 9;\n@%p1 bra L;\n")
+SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
+STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
+             "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + FOR_BLOCK + LAST + COPY + BUSY + SIGNED + STRUCTURE + FILES
+MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
+
+# (launches, what is shown)
+SHOWN = [
+    ("launch send args data flag\nlaunch receive args data flag out\n", """\
+s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
+  data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
+  flag is written at flags.cu:3 without a release, and no fence is between that and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
+  flag is read at flags.cu:7 without an acquire, and no fence is between that and flags.cu:9
+  thread 0 (send, block 0, thread 0)
+  > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
+    1: flags.cu:3: *flag = 1;   // writes 1 to flag
+  thread 1 (receive, block 0, thread 0)
+    0: flags.cu:7: while (load(flag) == 0) {   [in load.h:12]   // reads 1 of flag, from thread 0 event 1
+  > 1: flags.cu:9: *out = *data;   // reads 1.5 of data, from thread 0 event 0
+  --events=all shows all 5 events
+  --repair looks for the orders, scopes, fences and barriers under which it is verified
+"""),
+    # two domains: the flag does not reach the other one
+    ("launch fenced args data flag\nlaunch acquire domain 1 args data flag out\n", """\
+  data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
+  flag is written at flags.cu:3 without a release; the fence at flags.cu:3 has device scope, and the threads are in memory synchronization domains 0 and 1: device scope ends at its domain, and only system scope includes both
+  thread 0 (fenced, domain 0, block 0, thread 0)
+"""),
+    ("launch strong args data\nlaunch look domain 3 args data\n",
+     "nothing orders them, and their scopes do not include each other's thread: the first has device scope, and the threads are in memory synchronization domains 0 and 3: device scope ends at its domain, and only system scope includes both\n"),
+    ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
+the first has device scope, and the threads are on devices 0 and 1, which only system scope includes both
+  thread 0 (strong, device 0, domain 0, block 0, thread 0)
+  > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
+  thread 1 (look, device 1, domain 2, block 0, thread 0)
+"""),
+    # an address before an object, and not after the one before that
+    ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
+    # a barrier is missing in the block
+    ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
+     "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 of its other threads before that\n"),
+    # a copy: both of its sides
+    ("launch copy args data flag out\n", """\
+s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
+  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap in part, so that they are never morally strong
+"""),
+    # blocks without a part in it are left out, and so is how often they met
+    ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
+]
+
+
+def progress(check, folder, expect):
+    """A file that takes long: the scenario is a pipe into which nothing is written until the line is there."""
+    waiting = {}
+    for name, options in (("json", ["--format=json"]), ("sarif", ["--format=sarif"]), ("quiet", ["--quiet"]), ("text", [])):
+        os.mkfifo(folder / f"{name}.scenario")
+        waiting[name] = subprocess.Popen([check, *options, f"{name}.scenario"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    told, _, _ = select.select([waiting["text"].stderr], [], [], 60)
+    line = waiting["text"].stderr.readline() if told else "nothing within a minute"
+    expect("progress", line == "membar-check: text.scenario is read, 2 s so far\n", line)
+    for name, process in waiting.items():
+        if process.poll() is None:  # else nobody would read it
+            (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
+        output, error = process.communicate()
+        expect(name, process.returncode == 0 and (name == "text" or error == ""), output + error)
+
+
+def sarif(run, expect, folder):
+    """The parts of SARIF 2.1.0 that its schema requires or constrains, of those that are written."""
+    levels = ("none", "note", "warning", "error")
+
+    def is_location(one):
+        artifact, region = one["physicalLocation"]["artifactLocation"], one["physicalLocation"].get("region", {"startLine": 1})
+        return (set(one) <= {"id", "physicalLocation", "message"} and set(artifact) <= {"uri", "uriBaseId"} and " " not in artifact["uri"]
+                and region["startLine"] >= 1 and one.get("id", 0) >= 0 and isinstance(one.get("message", {"text": ""})["text"], str))
+
+    def documents(launches, *options):
+        status, output, error = run(launches, "--format=sarif", *options)
+        document = json.loads(output)
+        one, = document["runs"]
+        rules = [rule["id"] for rule in one["tool"]["driver"]["rules"]]
+        right = (error == "" and set(document) == {"$schema", "version", "runs"} and document["version"] == "2.1.0"
+                 and one["tool"]["driver"]["name"] == "membar-check" and len(set(rules)) == len(rules) and one["columnKind"] == "unicodeCodePoints"
+                 and one["originalUriBaseIds"]["%SRCROOT%"]["uri"] == folder.resolve().as_uri() + "/"
+                 and all(isinstance(i["executionSuccessful"], bool) for i in one["invocations"]))
+        for result in one["results"]:
+            flows = [step for flow in result.get("codeFlows", []) for thread in flow["threadFlows"] for step in thread["locations"]]
+            right = (right and rules[result["ruleIndex"]] == result["ruleId"] and result["level"] in levels and result["message"]["text"]
+                     and all(map(is_location, result["locations"] + result.get("relatedLocations", []) + [step["location"] for step in flows]))
+                     and all(step["importance"] in ("important", "essential", "unimportant") for step in flows))
+        for told in one["invocations"][0]["toolExecutionNotifications"]:
+            right = right and told["level"] in levels and told["message"]["text"] and all(map(is_location, told["locations"]))
+        expect(f"the structure of SARIF for {launches}", right, output)
+        return status, one
+
+    status, race = documents("launch send args data flag\nlaunch receive args data flag out\n")
+    result, = race["results"]
+    lines = [one["physicalLocation"]["region"]["startLine"] for one in result["locations"] + result["relatedLocations"]]
+    expect("a race in SARIF", status == 1 and result["ruleId"] == "race" and lines == [2, 9] and "without a release" in result["message"]["text"]
+           and result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "flags.cu", "uriBaseId": "%SRCROOT%"}, str(result))
+    status, repaired = documents("launch send args data flag\nlaunch receive args data flag out\n", "--repair")
+    expect("repairs in SARIF", status == 1 and repaired["results"][0]["properties"]["repairs"]["found"], str(repaired))
+    status, verified = documents("launch strong args data\n")
+    expect("no finding in SARIF", status == 0 and verified["results"] == [], str(verified))
+    status, cut = documents("launch busy grid 2 args flag\n", "--limit=9")
+    expect("what is cut in SARIF", status == 3 and cut["results"][0]["level"] == "warning", str(cut))
+    status, refused = documents("lanch strong\n")
+    expect("an error in SARIF", status == 2 and refused["results"] == [] and not refused["invocations"][0]["executionSuccessful"]
+           and "did you mean" in refused["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], str(refused))
+
+
+def main():
+    check, wrong = pathlib.Path(sys.argv[1]).resolve(), []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
+        (folder / "flags.cu").write_text("\n".join(SOURCE) + "\n", encoding="utf-8")
+
+        def run(launches, *options, memory=MEMORY):
+            (folder / "s.scenario").write_text(memory + launches, encoding="utf-8")
+            done = subprocess.run([check, *options, "s.scenario"], capture_output=True, text=True, cwd=folder)
+            return done.returncode, re.sub(r"\d+\.\d\d s", "0.00 s", done.stdout), done.stderr
+
+        def expect(what, condition, output):
+            if not condition:
+                wrong.append(f"{what}:\n{output}")
+
+        for launches, words in SHOWN[:-1]:
+            status, output, error = run(launches)
+            expect(launches, status == 1 and words in output, output + error)
+        status, output, _ = run(SHOWN[-1][0])
+        expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
+        _, output, _ = run(SHOWN[-1][0], "--events=all")
+        expect("all events", SHOWN[-1][1] in output, output)
+        # values: by the access's type of floats, or by the memory's type
+        _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
+        expect("a negative number", "reads -5 of data" in output, output)
+        # nearest names, and what to do next
+        for text, words in (("launch sned args data flag\n", "did you mean 'send'?"), ("launch send args dta flag\n", "did you mean 'data'?"),
+                            ("launch send args data flag\nfinal flga == 1\n", "did you mean 'flag'?"), ("lanch send\n", "did you mean 'launch'?"),
+                            ("launch send args data flag\nhost h after sned { load flag }\n", "did you mean 'send'?"),
+                            ("launch send args data flag\nhost h { load flga }\n", "did you mean 'flag'?"),
+                            ("launch send args data flag\naccept race otu\n", "did you mean 'out'?"),
+                            ("launch send args xylophone flag\n", "there is data, flag, out"),
+                            ("launch send args data flag\nfinal data+2:u32 == 0\n", "which has 32 bytes: give an offset that is a multiple of 4, up to 28"),
+                            ("launch send args data flag\nfinal data+2 == 0\n", "expected its offset in bytes and its type, as in +8:u32")):
+            status, output, _ = run(text)
+            expect(text, status == 2 and words in output, output)
+        for options, words in ((("--limit=9",), "let fewer threads, rounds or bins take part, or take --random=N or a larger --limit=N"),
+                               (("--random=1",), "a larger --random=N or another --seed shows more of them")):
+            status, output, _ = run("launch busy grid 2 args flag\n", *options)
+            expect(options, status == 3 and words in output, output)
+        # fields by offset and type
+        status, output, _ = run("launch strong args data\nfinal data+0:f32 == 1.5 /\\ data+0:u32 == 1069547520 /\\ data+2:u16 == 16320\n"
+                                "host h after strong { expect data+2:u16 == 16320 }\n")
+        expect("fields of memory", status == 0, output)
+        status, output, _ = run("launch structure args {data +8:u32=7 +12:f32=1.5}\nfinal data+0:u32 == 7 /\\ data+4:f32 == 1.5\n")
+        expect("fields of a struct", status == 0, output)
+        status, output, _ = run("launch structure args {data +8:u32=7 +16:u32=1}\n")
+        expect("a field after a struct", status == 2 and "which has 16 bytes" in output, output)
+        progress(check, folder, expect)
+        sarif(run, expect, folder)
+    print(f"{len(SHOWN) + 1} reports, {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

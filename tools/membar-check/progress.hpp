@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A line on the standard error stream about a file that takes longer than two seconds.
+#pragma once
+
+#include <check/program.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace membar_check {
+
+/// Says what is done with a file, while it lives, from two seconds on: on a terminal in one line that is written again each second and removed in
+/// the end; elsewhere in a line after 2, 8, 32... seconds, so that a log stays short.
+class progress_line {
+ public:
+  progress_line(std::string file, bool wanted);
+  ~progress_line();
+  progress_line(const progress_line&) = delete;
+  progress_line& operator=(const progress_line&) = delete;
+
+  /// What is done from now on: "is compiled", "is explored".
+  void begins(const char* what) { what_ = what; }
+  /// How far an exploration is.
+  void is_at(const membar::check::check_statistics& counts) {
+    executions_ = counts.executions;
+    events_ = counts.events;
+  }
+  /// Removes the line of a terminal before something else is written.
+  void end();
+
+ private:
+  void run();
+
+  std::string file_;
+  std::atomic<const char*> what_{"is read"};
+  std::atomic<std::uint64_t> executions_{0};
+  std::atomic<std::uint64_t> events_{0};
+  std::mutex mutex_{};
+  std::condition_variable ended_{};
+  bool over_ = false;
+  std::thread thread_{};
+};
+
+}  // namespace membar_check
