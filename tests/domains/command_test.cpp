@@ -617,7 +617,7 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
       << counts.said;
   const result records = command("try --force --remote=^put$ --runs=1 --output=out -- sh -c '\"" DOMAINS_PROGRAM
                                  "\" table put; for f in \"$MEMBAR_DOMAINS_FOLDER\"/*.records; do echo F 9 > \"$f\"; done'");
-  EXPECT_NE(records.said.find("its records begin with 'F 9', and this membar-domains reads format 1"), std::string::npos)
+  EXPECT_NE(records.said.find("its records begin with 'F 9', and this membar-domains reads format 2"), std::string::npos)
       << records.said;
 }
 
