@@ -154,7 +154,7 @@ void flow::find_loops() {
       if (!dominates(blocks_[head].begin, blocks_[b].begin)) {
         continue;
       }
-      loop found{blocks_[head].begin, std::vector<bool>(blocks_.size(), false)};
+      loop found{std::vector<bool>(blocks_.size(), false)};
       found.inside[head] = true;
       std::vector<std::size_t> open{b};
       while (!open.empty()) {

@@ -24,7 +24,6 @@ struct condition {
 
 /// A loop: the instructions on paths from its head back to it.
 struct loop {
-  pc_t head = 0;
   std::vector<bool> inside;  ///< by basic block
 };
 

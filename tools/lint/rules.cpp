@@ -439,10 +439,7 @@ std::vector<access> early_accesses(const kernel_view& k) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
     const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier on which somebody arrives who has waited
-    if (i.code == op::grid_wait || meets || phase) {
-      return false;
-    }
-    if (skipped.contains(pc)) {
+    if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }
     early.insert(pc);

@@ -71,7 +71,6 @@ bool is_tensor_copy(const instruction& i) {
 bool overlap(const std::set<origin>& a, const std::set<origin>& b) {
   return std::ranges::any_of(a, [&](const origin& o) { return b.contains(o); });
 }
-bool may_overlap(const std::set<origin>& a, const std::set<origin>& b) { return a.empty() || b.empty() || overlap(a, b); }
 
 values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout, const flow& paths)
     : kernel_(&kernel),

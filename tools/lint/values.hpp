@@ -80,9 +80,7 @@ class values {
   std::vector<access> accesses_;
 };
 
-/// Whether two sets of origins have one in common, or one of them is empty, so that nothing is known.
-[[nodiscard]] bool may_overlap(const std::set<origin>& a, const std::set<origin>& b);
-/// Whether they have one in common.
+/// Whether two sets of origins have one in common.
 [[nodiscard]] bool overlap(const std::set<origin>& a, const std::set<origin>& b);
 
 }  // namespace membar::lint
