@@ -10,6 +10,7 @@ Of a program that several files have, the last counts. The table replaces what s
 file of all: without what the programs printed."""
 import argparse
 import pathlib
+import re
 import sys
 import xml.sax.saxutils
 
@@ -46,6 +47,14 @@ WORDS = {
     'training_symm': 'training, gradients by two-shot all-reduces',
     'training_nccl': "training, gradients by NCCL's all-reduces, its own domain",
     'training_nccl_domain0': "training, gradients by NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+    'decode_large_symm': 'larger decode step (hidden 2048, 16 layers, batch 8) beside two-shot all-reduces',
+    'decode_batch_1_symm': 'the larger decode step, batch 1',
+    'decode_batch_32_symm': 'the larger decode step, batch 32',
+    'prefill_symm': 'prefill of 512 tokens beside two-shot all-reduces',
+    'experts': 'mixture of experts that sends tokens to a peer',
+    'async_tp': "PyTorch's fused_all_gather_matmul and fused_matmul_reduce_scatter",
+    'sharded_training_domain0': 'fully sharded training, NCCL_MEM_SYNC_DOMAIN=0',
+    'jax_layer_domain0': 'tensor-parallel layers in JAX, NCCL_MEM_SYNC_DOMAIN=0',
 }
 
 
@@ -112,19 +121,17 @@ def verdict(gain):
 
 def table(everything):
     out = [
-        '| program | alone, µs | beside, µs | moved, µs | gain, whole runs | gain by `try` | control | prediction off by |',
-        '|---|---:|---:|---:|---:|---:|---:|---:|'
+        '| program | alone, µs | beside, µs | moved, µs | gain, whole runs | gain by `try` | control |',
+        '|---|---:|---:|---:|---:|---:|---:|'
     ]
     for name, alone, beside, moved, whole, tried in rows(everything):
         one = everything['programs'][name]
         written = unit_of(one)
         gain = tried.get('gain') or {}
-        tests = gain and gain['high'] - gain['low'] <= .2  # by a wider interval no prediction is right or wrong
-        told = 'nothing to move' if (one.get('watch') or {}).get('status') == 0 and 'predicted' not in one else verdict(gain)
-        errors = [f"{abs(p['error']) * 100:.1f} %" for p in tried.get('predictions', []) if tests]
+        told = 'nothing to move' if (one.get('watch') or {}).get('status') == 0 and 'try' not in one else verdict(gain)
         out.append(f'| {WORDS.get(name, name)} | {written(alone)} | {written(beside)} | {written(moved)} | '
                    f"{f'{whole:.2f}' if whole else '—'} | {told} | "
-                   f"{interval(tried['control']) if tried.get('control') else '—'} | {', '.join(errors) or '—'} |")
+                   f"{interval(tried['control']) if tried.get('control') else '—'} |")
     where = f"{everything['gpus']} {everything.get('gpu') or 'GPUs'}, driver {everything.get('driver')}"
     torch = f", PyTorch {everything['torch']}" if everything.get('torch') else ''
     out.append(f'\n{where}{torch}, {everything["date"]}. Of graphs of small kernels and of chains the time is that of one kernel, else of a step: medians '
@@ -137,19 +144,23 @@ def table(everything):
 
 
 def run_table(everything):
-    """Of `run`: the time of the last quarter of the steps beside communication, with the library off and with it, a row for each turn."""
-    out = ['| program | off, µs | `run`, µs | gain | moved by hand | decided, of one process |', '|---|---:|---:|---:|---:|---|']
+    """Of `run`: the time of the last quarter of the steps beside communication, with the library off and with it, and what one process measured."""
+    out = ['| program | off, µs | `run`, µs | gain | moved by hand | gain that `run` measured | outcome |', '|---|---:|---:|---:|---:|---:|---|']
     for name, one in sorted(everything['programs'].items(), key=lambda p: -max(p[1]['gains'])):
         turns = [[one[f'{how}_{turn}']['result']['beside_late'] for how in ('off', 'run')] for turn in range(len(one['gains']))]
         digits = 2 if name.startswith('small') else 0
-        said = next(line for line in one['said'] if line.startswith('python'))
-        decided = said.split('): ', 1)[1].split(' of their pace')[0].split(', so nothing')[0].split(': there is')[0]
+        process = (one.get('processes') or [{'outcome': 'not decided', 'reason': '', 'measured': None}])[0]
+        measured = (process['measured'] or {}).get('gain')
+        outcome = process['outcome'] + ('' if process['measured'] else ': ' + re.split(r'[.:] |, so ', process['reason'])[0].rstrip('.'))
         for (off, run), gain in zip(turns, one['gains']):
             shown = [f"{t['p50']:.{digits}f} [{t['low']:.{digits}f}, {t['high']:.{digits}f}]" for t in (off, run)]
             hand = f"{one['gain_by_hand']:.2f}" if one.get('gain_by_hand') else '—'
-            out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {decided} |")
+            out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {interval(measured) if measured else '—'} | {outcome} |")
+    equal = [one.get('outputs_equal') for one in everything['programs'].values()]
     out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Medians of the "
-               'last quarter of the steps, with the interval of 95 % that they have if steps do not depend on each other; processes differ by more.')
+               'last quarter of the steps, with the interval of 95 % that they have if steps do not depend on each other; processes differ by more. '
+               f'Outputs with the library off, with `run` and moved by hand: equal in {equal.count(True)} programs, not equal in {equal.count(False)}, not compared in '
+               f'{equal.count(None)}, whose output depends on how many steps ran.')
     return '\n'.join(out)
 
 

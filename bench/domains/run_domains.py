@@ -5,7 +5,7 @@
     python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
 
 writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
-watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
+watched, tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
 chain as it is and with a list that matches nothing: what the library itself costs. --step-cost N does so with a decode step on one GPU, and
 writes step_cost.json. --one-command S lets each program run for S seconds by `membar-domains run`, and with the library off, instead of what
 is above, and with the kernels that communicate moved by hand; it writes run.json. page.py makes a table and a picture of domains.json."""
@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import statistics
@@ -27,25 +26,16 @@ HERE = pathlib.Path(__file__).resolve().parent / 'programs'
 sys.path.insert(0, str(HERE.parents[1] / 'common'))
 import results  # noqa: E402
 
-PREDICTED = re.compile(r'# predicted by watch, for try: (\w+) ([\d.]+) us wait, ([\d.]+) ([\d.]+) ([\d.]+) from (\d+) units')
 # NVLink multicast stays off; whoever wants NCCL otherwise sets its variables himself.
 MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
-
-
-def prediction_of(line):
-    """What a line of a list predicts: of what, the wait, the share of it that a move gives back with its interval, and from how many units."""
-    found = PREDICTED.fullmatch(line)
-    if not found:
-        raise SystemExit(f'run_domains.py: this is no prediction of watch: {line}')
-    return found.groups()
 
 
 def python_program(*words, **variables):
     return ('torch', words, variables)
 
 
-def one_process(*words):
-    return ('python', words, {})
+def one_process(*words, **variables):
+    return ('python', words, variables)
 
 
 # The most informative first: what comes after the time is up is left out, and said.
@@ -77,14 +67,24 @@ PROGRAMS = {
     'training_nccl_domain0': python_program('training.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
     'decode_nccl': python_program('decode.py', 'nccl'),
     'training_nccl': python_program('training.py', 'nccl'),
+    'decode_large_symm': python_program('decode.py', 'symm', '64', 'large'),
+    'decode_batch_1_symm': python_program('decode.py', 'symm', '64', 'batch_1'),
+    'decode_batch_32_symm': python_program('decode.py', 'symm', '64', 'batch_32'),
+    'prefill_symm': python_program('decode.py', 'symm', '64', 'prefill'),
+    'experts': python_program('experts.py'),
+    'async_tp': python_program('async_tp.py'),
+    'sharded_training_domain0': python_program('sharded_training.py', NCCL_MEM_SYNC_DOMAIN='0'),
+    'jax_layer_domain0': one_process('jax_layer.py', NCCL_MEM_SYNC_DOMAIN='0'),
 }
 
 # What is moved by hand beside `run`.
 BY_HAND = {
-    'decode_symm': '^two_shot_all_reduce',
+    **dict.fromkeys(('decode_symm', 'decode_large_symm', 'decode_batch_1_symm', 'decode_batch_32_symm', 'prefill_symm'), '^two_shot_all_reduce'),
     'small_kernels_symm': '^two_shot_all_reduce',
     'decode_nccl_domain0': '^ncclDevKernel',
-    'small_kernels_nccl_domain0': '^ncclDevKernel'
+    'small_kernels_nccl_domain0': '^ncclDevKernel',
+    'sharded_training_domain0': '^ncclDevKernel',
+    'jax_layer_domain0': '^ncclDevKernel'
 }
 
 
@@ -157,9 +157,6 @@ class Bench:
         out['sentences'] = [line for line in (folder / 'watch.txt').read_text().splitlines() if 'boundaries' in line or 'nothing to move' in line]
         if not listed:
             return out
-        lines = [line for line in found.read_text().splitlines() if line.startswith('# predicted')]
-        out['predicted'] = [{'of': of, 'wait_us': float(wait), 'share_back': float(share), 'share_low': float(low), 'share_high': float(high), 'units': int(units)}
-                            for of, wait, share, low, high, units in map(prediction_of, lines)]
         arm('try', domains, 'try', '--force', f'--list={found}', f'--output={folder}', '--runs=1', '--')
         if (folder / 'try.json').exists():
             out['gain'] = json.loads((folder / 'try.json').read_text())
@@ -189,13 +186,17 @@ class Bench:
         for turn in range(self.options.turns):
             arm(f'off_{turn}', {**long, 'MEMBAR_DOMAINS_OFF': '1'}, *run)
             arm(f'run_{turn}', long, *run)
-        if (folder / 'run.txt').exists():
-            out['said'] = (folder / 'run.txt').read_text().splitlines()
+        if (folder / 'run.json').exists():
+            out['processes'] = [{k: v for k, v in process.items() if k != 'pid'} for process in json.loads((folder / 'run.json').read_text())['processes']]
+            for process in out['processes']:
+                (process['measured'] or {}).pop('lanes', None)
         if kernels := BY_HAND.get(name):
             arm('apply', variables, domains, 'apply', '--force', f'--remote={kernels}', '--')
             out['gain_by_hand'] = round(late('off_0') / late('apply'), 4) if late('off_0') and late('apply') else None
         pairs = [(late(f'off_{turn}'), late(f'run_{turn}')) for turn in range(self.options.turns)]
         out['gains'] = [round(off / run, 4) for off, run in pairs if off and run]
+        outputs = [(one.get('result') or {}).get('output') for one in out.values() if isinstance(one, dict) and 'result' in one]
+        out['outputs_equal'] = None if None in outputs else len(set(outputs)) == 1
         return out
 
     @staticmethod

@@ -195,14 +195,20 @@ def older_results(results):
 
 
 def one_number(results):
-    told = results.read("h200-x2/domains/domains")
-    case = told["programs"]["decode_symm"]
-    beside, moved, alone = (case["summary"][key] for key in ("as_it_is_beside", "apply_beside", "as_it_is_alone"))
+    told = results.read("h200-x2/domains/run")
+
+    def times(program):
+        off, moved = (told["programs"][program][arm]["result"] for arm in ("off_0", "run_0"))
+        return off["alone"]["p50"], off["beside_late"]["p50"], moved["beside_late"]["p50"], moved["beside_late"]["count"]
+
+    alone, beside, moved, count = times("decode_symm")
+    _, larger, larger_moved, _ = times("decode_large_symm")
     return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs alone, and {beside:.0f} µs "
             f"beside PyTorch's two-shot all-reduces. With these in a domain of their own it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
-            f"`membar-domains apply` moved them, without a recompile. Conditions: medians of {case['as_it_is']['result']['beside']['count']} steps, PyTorch "
-            f"{told['torch']}, CUDA {told['cuda']}, driver {told['driver']}, {case.get('run', told)['date']}; [recorded](docs/measurements/h200-x2/domains/domains.json). "
-            "[Other programs](docs/membar_domains.md) gain more, or nothing.")
+            "`membar-domains run` found them, measured the gain and moved them while the program ran, without a recompile. With twice the hidden size and twice "
+            f"the batch it is {larger / larger_moved:.2f} times as fast ({larger:,.0f} to {larger_moved:,.0f} µs). Conditions: medians of {count:,} steps, PyTorch "
+            f"{told['torch']}, driver {told['driver']}, {told['date']}; [recorded](docs/measurements/h200-x2/domains/run.json). "
+            "[Other programs](docs/membar_domains.md#one-command) gain more, or nothing.")
 
 
 TABLES = {README: {"one number": one_number},

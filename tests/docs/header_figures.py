@@ -146,32 +146,33 @@ def of_program(program, key):
     return lambda r: [fixed(r.read(DOMAINS)["programs"][program]["summary"][key])]
 
 
-SHARES = r"in_graph \? relief\{([\d.]+), ([\d.]+), ([\d.]+)\} : relief\{([\d.]+), ([\d.]+), ([\d.]+)\}"
+def programs_of_run(r):
+    return [program for machine in ("h200-x2", "h100-x2") for program in r.read(f"{machine}/domains/run")["programs"].values()]
 
 
-def shares():
-    """What membar-domains takes for the part of a wait that comes back: of NCCL's kernels, and of others that store to a peer; each in a graph, then in a stream."""
-    text = (pathlib.Path(__file__).resolve().parents[2] / "tools/membar-domains/overlap.hpp").read_text(encoding="utf-8")
-    nccl, peer = re.findall(SHARES, text)
-    return nccl, peer
+def kept_by_run(r):
+    return [program for program in programs_of_run(r) if program["processes"][0]["outcome"] == "kept"]
 
 
-def relief(in_graph):
-    nccl, peer = shares()
-    return lambda r: [*(peer[:3] if in_graph else peer[3:]), *(nccl[:3] if in_graph else nccl[3:])]
+def beside_by_hand(r):
+    """By how much programs whose move is kept differ at most from the same moved by hand, in percent."""
+    return [f'{max(100 * abs(1 - program["gains"][0] / program["gain_by_hand"]) for program in kept_by_run(r) if program.get("gain_by_hand")):.1f}']
 
 
-def programs_with_a_wait(r):
-    return [(name, check) for machine in ("h200-x2", "h100-x2") for name, program in r.read(f"{machine}/domains/domains")["programs"].items()
-            for check in (program.get("gain") or {}).get("predictions", []) if check.get("wait_us") and name.startswith(("chain", "small", "decode"))]
+def beside_whole_runs(r):
+    """By how much the gain that a process measured in turns differs at most from that of whole runs, in percent."""
+    return [f'{max(100 * abs(1 - program["processes"][0]["measured"]["gain"]["value"] / gain) for program in kept_by_run(r) for gain in program["gains"]):.1f}']
 
 
-def refitted(r):
-    """By how much predictions of two GPUs would have been off with the waits without recording and the shares of today."""
-    nccl, peer = shares()
-    errors = [abs(check["wait_us"] * float((nccl if "nccl" in name else peer)[0 if check["of"] == "graph" else 3]) - check["measured_us"]) / check["as_is_us"]
-              for name, check in programs_with_a_wait(r)]
-    return [fixed(100 * max(errors), 2)]
+def gains_of_sizes(r):
+    programs = r.read("h200-x2/domains/run")["programs"]
+    return [f'{programs[name]["gains"][0]:.2f}' for name in ("decode_symm", "decode_large_symm", "prefill_symm")]
+
+
+def halo_after_run(r):
+    halo = r.read("h200-x2/domains/run")["programs"]["halo"]
+    run, off = (halo[arm]["result"]["beside_late"]["p50"] for arm in ("run_0", "off_0"))
+    return [fixed(100 * (run / off - 1), 2)]
 
 
 def stores_to_the_host(r):
@@ -186,17 +187,6 @@ def stores_to_the_host(r):
         lines.append([words, *(fixed(of[side]["p50"]) if side in of else "" for side in ("alone_us", "beside_us", "moved_us")),
                       f"{tried['value']:.2f} [{tried['low']:.2f}, {tried['high']:.2f}]" if tried else ""])
     return table(["microseconds of a kernel, or of a step", "alone", "beside", "moved", "gain by `try`"], lines)
-
-
-def waits_of_watch(r):
-    """The greatest error of the wait that watch told, as a part of what try measured."""
-    errors = []
-    for of in r.read("h200/domains_host")["programs"].values():
-        if "watch_wait_us" in of:
-            lane, = of["lanes"]
-            wait = lane["as_is"]["p50_us"] - lane["alone_us"]
-            errors.append(abs(of["watch_wait_us"] - wait) / wait)
-    return [fixed(100 * max(errors), 2)]
 
 
 def over_copy(way):
@@ -545,11 +535,8 @@ SAYS = {
         "although whole runs on H200 differ by {}.": of_program("training_symm", "gain"),
         "a decode step alone took {} and {} of its time without, and small kernels took {} and {}.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
-        "{} ({} to {}) in a graph beside stores to a peer, {} ({} to {}) beside NCCL's kernels.": relief(True),
-        "whose launches hide what remains, {} ({} to {}) and {} ({} to {}).": relief(False),
-        "| off by more, at most {} % |": lambda r: [fixed(max(100 * abs(check["error"]) for name, program in r.read("h100-x2/domains/domains")["programs"].items()
-                                                            for check in (program.get("gain") or {}).get("predictions", [])
-                                                            if name.startswith(("chain", "small", "decode"))), 2)],
-        "the chains, small kernels and decode steps of both tables would have been off by at most {} %": refitted,
-        "was off by at most {} % of what `try` then saw.": waits_of_watch},
+        "the program runs within {} % of its pace with the same kernels moved by hand": beside_by_hand,
+        "differs from that of whole runs by at most {} % of it.": beside_whole_runs,
+        "{} for the step of hidden size 1024, {} for that of 2048, {} for prefill.": gains_of_sizes,
+        "On H200 the halo exchange took {} % longer after `run` had decided.": halo_after_run}
 }

@@ -546,20 +546,6 @@ TEST_F(domains_command, streams_and_graphs_that_begin_in_another_order_in_other_
   }
 }
 
-TEST_F(domains_command, try_compares_the_prediction_of_its_list_with_what_it_measures) {
-  const fs::path list =
-      file("list", "# predicted by watch, for try: stream 300.000 us wait, 0.96 0.80 0.97 from 9 units\nremote ^put$\n");
-  const result r = command("try --force --list=" + list.string() + " --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
-  EXPECT_NE(
-      r.said.find("Predicted for 50 launches of a stream: 288.0 µs less (240.0 to 291.0); measured: 300.0 of 500.0 µs, so the "
-                  "prediction was off by 2.4 % of that time."),
-      std::string::npos)
-      << r.said;
-  const json predicted = json::parse(text_of(folder_ / "out" / "try.json"))["predictions"].at(0);
-  EXPECT_EQ(predicted["of"], "stream");
-  EXPECT_EQ(predicted["back_us"], 288.0);
-}
-
 TEST_F(domains_command, a_graph_that_device_code_may_launch_is_tried_in_runs_of_one_mode_each) {
   const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "table graph");
   EXPECT_EQ(r.status, 0) << r.said;

@@ -89,57 +89,6 @@ TEST(gain, the_interval_rests_on_turns_and_not_on_units) {
   EXPECT_NE(sentence(gains({one}), true).find("which are too few: use --runs=5 or more."), std::string::npos);
 }
 
-TEST(gain, a_prediction_is_compared_with_what_was_measured) {
-  predictions p;
-  p.graph = {300, 200.0, {0.7, 0.5, 0.82}};
-  const gain_report report = gains({lane(700, 560, 700)}, p);
-  ASSERT_EQ(report.checks.size(), 1U);
-  EXPECT_NEAR(report.checks[0].measured, 140 * 1.004, 1e-9);
-  EXPECT_NEAR(report.checks[0].error(), (200 * 0.7 - 140 * 1.004) / (700 * 1.004), 1e-9);
-  EXPECT_NE(
-      sentence(report).find("Predicted for a launch of a graph: 140.0 µs less (100.0 to 164.0); measured: 140.6 of 702.8 µs, "
-                            "so the prediction was off by 0.1 % of that time."),
-      std::string::npos)
-      << sentence(report);
-  const json prediction = document_of(report)["predictions"].at(0);
-  EXPECT_EQ(prediction["of"], "graph");
-  EXPECT_EQ(prediction["back_us"], 140.0);
-  EXPECT_TRUE(gains({lane(700, 560, 700)}).checks.empty());
-}
-
-TEST(gain, a_prediction_is_divided_into_the_wait_and_the_share_of_it_that_came_back) {
-  predictions p;
-  p.graph = {300, 100.0, {0.7, 0.5, 0.82}};
-  lane_times some = lane(700, 560, 700);
-  some.alone.assign(enough_ticks, 400);
-  const gain_report report = gains({some}, p);
-  EXPECT_NEAR(report.checks.at(0).wait, 700 * 1.004 - 400, 1e-9);
-  EXPECT_NE(sentence(report).find("It counted on a wait of 100.0 µs; the wait is 302.8 µs, of which 46 % came back."),
-            std::string::npos)
-      << sentence(report);
-  EXPECT_EQ(document_of(report)["predictions"].at(0)["seen_wait_us"], 100.0);
-  EXPECT_EQ(document_of(report)["predictions"].at(0)["wait_us"], 302.8);
-  some.alone.clear();
-  EXPECT_EQ(sentence(gains({some}, p)).find("It counted on"), std::string::npos) << "no unit ran alone";
-  EXPECT_TRUE(document_of(gains({some}, p))["predictions"].at(0)["wait_us"].is_null());
-}
-
-TEST(gain, a_wait_is_of_lanes_that_ran_alone_and_beside_often_enough) {
-  lane_times graph = lane(700, 560, 700);
-  graph.lane = "process 1, graph 2";
-  graph.alone.assign(enough_ticks, 400);
-  lane_times unknown = lane(900, 560, 700);
-  unknown.lane = "graph 3";
-  unknown.alone.assign(enough_ticks - 1, 100);
-  lane_times stream = lane(90, 56, 70);
-  stream.lane = "50 launches of stream 1";
-  stream.alone.assign(enough_ticks, 40);
-  const std::vector<lane_times> all{graph, unknown, stream};
-  EXPECT_NEAR(wait_of(all, true).us, 700 * 1.004 - 400, 1e-9);
-  EXPECT_NEAR(wait_of(all, false).us, 90 * 1.004 - 40, 1e-9);
-  EXPECT_EQ(wait_of({unknown}, true).units, 0U);
-}
-
 TEST(gain, it_is_the_ratio_of_medians_with_an_interval_that_contains_it) {
   const gain_report report = gains({lane(745, 622, 745)});
   EXPECT_NEAR(report.gain.value, 745.0 / 622.0, 1e-9);

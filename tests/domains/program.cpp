@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -247,6 +248,18 @@ int main(int count, char** words) {
         }
       }
       std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
+    } else if (word == "local") {  // small kernels alone, for a second and a half
+      CUfunction local = nullptr;
+      driver.get_function(&local, nullptr, "_Z5smallPf");
+      CUdeviceptr pointer = 0x11000000;
+      void* parameters[] = {&pointer};
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+      while (std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(1));  // a launch takes the fake driver's clock a microsecond further
+        driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
+      }
+      std::fprintf(stderr, "local: over\n");
     } else if (word == "fork/busy") {  // children of a process whose other thread is in the library most of the time
       std::atomic<bool> stop = false;
       std::thread busy([&] {

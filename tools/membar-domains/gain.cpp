@@ -195,8 +195,6 @@ std::vector<double> resample(const turns& all, std::mt19937& random) {
   return out;
 }
 
-bool is_graph(const std::string& lane) { return lane.find("graph ") != std::string::npos; }
-
 estimate with_interval(double value, std::vector<double> resamples) {
   std::sort(resamples.begin(), resamples.end());
   const auto at = [&](double f) { return resamples[static_cast<std::size_t>(f * static_cast<double>(resamples.size() - 1))]; };
@@ -204,20 +202,6 @@ estimate with_interval(double value, std::vector<double> resamples) {
 }
 
 }  // namespace
-
-measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs) {
-  measured_wait out;
-  for (const lane_times& lane : lanes) {
-    const std::vector<double> beside = pooled(lane.beside[static_cast<std::size_t>(mode::off)]);
-    if (is_graph(lane.lane) == in_graphs && beside.size() >= enough_ticks && lane.alone.size() >= enough_ticks) {
-      out.units += beside.size();
-      const double weight = static_cast<double>(beside.size()) / static_cast<double>(out.units);
-      out.us += (median(beside) - median(lane.alone) - out.us) * weight;
-      out.alone_us += (median(lane.alone) - out.alone_us) * weight;
-    }
-  }
-  return out;
-}
 
 namespace {
 
@@ -289,33 +273,9 @@ lane_gain gain_of(const lane_times& lane, std::mt19937& random, weighed_times& a
   return g;
 }
 
-/// Compares a prediction, for graphs or for streams, with the lanes; adds nothing where there are no such lanes.
-void check_prediction(const prediction& p, bool in_graph, gain_report& out) {
-  double units = 0;
-  double units_of_wait = 0;
-  prediction_check c{in_graph ? "graph" : "stream", p.back_us(p.share.value), p.back_us(p.share.low), p.back_us(p.share.high)};
-  c.seen = p.wait_us;
-  for (const lane_gain& g : out.lanes) {
-    if (p.units != 0 && is_graph(g.lane) == in_graph) {
-      const auto weight = static_cast<double>(g.count[0]);
-      units += weight;
-      c.as_is += (g.p50[0] - c.as_is) * weight / units;
-      c.measured += (g.p50[0] - g.p50[1] - c.measured) * weight / units;
-      if (g.count_alone >= enough_ticks) {
-        units_of_wait += weight;
-        c.wait += (g.p50[0] - g.alone - c.wait) * weight / units_of_wait;
-        c.back_of_wait += (g.p50[0] - g.p50[1] - c.back_of_wait) * weight / units_of_wait;
-      }
-    }
-  }
-  if (units > 0) {
-    out.checks.push_back(c);
-  }
-}
-
 }  // namespace
 
-gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted) {
+gain_report gains(const std::vector<lane_times>& lanes) {
   gain_report out;
   std::mt19937 random(20);
   weighed_times all;
@@ -341,8 +301,6 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
   }
   out.gain = all.ratio(mode::on);
   out.control = all.ratio(mode::control);
-  check_prediction(predicted.graph, true, out);
-  check_prediction(predicted.stream, false, out);
   std::sort(out.lanes.begin(), out.lanes.end(), [](const lane_gain& a, const lane_gain& b) {
     return a.p50[0] * static_cast<double>(a.count[0]) > b.p50[0] * static_cast<double>(b.count[0]);
   });
@@ -382,18 +340,6 @@ std::string sentence(const gain_report& report, bool whole_runs) {
     out += " The intervals rest on " + std::to_string(report.fewest_turns) + (report.fewest_turns == 1 ? " turn" : " turns") +
            " of a mode, which are too few: " +
            (whole_runs ? "use --runs=" + std::to_string(enough_turns) + " or more." : "run longer, or with a smaller --turn.");
-  }
-  for (const prediction_check& c : report.checks) {
-    out +=
-        " Predicted for " +
-        (c.of == "graph" ? std::string("a launch of a graph") : std::to_string(launches_in_a_unit) + " launches of a stream") +
-        ": " + fixed(c.back, 1) + " µs less (" + fixed(c.low, 1) + " to " + fixed(c.high, 1) +
-        "); measured: " + fixed(c.measured, 1) + " of " + fixed(c.as_is, 1) + " µs, so the prediction was off by " +
-        fixed(std::abs(c.error()) * 100, 1) + " % of that time.";
-    if (c.wait > 0) {  // the two parts of a prediction: the wait, and the share of it
-      out += " It counted on a wait of " + fixed(c.seen, 1) + " µs; the wait is " + fixed(c.wait, 1) + " µs, of which " +
-             fixed(c.back_of_wait / c.wait * 100, 0) + " % came back.";
-    }
   }
   return out;
 }

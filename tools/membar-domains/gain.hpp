@@ -48,16 +48,6 @@ struct lane_gain {
   estimate gain;  ///< time as the program is, divided by time moved
 };
 
-/// What watch predicted for units of a kind, and what try measured.
-struct prediction_check {
-  std::string of;                                               ///< graph or stream
-  double back = 0, low = 0, high = 0, measured = 0, as_is = 0;  ///< µs of a unit
-  double seen = 0;                                              ///< µs of wait of a unit, as watch predicted
-  double wait = 0;          ///< as_is less alone, of lanes that had units alone; what recording did to the wait is not in it
-  double back_of_wait = 0;  ///< what the move gave back to those lanes
-  double error() const { return as_is == 0 ? 0 : (back - measured) / as_is; }  ///< as a share of the unit's time
-};
-
 struct gain_report {
   std::vector<lane_gain> lanes;       ///< those with enough of each mode, the longest time first
   std::size_t left_out = 0;           ///< lanes that had too few
@@ -66,12 +56,7 @@ struct gain_report {
   estimate
       control;  ///< the same of the map that changes nothing, or of halves of what ran as it is: 1 if the measurement is right
   std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on
-  std::vector<prediction_check> checks;
 };
-
-/// By how much units of lanes took longer beside listed kernels as they are than alone, with the weight of their number: graphs or
-/// streams, of which both are known often enough.
-[[nodiscard]] measured_wait wait_of(const std::vector<lane_times>& lanes, bool in_graphs);
 
 /// Units of work of each mode that a lane must have.
 inline constexpr std::size_t enough_ticks = 20;
@@ -80,7 +65,7 @@ inline constexpr std::size_t enough_ticks = 20;
 inline constexpr std::size_t enough_turns = 5;
 
 /// The intervals come from 400 resamples of turns with a fixed seed, so equal input gives equal output.
-[[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted = {});
+[[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes);
 
 /// Whether the interval of the gain reaches at most 2 % to each side: more runs would tell little more.
 [[nodiscard]] bool is_narrow(const gain_report& report);

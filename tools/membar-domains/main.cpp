@@ -101,26 +101,6 @@ void refuse_unsafe(const options& asked, const move_list& rules) {
   }
 }
 
-/// Runs the program once more, as it is and without recording, and lets the predictions for each process rest on the waits there.
-void time_waits(const options& asked, std::vector<overlap_report>& reports, outcome& ended) {
-  const overlap_report all = merge_reports(reports);
-  if (!all.distinguished() || all.expected.graph.units + all.expected.stream.units == 0) {
-    return;
-  }
-  say("the program runs once more without recording, as recording makes waits shorter (--once leaves that out)");
-  const job_result timed = run_job(asked, "try", list_of(all), "off");
-  ended = timed.ended;
-  if (timed.processes.size() != reports.size()) {
-    say("the second run had " + std::to_string(timed.processes.size()) + " processes with CUDA, and the first " +
-        std::to_string(reports.size()) + ": predictions rest on waits under recording");
-    return;
-  }
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    const std::vector<lane_times> lanes = sort_ticks(timed.processes[i].recorded);
-    use_measured(reports[i], wait_of(lanes, true), wait_of(lanes, false));
-  }
-}
-
 /// Prints the report: text on the standard error, as the standard output is the program's; JSON as a line of the latter.
 void print(const options& asked, const std::string& text, const json& document) {
   if (asked.json) {
@@ -163,23 +143,19 @@ watched watch_once(const options& asked) {
 
 /// The table of processes, and the same in JSON.
 std::string table_of_processes(const watched& seen, json& rows) {
-  std::string out = left("  process", 32) + right("kernels", 12) + right("held up", 12) + right("held up ms", 13) +
-                    right("back, about ms", 16) + "\n";
+  std::string out = left("  process", 32) + right("kernels", 12) + right("held up", 12) + right("held up ms", 13) + "\n";
   for (std::size_t i = 0; i < seen.reports.size(); ++i) {
     const process& p = seen.result.processes[i];
     const overlap_report& of = seen.reports[i];
-    const bool predicted = of.distinguished() && of.expected_back_ms > 0;
     out += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) + right(grouped(p.recorded.kernels.size()), 12) +
            right(grouped(of.held_up_count), 12) + right(fixed(of.held_up_ms, 2), 13) +
-           right(predicted ? fixed(of.expected_back_ms, 2) : "-", 16) +
            (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels were not recorded") + "\n";
     rows.push_back({{"program", p.program},
                     {"pid", p.pid},
                     {"kernels", p.recorded.kernels.size()},
                     {"kernels_not_recorded", p.lost},
                     {"held_up_count", of.held_up_count},
-                    {"held_up_ms", rounded(of.held_up_ms)},
-                    {"expected_back_ms", predicted ? json(rounded(of.expected_back_ms)) : json(nullptr)}});
+                    {"held_up_ms", rounded(of.held_up_ms)}});
   }
   return out;
 }
@@ -214,9 +190,6 @@ std::string watch(const options& asked, outcome& ended) {
   ended = seen.result.ended;
   if (seen.result.processes.empty()) {
     return {};
-  }
-  if (!asked.once && ended.status == 0) {
-    time_waits(asked, seen.reports, ended);
   }
   say_missing_records(seen.result.processes);
   const overlap_report all = merge_reports(seen.reports);
@@ -300,7 +273,6 @@ bool run_in_each_mode(const options& asked, const std::string& list, const move_
 
 /// Measures what the list gains. Turns within a run come first; where they tell nothing, the program runs as a whole in each mode.
 outcome measure(const options& asked, const std::string& list, const move_list& rules) {
-  const predictions predicted = predictions_in(list);
   std::vector<job_result> results;
   outcome ended;
   gain_report report;
@@ -317,7 +289,7 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
     }
     say_unmet(rules, results.back().processes);
     in_graphs = std::ranges::any_of(results.back().processes, [](const process& p) { return p.graphs_alone > 0; });
-    report = gains(lanes_of(results), predicted);
+    report = gains(lanes_of(results));
     known = !report.lanes.empty() && !in_graphs;
   }
   const bool as_a_whole = asked.whole_runs || (!known && ended.status == 0);
@@ -333,7 +305,7 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
     if (!run_in_each_mode(asked, list, rules, results, ended)) {
       return ended;
     }
-    report = gains(lanes_of(results), predicted);
+    report = gains(lanes_of(results));
     how = "The program ran as a whole, in one mode after the other: " + std::to_string(results.size()) + " of at most " +
           std::to_string(3 * asked.runs) + " runs.\n";
   } else if (!known) {
@@ -411,9 +383,10 @@ outcome run_steered(const options& asked) {
   const job_result result = run_job(asked, "run", named, "", {}, [&](const fs::path& folder) { steer.look(folder); });
   const std::string text = steer.report();
   if (!result.processes.empty()) {
-    std::cerr << '\n' << text;
-    write(fs::path(asked.output) / "run.txt",
-          "membar-domains run, report of format " + std::to_string(report_version) + "\n\n" + text);
+    json report = document("run");
+    report["processes"] = steer.processes();
+    print(asked, text, report);
+    write_report(asked.output, "run", text, report);
   }
   return result.ended;
 }

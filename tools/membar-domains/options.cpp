@@ -48,7 +48,6 @@ class command_line {
     app_.add_flag("--check", out.check, "of watch: warns where a kernel to move may synchronize with another; the default");
     app_.add_flag_callback("--no-check", [&out] { out.check = false; }, "of watch: no such check, so the list needs --force");
     app_.add_flag("--force", out.force, "of try and apply: takes a list that was not checked, or of which the check warns");
-    app_.add_flag("--once", out.once, "of watch: no second run, which times waits without recording");
     app_.add_option("--output", out.output, "where watch and try write (membar-domains)")->type_name("FOLDER");
     app_.add_option("--format", format_, "the report that is printed: text, or json, a line on the standard output (text)")
         ->type_name("FORMAT")
@@ -128,13 +127,8 @@ options parse_options(const std::vector<std::string>& words) {
     throw error(separator != words.end() ? "there is no program after --: write membar-domains watch -- ./app args"
                                          : "there is no -- before a program: write membar-domains watch -- ./app args");
   }
-  const bool watches =
-      out.what == options::action::watch || (out.what == options::action::try_ && out.list.empty());  // watches first
   if (out.force && (out.what == options::action::watch || out.what == options::action::run)) {
     throw error("--force is of try and apply, which take a list: watch and run write their own");
-  }
-  if (out.once && !watches) {
-    throw error("--once is of watch, which runs the program twice: write membar-domains watch --once -- ./app args");
   }
   if (!out.check && out.what == options::action::run) {
     throw error("--no-check is of watch: run moves only what its check passes");

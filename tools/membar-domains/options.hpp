@@ -17,7 +17,6 @@ struct options {
   std::string cupti;
   bool check = true;        ///< --no-check: watch does not look for kernels that synchronize
   bool force = false;       ///< --force: try and apply take a list that was not checked, or of which the check warns
-  bool once = false;        ///< --once: watch runs the program once, recorded
   bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
   int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
   int runs = 3;             ///< --runs: of each kind, where turns within a run tell nothing

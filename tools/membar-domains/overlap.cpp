@@ -43,12 +43,6 @@ void sort_by_cost(overlap_report& report) {
   });
 }
 
-/// Computes what all boundaries together should get back. The scales are those of measured waits to recorded ones.
-void expect_back(overlap_report& report, double in_graphs = 1, double in_streams = 1) {
-  report.expected_back_ms = report.held_up_in_graphs_ms * report.expected.graph.share.value * in_graphs +
-                            (report.held_up_ms - report.held_up_in_graphs_ms) * report.expected.stream.share.value * in_streams;
-}
-
 interval time_of(const kernel_record& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
 
 }  // namespace
@@ -192,37 +186,20 @@ struct boundary_times {
   std::vector<double> step, gap, length;
 };
 
-/// A launch of a graph, or 50 launches of a stream.
-struct unit_of_work {
-  std::size_t boundaries = 0;
-  std::vector<boundary_kind> beside, for_room;
-};
-
 /// Where a boundary was: the index of its times.
 enum place : std::size_t { alone, beside, beside_one_that_fills };
 
 struct seen_boundaries {
   std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< by place
-  /// By graph or not, device, stream and number.
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>, unit_of_work> units;
   double beside_ms = 0;
 };
 
 seen_boundaries see_boundaries(sorted_kernels& sorted) {
   seen_boundaries out;
   for (const auto& [where, kernels] : sorted.streams) {
-    std::uint32_t launches = 0;
     for (std::size_t i = 0; i + 1 < kernels.size(); ++i) {
       const kernel_record& a = kernels[i];
       const kernel_record& b = kernels[i + 1];
-      const bool in_graph = a.graph != 0;
-      const bool has_unit = !in_graph || a.launch != 0;
-      unit_of_work& unit =
-          out.units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
-      if (!sorted.is_remote(a)) {
-        ++unit.boundaries;
-        launches += in_graph ? 0 : 1;
-      }
       if (sorted.is_remote(a) || sorted.is_remote(b) || b.start < a.end ||
           static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
         continue;
@@ -234,12 +211,9 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
       if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
         continue;  // partly, or beside what stays where it is
       }
-      const boundary_kind kind{where.first, a.name, b.name, in_graph};
+      const boundary_kind kind{where.first, a.name, b.name, a.graph != 0};
       // What waits for room waits in any domain.
       const bool no_room = is_beside && overlaps(sorted.filled[where.first], start, next);
-      if (is_beside && has_unit) {
-        (no_room ? unit.for_room : unit.beside).push_back(kind);
-      }
       boundary_times& into = out.kinds[kind][no_room ? beside_one_that_fills : is_beside ? beside : alone];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
       into.gap.push_back(static_cast<double>(b.start - a.end) / 1000);
@@ -251,12 +225,6 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
   }
   return out;
 }
-
-/// What boundaries of each kind took longer beside remote kernels, in µs.
-struct boundary_costs {
-  std::map<boundary_kind, double> held_up;
-  std::map<boundary_kind, std::array<double, 3>> slower;  ///< by place: by how much the step was longer, for whatever reason
-};
 
 /// The boundaries of a kind beside remote kernels, compared with those alone.
 boundary compared(const boundary_times& before, const boundary_times& after) {
@@ -276,8 +244,7 @@ boundary compared(const boundary_times& before, const boundary_times& after) {
 }
 
 /// Adds rows and sums of all kinds to the report.
-boundary_costs add_boundaries(const seen_boundaries& seen, std::map<std::uint32_t, std::string>& brief, overlap_report& out) {
-  boundary_costs costs;
+void add_boundaries(const seen_boundaries& seen, std::map<std::uint32_t, std::string>& brief, overlap_report& out) {
   for (const auto& [kind, times] : seen.kinds) {
     const auto& [device, before, after, in_graph] = kind;
     for (const place at : {beside, beside_one_that_fills}) {
@@ -290,16 +257,11 @@ boundary_costs add_boundaries(const seen_boundaries& seen, std::map<std::uint32_
       b.before = brief[before];
       b.after = brief[after];
       b.in_graph = in_graph;
-      if (b.known) {
-        costs.slower[kind][at] = std::max(b.held_up, b.step_beside - b.step_alone);
-      }
       if (b.no_room) {
         out.no_room += b.beside;
         out.no_room_ms += b.total_ms();
       } else if (b.known) {
         out.held_up_ms += b.total_ms();
-        out.held_up_in_graphs_ms += in_graph ? b.total_ms() : 0;
-        costs.held_up[kind] = b.held_up;
         out.held_up_count += b.held_up > 0 ? b.beside : 0;
       } else {
         out.unknown += b.beside;
@@ -308,44 +270,6 @@ boundary_costs add_boundaries(const seen_boundaries& seen, std::map<std::uint32_
     }
   }
   sort_by_cost(out);
-  return costs;
-}
-
-/// Of launches of graphs, or of units of streams. A unit at the edge of a remote kernel was beside it for a part only: half of what is
-/// usual is needed, as in try.
-prediction predict(const seen_boundaries& seen, boundary_costs& costs, bool in_graph, destination to) {
-  std::vector<double> shares;
-  std::vector<double> held;
-  std::vector<double> longer;
-  for (const auto& [key, unit] : seen.units) {
-    if (std::get<0>(key) == in_graph && !unit.beside.empty() && (in_graph || unit.boundaries == launches_in_a_unit)) {
-      shares.push_back(static_cast<double>(unit.beside.size()) / static_cast<double>(unit.boundaries));
-      held.push_back(0);
-      longer.push_back(0);
-      for (const boundary_kind& kind : unit.beside) {
-        const auto at = costs.held_up.find(kind);
-        held.back() += at == costs.held_up.end() ? 0 : at->second;
-        longer.back() += costs.slower[kind][beside];
-      }
-      for (const boundary_kind& kind : unit.for_room) {
-        longer.back() += costs.slower[kind][beside_one_that_fills];
-      }
-    }
-  }
-  const double usual = median(shares);
-  prediction out;
-  out.share = relief_of(to, in_graph);
-  double all_longer = 0;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i] >= usual / 2) {
-      ++out.units;
-      out.wait_us += (held[i] - out.wait_us) / static_cast<double>(out.units);
-      all_longer += longer[i];
-    }
-  }
-  const double all_held = out.wait_us * static_cast<double>(out.units);
-  out.of_boundaries = all_longer > 0 ? std::min(1.0, all_held / all_longer) : 1;
-  return out;
 }
 
 }  // namespace
@@ -361,36 +285,8 @@ overlap_report find_overlaps(const records& of, const why_remote_function& why_r
   out.remote = remote_kernels_of(of, sorted);
   const seen_boundaries seen = see_boundaries(sorted);
   out.beside_ms = seen.beside_ms;
-  boundary_costs costs = add_boundaries(seen, sorted.brief, out);
-  for (const bool in_graph : {false, true}) {
-    (in_graph ? out.expected.graph : out.expected.stream) = predict(seen, costs, in_graph, out.to());
-  }
-  if (out.all_isolated()) {
-    out.expected = {};
-  }
-  expect_back(out);
+  add_boundaries(seen, sorted.brief, out);
   return out;
-}
-
-void use_measured(overlap_report& report, const measured_wait& in_graphs, const measured_wait& in_streams) {
-  double graph_scale = 1;
-  double stream_scale = 1;
-  double hidden_ms = 0;
-  const auto use = [&](prediction& p, const measured_wait& measured, double& scale) {
-    if (p.units != 0 && measured.units != 0) {
-      const bool hidden = p.wait_us == 0;
-      const double wait = hidden && measured.us < measured.alone_us / 20 ? 0 : std::max(0.0, measured.us) * p.of_boundaries;
-      scale = hidden ? 1 : wait / p.wait_us;
-      p.wait_us = wait;
-      p.units = measured.units;
-      p.recorded = false;
-      hidden_ms += hidden ? static_cast<double>(p.units) * p.back_us(p.share.value) / 1000 : 0;
-    }
-  };
-  use(report.expected.graph, in_graphs, graph_scale);
-  use(report.expected.stream, in_streams, stream_scale);
-  expect_back(report, graph_scale, stream_scale);
-  report.expected_back_ms += hidden_ms;
 }
 
 overlap_report merge_reports(const std::vector<overlap_report>& reports) {
@@ -439,24 +335,11 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
     }
     out.held_up_count += report.held_up_count;
     out.held_up_ms += report.held_up_ms;
-    out.held_up_in_graphs_ms += report.held_up_in_graphs_ms;
     out.beside_ms += report.beside_ms;
-    out.expected_back_ms += report.expected_back_ms;
     out.unknown += report.unknown;
     out.local.insert(report.local.begin(), report.local.end());
     out.no_room += report.no_room;
     out.no_room_ms += report.no_room_ms;
-    for (const auto part : {&predictions::graph, &predictions::stream}) {
-      const prediction& p = report.expected.*part;
-      prediction& all = out.expected.*part;
-      weigh(all.wait_us, p.wait_us, all.units, p.units);
-      weigh(all.of_boundaries, p.of_boundaries, all.units, p.units);
-      if (p.units != 0) {
-        all.recorded = p.recorded || (all.units != 0 && all.recorded);
-        all.share = p.units > all.units ? p.share : all.share;
-      }
-      all.units += p.units;
-    }
   }
   for (auto& [name, r] : remote) {
     out.remote.push_back(std::move(r));
@@ -507,49 +390,29 @@ std::string names_of(const overlap_report& report, Chosen chosen) {
   return out;
 }
 
-/// Nothing, or why nothing is predicted for boundaries beside kernels that fill the device.
+/// Nothing, or what boundaries beside kernels that fill the device wait for.
 std::string about_room(const overlap_report& report) {
   return report.no_room == 0 ? ""
                              : grouped(report.no_room) + " boundaries ran beside blocks of " +
                                    names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
                                    " that take all room of the multiprocessors, and took " + fixed(report.no_room_ms, 2) +
-                                   " ms longer than alone: another domain gives no room, so nothing is predicted for them.";
+                                   " ms longer than alone: another domain gives no room.";
 }
 
-/// Nothing, or why nothing is predicted at all.
+/// Nothing, or why no wait is told.
 std::string about_names(const overlap_report& report) {
   return report.distinguished()
              ? ""
              : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +
-                   " with pointers to a peer or the host could not be distinguished from others of that name, so nothing is "
-                   "predicted: the list decides for each when it is launched, and membar-domains try measures it.";
-}
-
-std::string basis(const relief& share) {
-  return fixed(share.value, 2) + " (" + fixed(share.low, 2) + " to " + fixed(share.high, 2) + ")";
-}
-
-/// What should come back to a unit of work, or only what it waits for, where that is not known beforehand.
-std::string expected_back(const prediction& p, const std::string& what) {
-  if (p.units == 0 || p.wait_us <= 0) {
-    return "";
-  }
-  const std::string wait = fixed(p.wait_us, 1) + " µs " +
-                           (p.recorded ? "under recording, which can be less than without" : "when nothing is recorded");
-  return p.share.value == 0 ? " " + what + " beside: a wait of " + wait + "."
-                            : " " + what + " beside should take " + fixed(p.back_us(p.share.value), 1) + " µs less (" +
-                                  fixed(p.back_us(p.share.low), 1) + " to " + fixed(p.back_us(p.share.high), 1) +
-                                  "): the wait is " + wait + ", of which on H100 and H200 " + basis(p.share) + " came back.";
+                   " with pointers to a peer or the host could not be distinguished from others of that name: the list decides "
+                   "for each when it is launched, and membar-domains try measures what that gains.";
 }
 
 }  // namespace
 
-destination overlap_report::to() const {
+bool overlap_report::to_host() const {
   const auto first = std::find_if(remote.begin(), remote.end(), [](const remote_kernel& r) { return !r.already_isolated; });
-  return first == remote.end()                         ? destination::peer
-         : short_name(first->name).starts_with("nccl") ? destination::peer_by_nccl
-         : first->why.ends_with("host memory")         ? destination::host
-                                                       : destination::peer;
+  return first != remote.end() && first->why.ends_with("host memory");
 }
 
 bool overlap_report::all_isolated() const {
@@ -577,8 +440,6 @@ std::string sentence(const overlap_report& report) {
   }
   const std::string room = (report.no_room == 0 ? "" : " ") + about_room(report);
   const name_list names = list_names(report);
-  const std::string units = expected_back(report.expected.graph, "A launch of a graph") +
-                            expected_back(report.expected.stream, std::to_string(launches_in_a_unit) + " launches of a stream");
   if (report.all_isolated()) {
     return names.text + (names.many ? " are" : " is") + " already isolated in another domain: there is nothing to move. " +
            (report.held_up_count == 0
@@ -587,31 +448,28 @@ std::string sentence(const overlap_report& report) {
                       fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.") +
            room;
   }
-  const std::string copy_engine =
-      "How much of the wait another domain gives back is not known beforehand: from nothing to 0.63, the less the more memory "
-      "the kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it move "
-      "the data.";
-  if (report.held_up_count == 0 && !units.empty()) {
+  const std::string measure =
+      report.to_host()
+          ? " These are stores to the host: from none to 0.63 of the wait came back in another domain, the less the more "
+            "memory "
+            "the kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it "
+            "move the data."
+          : std::string(" How much of it comes back if ") + (names.many ? "they move" : "it moves") +
+                " to another domain, membar-domains try measures.";
+  if (report.held_up_count == 0 && report.unknown == 0) {
     return "Kernels ran beside " + names.text +
-           ", and while they were recorded none of their boundaries took longer, as launches set the pace." + units +
-           (report.to() == destination::host ? " These are stores to the host. " + copy_engine : "") + room;
+           ", and while they were recorded none of their boundaries took longer. Where launches set the pace, recording hides "
+           "a wait: membar-domains try measures without it." +
+           room;
   }
   if (report.held_up_count == 0) {
-    return report.unknown == 0
-               ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move." +
-                     room
-               : grouped(report.unknown) + " boundaries ran beside " + names.text +
-                     ", and none like them ran alone, so what they cost is not known: membar-domains try measures it.";
+    return grouped(report.unknown) + " boundaries ran beside " + names.text +
+           ", and none like them ran alone, so what they cost is not known: membar-domains try measures it." + room;
   }
   const double each = report.held_up_ms * 1000 / static_cast<double>(report.held_up_count);
   return names.text + (names.many ? " hold up " : " holds up ") + grouped(report.held_up_count) +
          " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
-         fixed(report.beside_ms, 2) + " ms beside" +
-         (report.to() == destination::host
-              ? ". These are stores to the host. " + copy_engine
-              : std::string("; moving ") + (names.many ? "them" : "it") + " to another domain should give about " +
-                    fixed(report.expected_back_ms, 2) + " ms back.") +
-         units + room;
+         fixed(report.beside_ms, 2) + " ms beside." + measure + room;
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {
@@ -642,28 +500,6 @@ std::string table(const overlap_report& report, std::size_t rows) {
   return out;
 }
 
-namespace {
-constexpr std::string_view prediction_mark = "# predicted by watch, for try: ";
-}
-
-predictions predictions_in(const std::string& list) {
-  predictions out;
-  std::istringstream lines(list);
-  std::string line;
-  while (std::getline(lines, line)) {
-    if (!line.starts_with(prediction_mark)) {
-      continue;
-    }
-    std::istringstream words(line.substr(prediction_mark.size()));
-    std::string what, us, wait, from;
-    prediction p;
-    if (words >> what >> p.wait_us >> us >> wait >> p.share.value >> p.share.low >> p.share.high >> from >> p.units) {
-      (what == "graph" ? out.graph : out.stream) = p;
-    }
-  }
-  return out;
-}
-
 std::string list_of(const overlap_report& report, const warnings_by_name* warned) {
   std::string out =
       list_header + std::to_string(list_version) +
@@ -673,14 +509,6 @@ std::string list_of(const overlap_report& report, const warnings_by_name* warned
       "# With :far after the domain it is about launches with a pointer to a peer's or the host's memory among their "
       "arguments.\n"
       "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
-  for (const bool in_graph : {true, false}) {
-    const prediction& p = in_graph ? report.expected.graph : report.expected.stream;
-    if (p.units != 0 && p.share.value > 0 && report.distinguished()) {
-      out += std::string(prediction_mark) + (in_graph ? "graph " : "stream ") + fixed(p.wait_us, 3) + " us wait, " +
-             fixed(p.share.value, 2) + " " + fixed(p.share.low, 2) + " " + fixed(p.share.high, 2) + " from " +
-             std::to_string(p.units) + " units\n";
-    }
-  }
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";

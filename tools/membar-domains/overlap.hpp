@@ -54,70 +54,17 @@ struct remote_kernel {
   bool already_isolated = false;        ///< the program itself runs it in another domain
 };
 
-/// The part of a wait that another domain takes away, and the range of what was measured where it took away any.
-struct relief {
-  double value = 0, low = 0, high = 0;
-};
-
-/// Where the stores that others wait for go.
-enum class destination { peer, peer_by_nccl, host };
-
-/// Of waits without recording, on H200 and on H100: in a graph two-shot all-reduces gave back 0.80 and 0.73 of what tiny kernels waited,
-/// 0.64 and 0.49 of what a decode step did, and NCCL's all-reduces 0.48 and 0.37, 0.46 and 0.24 (0.60 in the bench). In a stream, whose
-/// launches hide what remains, chains beside stores to the peer got 0.90 to 0.99 back (0.84 in the bench); beside NCCL's kernels the same is
-/// assumed. A halo exchange in small parts got nothing back, and of training nothing could be told: both are in no range. Beside stores to
-/// the host kernels that touch 8 KiB got up to 0.63 back, and those that touch 256 KiB nothing, so there is no value. Sources: domains.json of
-/// two GPUs and fence_interference.json in docs/measurements, domains_host.json in docs/measurements/h200.
-[[nodiscard]] constexpr relief relief_of(destination to, bool in_graph) noexcept {
-  switch (to) {
-    case destination::peer_by_nccl:
-      return in_graph ? relief{0.42, 0.24, 0.60} : relief{0.95, 0.80, 0.99};
-    case destination::host:
-      return {0, 0, 0.63};
-    default:
-      return in_graph ? relief{0.66, 0.49, 0.80} : relief{0.95, 0.80, 0.99};
-  }
-}
-
-/// What a move should give back to a unit of work that runs beside remote kernels: to a launch of a graph, or to 50 launches of a
-/// stream. Those are the units that `try` measures.
-struct prediction {
-  std::size_t units = 0;     ///< that it was computed from; 0: there is none
-  double wait_us = 0;        ///< of a unit
-  relief share;              ///< of the wait, that should come back
-  double of_boundaries = 1;  ///< the part of what units took longer under recording that boundaries waited
-  bool recorded = true;      ///< the wait is that under recording, which can be shorter than without
-  double back_us(double part) const { return wait_us * part; }
-};
-
-/// What units of work took longer beside remote kernels than alone, without recording.
-struct measured_wait {
-  std::size_t units = 0;  ///< 0: it was not measured
-  double us = 0;
-  double alone_us = 0;  ///< what they took alone
-};
-
-struct predictions {
-  prediction graph, stream;
-};
-
-/// Launches without a remote kernel that make one unit of work of a stream.
-inline constexpr unsigned launches_in_a_unit = 50;
-
 struct overlap_report {
   std::vector<remote_kernel> remote;
   std::vector<boundary> boundaries;  ///< the costliest first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
-  double held_up_in_graphs_ms = 0;  ///< of it
-  double beside_ms = 0;             ///< time in which other kernels' streams worked beside remote kernels
-  double expected_back_ms = 0;      ///< by the shares above
-  predictions expected;
+  double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
   std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
   std::set<std::string> local;  ///< names of kernels that ran and are not remote
-  std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: nothing is predicted for them
+  std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: no domain gives them room
   double no_room_ms = 0;        ///< by which they took longer than alone
-  destination to() const;       ///< of the remote kernel to move that ran beside others for longest
+  bool to_host() const;         ///< the remote kernel to move that ran beside others for longest stores to the host
   bool all_isolated() const;    ///< every remote kernel that ran beside others is already isolated
   bool distinguished() const;   ///< every remote kernel's launches could be told from others of its name
 };
@@ -137,11 +84,6 @@ inline constexpr std::size_t enough = 5;
 /// of its boundaries beside.
 [[nodiscard]] overlap_report merge_reports(const std::vector<overlap_report>& reports);
 
-/// Lets predictions rest on waits that were measured without recording. Of a measured wait the part counts that boundaries had under
-/// recording: the rest is bandwidth and room, which no domain gives. Where launches set the pace, recording hides the wait: boundaries
-/// had none. Then all of it counts, if it is more than a twentieth of the time alone.
-void use_measured(overlap_report& report, const measured_wait& in_graphs, const measured_wait& in_streams);
-
 /// The verdict in one sentence.
 [[nodiscard]] std::string sentence(const overlap_report& report);
 
@@ -151,11 +93,8 @@ void use_measured(overlap_report& report, const measured_wait& in_graphs, const 
 /// Sentences of warnings, by the recorded name of the kernel to move.
 using warnings_by_name = std::map<std::string, std::set<std::string>>;
 
-/// The list that `apply` takes, with the prediction as a comment, and what the check found of each rule; null: there was no check.
+/// The list that `apply` takes, and what the check found of each rule; null: there was no check.
 [[nodiscard]] std::string list_of(const overlap_report& report, const warnings_by_name* warned = nullptr);
-
-/// The prediction that `list_of` wrote.
-[[nodiscard]] predictions predictions_in(const std::string& list);
 
 /// A median; 0 of nothing.
 [[nodiscard]] double median(std::vector<double> values);

@@ -37,6 +37,9 @@ namespace membar_domains {
 /// How a listed kernel was launched: as the program did, moved, or with a map that changes nothing.
 enum class mode : int { off = 0, on = 1, control = 2 };
 
+/// Launches without a remote kernel that make one unit of work of a stream.
+inline constexpr unsigned launches_in_a_unit = 50;
+
 struct kernel_record {
   std::uint32_t device = 0, stream = 0, graph = 0;
   std::uint64_t start = 0, end = 0;

@@ -42,14 +42,6 @@ json of(const boundary& b) {
           {"waits_for_room", b.no_room}};
 }
 
-json of(const prediction& p, const char* unit) {
-  return {{"of", unit},
-          {"units", p.units},
-          {"wait_us", rounded(p.wait_us)},
-          {"measured_under_recording", p.recorded},
-          {"share", {{"value", p.share.value}, {"low", p.share.low}, {"high", p.share.high}}}};
-}
-
 json of(const lane_gain& g) {
   json out{{"lane", g.lane}, {"alone_us", known_or_null(g.count_alone != 0, g.alone)}};
   constexpr std::array<const char*, 3> modes{"as_is", "moved", "control"};
@@ -60,18 +52,6 @@ json of(const lane_gain& g) {
   out["overlap"] = rounded(g.overlap);
   out["gain"] = of(g.gain);
   return out;
-}
-
-json of(const prediction_check& c) {
-  return {{"of", c.of},
-          {"back_us", rounded(c.back)},
-          {"low_us", rounded(c.low)},
-          {"high_us", rounded(c.high)},
-          {"measured_us", rounded(c.measured)},
-          {"as_is_us", rounded(c.as_is)},
-          {"seen_wait_us", rounded(c.seen)},
-          {"wait_us", known_or_null(c.wait > 0, c.wait)},
-          {"error", rounded(c.error(), 4)}};
 }
 
 template <class Item>
@@ -97,17 +77,10 @@ void add(json& into, const overlap_report& report) {
   into["held_up_count"] = report.held_up_count;
   into["held_up_ms"] = rounded(report.held_up_ms);
   into["beside_ms"] = rounded(report.beside_ms);
-  into["expected_back_ms"] = known_or_null(report.distinguished(), report.expected_back_ms);
   into["unknown_boundaries"] = report.unknown;
   into["boundaries_that_wait_for_room"] = report.no_room;
   into["remote_kernels"] = all_of(report.remote);
   into["boundaries"] = all_of(report.boundaries);
-  into["predictions"] = json::array();
-  for (const auto& [p, unit] : {std::pair{report.expected.graph, "graph"}, std::pair{report.expected.stream, "stream"}}) {
-    if (p.units != 0 && report.distinguished()) {
-      into["predictions"].push_back(of(p, unit));
-    }
-  }
 }
 
 void add(json& into, const check_report& report) {
@@ -125,7 +98,6 @@ void add(json& into, const gain_report& report, bool whole_runs) {
   into["lanes"] = all_of(report.lanes);
   into["lanes_with_too_few_units"] = report.left_out;
   into["lanes_not_distinguished"] = report.not_distinguished;
-  into["predictions"] = all_of(report.checks);
 }
 
 std::string file_text(const json& document) { return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }

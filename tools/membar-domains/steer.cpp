@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <sstream>
 #include <utility>
 
 #include "membar-domains/check.hpp"
@@ -25,6 +26,11 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{200};
 constexpr int most_windows = 6;
+
+constexpr const char* kept = "kept";
+constexpr const char* undone = "undone";
+constexpr const char* nothing_moved = "nothing moved";
+constexpr const char* not_decided = "the program ended before anything was decided, so nothing is kept";
 
 /// Null if the file is not that of a process of this version.
 process_state* mapped(const fs::path& path) {
@@ -95,9 +101,9 @@ void steering::step(steered& of, const fs::path& folder) {
     begin_turns(of, folder);
   } else if (reached == phase::trying) {
     decide(of, folder);
-  } else if (of.decided.starts_with("kept")) {
+  } else if (of.outcome == kept) {
     of.next_look = clock::now() + std::chrono::minutes(1);
-    say(std::string(of.state->program) + " (" + std::to_string(of.state->pid) + "): " + of.decided + "; " +
+    say(std::string(of.state->program) + " (" + std::to_string(of.state->pid) + "): " + of.outcome + ": " + of.reason + "; " +
         grouped(of.state->sum(&thread_counts::launches)) + " launches, of which " +
         grouped(of.state->sum(&thread_counts::moved)) + " moved");
   }
@@ -126,8 +132,7 @@ void steering::begin_turns(steered& of, const fs::path& folder) {
   const overlap_report overlaps = find_overlaps(p.recorded, why_remote_in(asked_, p));
   of.list = passed(list_of(overlaps, &checked.warned));
   if (of.list.empty()) {
-    settle(of, folder, "",
-           checked.warnings.empty() ? "nothing moved: " + sentence(overlaps) : "nothing moved: " + checked.warnings.front());
+    settle(of, folder, nothing_moved, checked.warnings.empty() ? sentence(overlaps) : checked.warnings.front());
     return;
   }
   write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with room");
@@ -137,7 +142,8 @@ void steering::begin_turns(steered& of, const fs::path& folder) {
 
 void steering::decide(steered& of, const fs::path& folder) {
   const process p = process_of(of.path);
-  const gain_report report = gains(sort_ticks(p.recorded));
+  of.gain = gains(sort_ticks(p.recorded));
+  const gain_report& report = of.gain;
   const bool late = clock::now() - of.begun >= 6 * std::chrono::seconds(asked_.seconds);
   if (!is_narrow(report) && !late) {
     return;
@@ -148,13 +154,15 @@ void steering::decide(steered& of, const fs::path& folder) {
                                 : "the others ran at " + fixed(report.gain.value, 3) + "× (95 %: " + fixed(report.gain.low, 3) +
                                       " to " + fixed(report.gain.high, 3) + ") of their pace";
   if (gains_something || late || report.fewest_turns >= enough_turns) {
-    settle(of, folder, gains_something ? of.list : "", (gains_something ? "kept: " : "undone: ") + found);
+    settle(of, folder, gains_something ? kept : undone, found);
   }
 }
 
-void steering::settle(steered& of, const fs::path& folder, const std::string& list, const std::string& decided) {
-  write(folder / (std::to_string(of.state->pid) + ".list"), list, "set TMPDIR to a folder with room");
-  of.decided = decided;
+void steering::settle(steered& of, const fs::path& folder, const std::string& outcome, const std::string& reason) {
+  of.list = outcome == kept ? of.list : "";
+  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with room");
+  of.outcome = outcome;
+  of.reason = reason;
   of.state->asked = phase::settled;
 }
 
@@ -162,14 +170,34 @@ std::string steering::report() const {
   std::string out;
   for (const auto& [path, of] : processes_) {
     out += std::string(of.state->program) + " (" + std::to_string(of.state->pid) +
-           "): " + (of.decided.empty() ? "the program ended before anything was decided, so nothing is kept" : of.decided) +
-           "\n";
-    std::string rules = of.decided.starts_with("kept") ? of.list : "";
-    for (std::size_t at = 0; at < rules.size();) {
-      const std::size_t end = rules.find('\n', at);
-      out += "  " + rules.substr(at, end - at) + "\n";
-      at = end + 1;
+           "): " + (of.outcome.empty() ? not_decided : of.outcome + ": " + of.reason) + "\n";
+    std::istringstream rules(of.outcome == kept ? of.list : "");
+    for (std::string rule; std::getline(rules, rule);) {
+      out += "  " + rule + "\n";
     }
+  }
+  return out;
+}
+
+json steering::processes() const {
+  json out = json::array();
+  for (const auto& [path, of] : processes_) {
+    json one{{"program", of.state->program},
+             {"pid", of.state->pid},
+             {"outcome", of.outcome.empty() ? "not decided" : of.outcome},
+             {"reason", of.outcome.empty() ? not_decided : of.reason},
+             {"rules", json::array()},
+             {"launches", of.state->sum(&thread_counts::launches)},
+             {"moved", of.state->sum(&thread_counts::moved)}};
+    std::istringstream rules(of.outcome == kept ? of.list : "");
+    for (std::string rule; std::getline(rules, rule);) {
+      one["rules"].push_back(rule);
+    }
+    one["measured"] = nullptr;
+    if (of.outcome == kept || of.outcome == undone) {
+      add(one["measured"], of.gain);
+    }
+    out.push_back(std::move(one));
   }
   return out;
 }

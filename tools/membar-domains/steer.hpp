@@ -9,8 +9,10 @@
 #include <map>
 #include <string>
 
+#include "membar-domains/gain.hpp"
 #include "membar-domains/options.hpp"
 #include "membar-domains/process_state.hpp"
+#include "membar-domains/report_json.hpp"
 
 namespace membar_domains {
 
@@ -27,6 +29,8 @@ class steering {
   void look(const std::filesystem::path& folder);
   /// What was decided, a line for each process.
   [[nodiscard]] std::string report() const;
+  /// The same as JSON: an object for each process.
+  [[nodiscard]] json processes() const;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -37,13 +41,16 @@ class steering {
     std::uint64_t kernels = 0;             ///< at the last look
     std::chrono::milliseconds watched{0};  ///< while the program launched kernels
     int windows = 1;                       ///< of so many seconds
-    std::string list, decided;
+    std::string list;
+    std::string outcome;  ///< empty until it is decided: kept, undone or nothing moved
+    std::string reason;
+    gain_report gain;
   };
   [[nodiscard]] bool has_watched(steered& of) const;
   void step(steered& of, const std::filesystem::path& folder);
   void begin_turns(steered& of, const std::filesystem::path& folder);
   void decide(steered& of, const std::filesystem::path& folder);
-  void settle(steered& of, const std::filesystem::path& folder, const std::string& list, const std::string& decided);
+  void settle(steered& of, const std::filesystem::path& folder, const std::string& outcome, const std::string& reason);
 
   options asked_;
   std::map<std::filesystem::path, steered> processes_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the PyTorch programs here share: a step, timed alone and beside communication on a side stream, by turns in one process. They
 know nothing of membar. Run them by torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
+import hashlib
 import json
 import os
 import sys
@@ -16,9 +17,11 @@ def start(kind='symm'):
     """Returns this process's rank and device; one process drives one GPU. Without other GPUs there is one process."""
     if kind in ('alone', 'offload', 'copy'):
         torch.cuda.set_device(0)
+        torch.manual_seed(1)
         return 0, 'cuda:0'
     rank = int(os.environ['RANK'])
     torch.cuda.set_device(rank)
+    torch.manual_seed(1)
     dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
     return rank, f'cuda:{rank}'
 
@@ -87,13 +90,25 @@ def together():
 
 
 def captured(step):
+    """A function that replays the step's graph, and returns what the step returned."""
     for _ in range(3):
         step()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+        out = step()
+
+    def replay():
+        graph.replay()
+        return out
+
+    return replay
+
+
+def digest(tensor):
+    """A word that is another one if a bit of the tensor is, so that runs can be compared."""
+    torch.cuda.synchronize()
+    return hashlib.sha256(tensor.detach().reshape(-1).view(torch.uint8).cpu().numpy().tobytes()).hexdigest()[:16]
 
 
 def times_of(step, count):
@@ -171,7 +186,9 @@ def by_turns(program, step, communication, divide=1, times=8, steps=40):
             beside += once
         overlapped += not communication.stream.query()
         torch.cuda.synchronize()
-    result(program, alone, beside, divide, overlapped=f'{overlapped} of {done + 1}')
+    communication.enqueue(8)
+    last = step()
+    result(program, alone, beside, divide, overlapped=f'{overlapped} of {done + 1}', output=None if last is None else digest(last))
 
 
 def result(program, alone, beside, divide=1, **more):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A captured decode step of a transformer of 12 layers (hidden 1024, batch 4, 256 keys) beside the all-reduce of another
-micro-batch, beside a cache that is moved out to the host (by a kernel: `offload`, by the copy engine: `copy`; one GPU), or beside nothing: `alone`."""
+"""A captured step of a transformer beside the all-reduce of another micro-batch, beside a cache that is moved out to the host (by a kernel: `offload`, by
+the copy engine: `copy`; one GPU), or beside nothing: `alone`. decode.py KIND MIB MODEL: MiB of the communication, and a model of MODELS."""
 import sys
 
 import torch
@@ -8,10 +8,19 @@ import torch.nn.functional as F
 
 import arms
 
+# hidden size, layers, batch, new tokens of each sequence, keys, heads
+MODELS = {
+    'small': (1024, 12, 4, 1, 256, 16),
+    'large': (2048, 16, 8, 1, 256, 16),
+    'batch_1': (2048, 16, 1, 1, 256, 16),
+    'batch_32': (2048, 16, 32, 1, 256, 16),
+    'prefill': (2048, 16, 1, 512, 512, 16)
+}
 kind = arms.kind_of_communication()
 rank, device = arms.start(kind)
-HIDDEN, LAYERS, BATCH, KEYS, HEADS = 1024, 12, 4, 256, 16
 mib = int(sys.argv[2]) if len(sys.argv) > 2 else 64
+model = sys.argv[3] if len(sys.argv) > 3 else 'small'
+HIDDEN, LAYERS, BATCH, TOKENS, KEYS, HEADS = MODELS[model]
 
 
 def random(*shape):
@@ -27,15 +36,15 @@ layers = [{
     'values': random(BATCH, HEADS, KEYS, HIDDEN // HEADS)
 } for _ in range(LAYERS)]
 ones = torch.ones(HIDDEN, device=device, dtype=torch.bfloat16)
-token = random(BATCH, HIDDEN)
+tokens = random(BATCH * TOKENS, HIDDEN)
 
 
 def step():
-    h = token
+    h = tokens
     for layer in layers:
-        q, _, _ = (F.rms_norm(h, (HIDDEN,), ones) @ layer['qkv']).view(BATCH, HEADS, 3, 1, HIDDEN // HEADS).unbind(2)
+        q, _, _ = (F.rms_norm(h, (HIDDEN,), ones) @ layer['qkv']).view(BATCH, TOKENS, HEADS, 3, HIDDEN // HEADS).transpose(1, 2).unbind(3)
         weights = torch.softmax(q @ layer['keys'].transpose(-1, -2) * (HIDDEN // HEADS)**-.5, -1)
-        h = h + (weights @ layer['values']).reshape(BATCH, HIDDEN) @ layer['out']
+        h = h + (weights @ layer['values']).transpose(1, 2).reshape(BATCH * TOKENS, HIDDEN) @ layer['out']
         h = h + F.silu(F.rms_norm(h, (HIDDEN,), ones) @ layer['up']) @ layer['down']
     return h
 
@@ -43,4 +52,4 @@ def step():
 if kind == 'alone':
     arms.without_communication('decode', step)
 else:
-    arms.by_turns(f'decode/{kind}{mib}', arms.captured(step), arms.beside(kind, mib, device))
+    arms.by_turns(f'decode_{model}/{kind}{mib}', arms.captured(step), arms.beside(kind, mib, device))

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "membar-domains/overlap.hpp"
 #include "membar-domains/records.hpp"
 
 namespace membar_domains {

@@ -10,7 +10,8 @@
 
 namespace membar_domains {
 
-/// Starts recording, once. A CUPTI that is missing or busy is a complaint in a sentence.
+/// Starts recording, once. A CUPTI that is missing or busy is a complaint in a sentence. Before anything ran: attached later, beside graphs that exist
+/// already, CUPTI 13.0 with driver 580.159.04 let kernels fail.
 void watch_start();
 
 /// Ends recording and writes what is left.

@@ -4,17 +4,19 @@
 * `include_path()`, `cmake_path()`: where the C++ headers and the CMake package are.
 * `sync_domain`, `persisting`: the memory synchronization domain, and an L2 access-policy window, of the kernels that a `with` block
   launches, whoever compiled them. They call the CUDA driver; nothing else is needed, and nothing is compiled.
+* `domains.auto()`: `membar-domains run` for the program that calls it.
 * `adopted_memory`: a tensor of PyTorch's symmetric memory, for an extension that uses membar's symmetric memory.
 """
 
 import importlib.metadata
 import pathlib
 
+from membar import domains
 from membar._adopted import AdoptedMemory, adopted_memory
 from membar._driver import Error
 from membar._scopes import persisting, reset_persisting_lines, sync_domain, sync_domain_count
 
-__all__ = ["AdoptedMemory", "Error", "adopted_memory", "cmake_path", "include_path", "persisting", "reset_persisting_lines", "sync_domain",
+__all__ = ["AdoptedMemory", "Error", "adopted_memory", "cmake_path", "domains", "include_path", "persisting", "reset_persisting_lines", "sync_domain",
            "sync_domain_count"]
 
 try:
