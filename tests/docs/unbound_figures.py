@@ -42,7 +42,6 @@ NO_RESULT = {
     "processor time on a shared machine, which the sentence before names; no machine to compare with": {
         "docs/membar_check.md": ["| 3.8 s (`lock_without_fences`) | 0.5 s |", "| a barrier after the line that lacks it | 0.1 s | 0.1 s |",
                                  "| the same barrier | 1.6 s | 0.7 s |"]},
-    "two runs of a table above": {"docs/membar_domains.md": ["2 to 3 % slower"]},
     "an example, or what follows from a definition": {
         "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "at a ratio of 0.5 each"], "docs/litmus_on_gpu.md": ["If 42 instances"],
         "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions for that"]},
