@@ -409,8 +409,8 @@ SAYS = {
             short(cycles(r, "peer_past_l1", 65536)), short(r.cases(LADDER)["memory_ladder/bandwidth/peer/262144"]["GB_per_s"])],
     },
     "docs/headers/l2_set_aside.md": {
-        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} beside 37.5 idle MiB. Full of persisting lines, those left it "
-        "{}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} with 37.5 MiB set aside but idle. When the set-aside was full of "
+        "persisting lines, the rate was {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
         "A copy ran at {} TB/s with up to a quarter of the largest set-aside, at {} with half, and at {} with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
     },

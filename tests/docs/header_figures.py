@@ -400,8 +400,8 @@ SAYS = {
             r.cases(CONTENTION)["add/u32/relaxed/shared/aggregated"]["membar_ratio"])],
     },
     "docs/headers/litmus.md": {
-        "**Cost** {} to {} G instances a second on H200 with the default parameters, every outcome checked; {} G with a host thread": litmus,
-        "Counting and reset take {} % of it; on the host, between launches, they would take {} %.": litmus_share,
+        "the engine runs {} to {} G instances per second and checks every outcome; with a host thread it runs {} G": litmus,
+        "Counting and reset take {} % of the time; on the host, between launches, they would take {} %.": litmus_share,
     },
     "docs/headers/cache_hint.md": {
         "or with all hints | {} to {} % less bandwidth": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
