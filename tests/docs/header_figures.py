@@ -345,7 +345,7 @@ SAYS = {
             COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
         "| reduction, for the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
         "a 32-bit exchange takes {} ns on an `unsigned` and {} on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
-        "eight warps to an object | up to {} times as long |": by_turns,
+        "eight warps per object | up to {} times as long |": by_turns,
         "| `exchange`, each thread its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
         "| `add`, each thread its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
         "| **one address**: 32-bit addition and maximum, float maximum, with or without result | {} to {} ns |": span(
@@ -356,7 +356,7 @@ SAYS = {
         "In a chain of one thread the addition takes {} to {} times as long as": span(
             COST, "latency/fetch_add_by_hand/b?f16/.*/ptx.*", key="membar_ratio"),
         "takes {} times as long: a generic address makes it `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
-        "The question costs time in a series of reductions: {} ns instead of {}.": at(
+        "The test costs time in a series of reductions: {} ns instead of {}.": at(
             COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
         "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of that of": at(
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
@@ -420,7 +420,7 @@ SAYS = {
         **rows(("`atomicAdd_system` at a computed address", "`amo_fetch_add`", "`amo_compare_exchange`", "NVSHMEM's fetch-add"), "h100-x2/amo_latency",
                [f"amo_latency/{arm}/{{}}_pe" for arm in ("atomicAdd_system", "membar_peer_fetch_add", "membar_peer_compare_exchange", "nvshmem_fetch_add")],
                ["other", "own"]),
-        "| `amo_add`, which returns nothing and is not waited for | {} |": at(
+        "| `amo_add`, which returns nothing, so the thread does not wait for it | {} |": at(
             "h100-x2/amo_latency", "amo_latency/membar_peer_add_and_quiet/other_pe", digits=2)},
     "docs/headers/symmetric_barrier.md": {
         "| `barrier` | {} | {} | {} |": barrier("membar_peer_by_thread/threads:1", *(f"membar_peer_by_block/threads:{n}" for n in (256, 1024))),
@@ -436,7 +436,7 @@ SAYS = {
     "docs/headers/symmetric_operations.md": {
         "| `notify`, `relaxed` and released | {}, {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0", "membar_peer_notify/thread:1/bytes:0"),
         "| 16 bytes by `put_value` and `notify` | {} |": us("membar_peer_value/thread:1/bytes:16"),
-        "out of shared memory, out of global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
+        "from shared memory, from global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
         "and with that acquire | {}, {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "| `put_signal` by one block: 1 KiB, 16 KiB, 256 KiB, 1 MiB | {}, {}, {}, {} |": us(
             "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384", "membar_peer/block:256/bytes:262144",
@@ -446,14 +446,14 @@ SAYS = {
             at(WIDE, "put_bandwidth/membar_peer_tiles/KiB:128/blocks:132/threads:1024/MiB:64", key="GB/s")),
         **some(BIG, "`put` by 132 blocks, tiles of 128 KiB", "`put` by 132 blocks, one part each", "bulk copy (TMA)", "NVSHMEM's put")},
     "docs/headers/symmetric_packed.md": {
-        "out of registers; out of global memory | {}; {} |": us("membar_peer_packed/thread:1/bytes:16", "membar_peer_packed_in_memory/thread:1/bytes:16"),
+        "from registers; from global memory | {}; {} |": us("membar_peer_packed/thread:1/bytes:16", "membar_peer_packed_in_memory/thread:1/bytes:16"),
         "| 16 | by a warp | {} |": us("membar_peer_packed/warp:32/bytes:16"),
-        "in pieces, 8 a warp; 32 a warp | {}; {} |": us(*(f"membar_peer_packed_pieces/lanes:{n}/bytes:1024" for n in (8, 32))),
-        "for all of a block of 96 threads; of a warp | {}; {} |": us("membar_peer_packed/block:96/bytes:1024", "membar_peer_packed/warp:32/bytes:1024"),
+        "in pieces, 8 per warp; 32 per warp | {}; {} |": us(*(f"membar_peer_packed_pieces/lanes:{n}/bytes:1024" for n in (8, 32))),
+        "to all threads of a block of 96; of a warp | {}; {} |": us("membar_peer_packed/block:96/bytes:1024", "membar_peer_packed/warp:32/bytes:1024"),
         "| by a block of 1024 | {} |": us("membar_peer_packed/block:1024/bytes:16384"),
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
-        "| a relaxed signal alone | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "| only a relaxed signal | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
         "1 KiB takes {} without a barrier of the block and {} with one.": us(
             "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
     "docs/headers/symmetric_wait.md": {
@@ -477,16 +477,16 @@ SAYS = {
         "the best pipeline has {} of the copy engine's rate.": over(
             "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB_of_3_blocks", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=3)},
     "docs/headers/sync_cluster_broadcast.md": rows(
-        ("relayed", "multicast", "each block its own, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
+        ("relayed", "multicast", "each block copies separately, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
         [f"cluster_broadcast/{{}}_blocks/{arm}" for arm in ("relayed", "multicast", "each_block")], ["2", "4", "8"], key="ns_per_tile"),
     "docs/headers/sync_channels.md": {
         **rows(("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
-                "a flag with fences by hand, one message at a time"), PATTERNS,
+                "a flag with hand-written fences, one message at a time"), PATTERNS,
                [f"channel/{arm}/pairs:{{}}" for arm in ("packed", "spsc", "spsc_system", "by_hand")], ["1", "32"]),
-        **rows(("`mpmc_channel`", "its algorithm with `cuda::atomic_ref`", "a queue by hand: tickets from `atomicAdd`"), "h100/work_queue",
+        **rows(("`mpmc_channel`", "its algorithm with `cuda::atomic_ref`", "a hand-written queue: tickets from `atomicAdd`"), "h100/work_queue",
                [f"work_queue/{arm}/pairs:{{}}" for arm in ("membar", "cuda_atomic_ref", "by_hand")], ["1", "8", "64"])},
     "docs/headers/sync_locks.md": rows(
-        ("`ticket_lock`", "`queue_lock`", "a lock by hand: compare-and-swap and fences", "`cuda::binary_semaphore`, which is not fair"), PATTERNS,
+        ("`ticket_lock`", "`queue_lock`", "a hand-written lock: compare-and-swap and fences", "`cuda::binary_semaphore`, which is not fair"), PATTERNS,
         [f"lock/{arm}/blocks:{{}}" for arm in ("membar_ticket", "membar_queue", "by_hand", "cuda_binary_semaphore")], ["1", "8", "64"]),
     "docs/headers/sync_publisher.md": {
         **rows(("`warp_source`", "a release store at system scope in each warp"), PUBLISHER,
