@@ -356,7 +356,7 @@ SAYS = {
         "In a chain of one thread the addition takes {} to {} times as long as": span(
             COST, "latency/fetch_add_by_hand/b?f16/.*/ptx.*", key="membar_ratio"),
         "takes {} times as long: a generic address makes it `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
-        "The test costs time in a series of reductions: {} ns instead of {}.": at(
+        "The test slows down a series of reductions: {} ns instead of {}.": at(
             COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
         "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of that of": at(
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
