@@ -41,7 +41,7 @@ ROWS = [
         r"|^causality/(RelSeq|LB)"),
     Row("atomic.hpp", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
-    Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
+    Row("headers/atomic.md", "The value type is trivially copyable, has 1, 2, 4, 8 or 16 bytes, and is aligned to its size.",
         r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
     Row("atomic.hpp", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
     Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
@@ -49,10 +49,10 @@ ROWS = [
     Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
     Row("atomic.hpp", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
         r"^(?!asynchronous).*\.wait\."),
-    Row("headers/atomic.md", "Operations that read and write return the value before.",
+    Row("headers/atomic.md", "Read-modify-write operations return the previous value.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
-    Row("headers/atomic.md", "8- and 16-bit read-modify-writes work on the aligned 32-bit word around the object and give its "
-        "neighbours back unchanged.", r"^atomicity/.*fetch_add_byte"),
+    Row("headers/atomic.md", "8- and 16-bit read-modify-writes operate on the aligned 32-bit word around the object and write the "
+        "neighbouring bytes back unchanged.", r"^atomicity/.*fetch_add_byte"),
     Row("atomic.hpp", "acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of "
         "float, double and pairs: atom without the acquire; fence.acquire.S.", r"^shared_memory/"),
     Row("load_store.cuh", "acquire synchronizes with the release operation whose value it reads, if each one's scope includes the "
