@@ -8,6 +8,9 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
+import sarif  # noqa: E402
+
 command, kernels, folder = sys.argv[1:4]
 PTX = pathlib.Path(folder) / "kernels.ptx"
 
@@ -84,10 +87,39 @@ class Lint(unittest.TestCase):
         self.assertIn("what all threads write: ", text)
         self.assertRegex(text, r"\n\d+ kernels, 12 high, 3 medium, 1 allowed\n$")
 
-    def test_a_file_that_cannot_be_read_is_said_and_the_others_are_linted(self):
+    def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
+        document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)
+        self.assertTrue(sarif.is_valid(document, pathlib.Path.cwd()), document)
+        results = document["runs"][0]["results"]
+        self.assertEqual(sorted((r["properties"]["kernel"].split("(")[0], r["ruleId"]) for r in results), sorted((k, rule) for k, (rule, _) in WARNINGS.items()))
+        levels = {"high": "error", "medium": "warning"}
+        self.assertEqual({r["properties"]["kernel"].split("(")[0]: r["level"] for r in results}, {k: levels[sure] for k, (_, sure) in WARNINGS.items()})
+        flag = next(r for r in results if r["properties"]["kernel"].startswith("wrong_flag_of_thread_0"))
+        at = flag["locations"][0]["physicalLocation"]
+        self.assertTrue(at["artifactLocation"]["uri"].endswith("kernels.cu"))
+        self.assertEqual([one["message"]["text"] for one in flag["relatedLocations"]], ["what all threads write"])
+        broken = json.loads(lint("--format=sarif", str(self.library()), status=2).stdout)["runs"][0]
+        self.assertFalse(broken["invocations"][0]["executionSuccessful"])
+        self.assertEqual(broken["results"], [])
+
+    @staticmethod
+    def library():
         other = pathlib.Path(folder) / "library.so"
         other.write_bytes(b"\x7fELF")
-        ran = lint(str(other), str(PTX), status=2)
+        return other
+
+    def test_any_number_of_jobs_reports_the_same(self):
+        files = []
+        for number in range(7):
+            files.append(pathlib.Path(folder) / f"part_{number}.ptx")
+            files[-1].write_text(PTX.read_text())
+        words = ["--format=json", *map(str, files)]
+        alone = lint("--jobs=1", *words, status=1).stdout
+        self.assertEqual(lint("--jobs=5", *words, status=1).stdout, alone)
+        self.assertIn("--jobs", lint("--jobs=0", *words, status=2).stderr)
+
+    def test_a_file_that_cannot_be_read_is_said_and_the_others_are_linted(self):
+        ran = lint(str(self.library()), str(PTX), status=2)
         self.assertIn("is neither .ptx nor .cu: extract the PTX", ran.stderr)
         self.assertIn("flag-before-barrier", ran.stdout)
         self.assertIn("does not exist", lint("nothing.ptx", status=2).stderr)

@@ -3,6 +3,8 @@
 #include <common/text_file.hpp>
 #include <membar-check/lint_command.hpp>
 #include <membar-check/nvcc.hpp>
+#include <membar-check/progress.hpp>
+#include <membar-check/sarif_document.hpp>
 
 #include <lint/lint.hpp>
 #include <membar/model/error.hpp>
@@ -13,14 +15,21 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
+#include <mutex>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -124,6 +133,7 @@ class suppressions {
 struct options {
   std::vector<std::string> inputs;
   std::string format = "text", fail_on = "high", show = "medium", allow;
+  unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool list_rules = false;
 };
 
@@ -167,27 +177,77 @@ std::string ptx_in(const std::string& file) {
   return membar_tools::read_file(file);
 }
 
+/// What the linter finds in a file, or why it cannot be read.
+struct linted_file {
+  lint::module_findings found;
+  std::string error;
+};
+
+linted_file lint_file(const std::string& file) {
+  linted_file result;
+  try {
+    result.found = lint::lint(membar::ptx::read_ptx(ptx_in(file)));
+  } catch (const std::exception& e) {
+    result.error = e.what();
+  }
+  return result;
+}
+
+/// Lints files on several threads. `take` gets each in the order of the files.
+template <class Take>
+void lint_files(const std::vector<std::string>& files, unsigned jobs, const Take& take) {
+  progress_line progress(files.size() == 1 ? files[0] : std::to_string(files.size()) + " files", true);
+  progress.begins("are linted");
+  std::vector<std::optional<linted_file>> done(files.size());
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::condition_variable one_more;
+  const auto work = [&] {
+    for (std::size_t k = next++; k < files.size(); k = next++) {
+      linted_file one = lint_file(files[k]);
+      const std::lock_guard lock(mutex);
+      done[k] = std::move(one);
+      one_more.notify_all();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t k = 0; k < std::min<std::size_t>(jobs, files.size()); ++k) {
+    threads.emplace_back(work);
+  }
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    linted_file one;
+    {
+      std::unique_lock lock(mutex);
+      one_more.wait(lock, [&] { return done[k].has_value(); });
+      one = std::move(*done[k]);
+    }
+    progress.is_at(k + 1, files.size());
+    take(files[k], one);
+  }
+}
+
 class lint_report {
  public:
   explicit lint_report(const options& how) : how_(how), allowed_(how.allow) {}
 
-  void lint_file(const std::string& file) {
-    try {
-      const lint::module_findings found = lint::lint(membar::ptx::read_ptx(ptx_in(file)));
-      kernels_ += found.kernels;
-      for (const auto& [kernel, why] : found.not_read) {
-        not_read_.push_back({{"file", file}, {"kernel", kernel}, {"reason", why}});
-      }
-      for (const lint::finding& f : found.findings) {
-        add(file, f);
-      }
-    } catch (const std::exception& e) {
-      errors_.push_back({{"file", file}, {"reason", e.what()}});
-      std::cerr << "membar-check: " << file << ": " << e.what() << "\n";
+  void take(const std::string& file, const linted_file& one) {
+    if (!one.error.empty()) {
+      errors_.push_back({{"file", file}, {"reason", one.error}});
+      return;
+    }
+    kernels_ += one.found.kernels;
+    for (const auto& [kernel, why] : one.found.not_read) {
+      not_read_.push_back({{"file", file}, {"kernel", kernel}, {"reason", why}});
+    }
+    for (const lint::finding& f : one.found.findings) {
+      add(file, f);
     }
   }
 
   [[nodiscard]] int end() {
+    for (const json& one : errors_) {
+      std::cerr << "membar-check: " << one["file"].get<std::string>() << ": " << one["reason"].get<std::string>() << "\n";
+    }
     if (how_.format == "json") {
       json all = {{"format", "membar-check lint"}, {"format_version", lint_format_version},
                   {"kernels", kernels_},           {"warnings", json::array()},
@@ -196,6 +256,8 @@ class lint_report {
         all["warnings"].push_back(one);
       }
       std::cout << all.dump(2) << "\n";
+    } else if (how_.format == "sarif") {
+      write_sarif();
     } else {
       say();
     }
@@ -234,7 +296,9 @@ class lint_report {
                 {"text", text_of(f.at, file)},
                 {"related", json::array()}};
     for (const auto& [at, what] : f.related) {
-      one["related"].push_back({{"what", what}, {"text", text_of(at, file)}});
+      const auto [related_source, related_line] = shown(at);
+      one["related"].push_back(
+          {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, file)}});
     }
     found_.emplace(key, std::move(one));
   }
@@ -266,6 +330,47 @@ class lint_report {
     std::cout << "\n";
   }
 
+  /// A warning's place is its line of the source, or of the PTX where that names no source. Its level is what its confidence makes of the exit status.
+  void write_sarif() const {
+    std::vector<sarif_document::rule> rules;
+    for (const lint::rule& r : lint::rules()) {
+      rules.push_back({r.name, r.about});
+    }
+    sarif_document out(std::move(rules));
+    const auto place = [](const json& at, const json& of) {
+      const bool in_source = at["line"].get<int>() != 0;
+      return sarif_document::location((in_source ? at["source"] : of["file"]).get<std::string>(),
+                                      (in_source ? at["line"] : of["ptx_line"]).get<int>());
+    };
+    for (const auto& [key, one] : found_) {
+      const std::string sure = one["confidence"].get<std::string>();
+      json result = out.result(one["rule"].get<std::string>(),
+                               sure == "high"     ? "error"
+                               : sure == "medium" ? "warning"
+                                                  : "note",
+                               one["message"].get<std::string>());
+      result["locations"] = json::array({place(one, one)});
+      for (std::size_t k = 0; k < one["related"].size(); ++k) {
+        json other = place(one["related"][k], one);
+        other["id"] = k + 1;
+        other["message"] = sarif_document::message(one["related"][k]["what"].get<std::string>());
+        result["relatedLocations"].push_back(std::move(other));
+      }
+      result["properties"] = {
+          {"kernel", one["kernel"]}, {"opcode", one["opcode"]}, {"instances", one["instances"]}, {"ptx", one["file"]}};
+      out.add(std::move(result));
+    }
+    for (const json& one : not_read_) {
+      out.notify(
+          one["file"].get<std::string>(), "warning",
+          "the kernel " + demangled(one["kernel"].get<std::string>()) + " was not read: " + one["reason"].get<std::string>());
+    }
+    for (const json& one : errors_) {
+      out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
+    }
+    out.write(std::cout);
+  }
+
   static lint::confidence sure_of(const std::string& word) {
     return static_cast<lint::confidence>(std::ranges::find(confidences, word) - std::begin(confidences));
   }
@@ -285,11 +390,14 @@ int lint_command(const std::vector<std::string>& words) {
   options how;
   const CLI::IsMember levels(std::vector<std::string>(std::begin(confidences), std::end(confidences)));
   app.add_option("files", how.inputs, "PTX (.ptx), CUDA C++ (.cu, compiled by nvcc), folders of such files");
-  app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--format", how.format, "text, json or sarif (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--show", how.show, "the least sure warnings that are shown: note, medium or high (medium)")->check(levels);
   app.add_option("--fail-on", how.fail_on, "the least sure warnings that make the exit status 1 (high)")->check(levels);
   app.add_option("--allow", how.allow, "a file with a rule and a part of a kernel's or source's name in each line: not shown")
       ->type_name("FILE");
+  app.add_option("--jobs", how.jobs, "files that are linted at the same time (one for each core)")
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1024U));
   app.add_flag("--rules", how.list_rules, "lists the rules");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
@@ -304,9 +412,7 @@ int lint_command(const std::vector<std::string>& words) {
       throw membar::model::error("lint needs files or folders: membar-check lint FILE|FOLDER...");
     }
     lint_report out(how);
-    for (const std::string& file : files_of(how.inputs)) {
-      out.lint_file(file);
-    }
+    lint_files(files_of(how.inputs), how.jobs, [&](const std::string& file, const linted_file& one) { out.take(file, one); });
     return out.end();
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();

@@ -47,6 +47,9 @@ void progress_line::run() {
     if (events_ != 0) {
       line += ": " + std::to_string(executions_) + " executions, " + std::to_string(events_) + " events";
     }
+    if (files_ > 1) {
+      line += ": " + std::to_string(done_) + " of " + std::to_string(files_) + " files";
+    }
     line += ", " + std::to_string(at) + " s so far";
     const std::size_t old = std::exchange(width, line.size());
     line.resize(terminal ? std::max(old, line.size()) : line.size(), ' ');

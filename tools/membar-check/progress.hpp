@@ -31,6 +31,11 @@ class progress_line {
     executions_ = counts.executions;
     events_ = counts.events;
   }
+  /// How many of several files are done.
+  void is_at(std::uint64_t done, std::uint64_t files) {
+    done_ = done;
+    files_ = files;
+  }
   /// Removes the line of a terminal before something else is written.
   void end();
 
@@ -41,6 +46,8 @@ class progress_line {
   std::atomic<const char*> what_{"is read"};
   std::atomic<std::uint64_t> executions_{0};
   std::atomic<std::uint64_t> events_{0};
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::uint64_t> files_{0};
   std::mutex mutex_{};
   std::condition_variable ended_{};
   bool over_ = false;

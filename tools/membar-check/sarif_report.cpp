@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <common/version.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
+#include <membar-check/sarif_document.hpp>
 
 #include <check/race_notes.hpp>
 #include <check/trace.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -22,14 +19,10 @@ namespace membar_check {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = sarif_document::json;
 
 /// The rules, by the status of what breaks them.
-struct rule {
-  std::string_view id;
-  std::string_view text;
-};
-constexpr rule rules[] = {
+constexpr sarif_document::rule rules[] = {
     {"race", "Two accesses of the same bytes, one of them a write, are neither morally strong nor ordered by causality."},
     {"violated", "A final condition does not hold, a thread traps, or an assertion fails."},
     {"hang", "Threads wait, and no other thread can end that."},
@@ -45,39 +38,6 @@ std::string rule_id(check::check_status status) {
   return id;
 }
 
-json message(const std::string& text) { return {{"text", text}}; }
-
-/// A path as a reference of RFC 3986.
-std::string encoded(const std::string& path) {
-  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string result;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    result += plain.find(c) != std::string_view::npos ? std::string(1, c)
-                                                      : std::string("%") + digits[byte / 16U] + digits[byte % 16U];
-  }
-  return result;
-}
-
-/// A file, relative to the working folder if it is in there.
-json artifact(const std::string& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const std::filesystem::path relative = whole.lexically_relative(std::filesystem::current_path());
-  if (relative.empty() || *relative.begin() == "..") {
-    return {{"uri", "file://" + encoded(whole.string())}};
-  }
-  return {{"uri", encoded(relative.string())}, {"uriBaseId", "%SRCROOT%"}};
-}
-
-json location(const std::string& path, int line) {
-  json physical = {{"artifactLocation", artifact(path)}};
-  if (line > 0) {
-    physical["region"] = {{"startLine", line}};
-  }
-  return {{"physicalLocation", std::move(physical)}};
-}
-
 class sarif_writer final : public report {
  public:
   explicit sarif_writer(std::ostream& out) : out_(out) {}
@@ -85,7 +45,7 @@ class sarif_writer final : public report {
   void result(const checked_file& file) override {
     const check::check_result& r = file.result;
     for (const std::string& warning : file.warnings) {
-      notify(file.path, "warning", warning);
+      to_.notify(file.path, "warning", warning);
     }
     if (r.status == check::check_status::verified) {
       return;
@@ -95,7 +55,7 @@ class sarif_writer final : public report {
     for (const std::string& note : check::race_notes(p, r.found)) {
       text += ". " + note;
     }
-    json one = new_result(rule_id(r.status), r.status == check::check_status::gave_up ? "warning" : "error", text);
+    json one = to_.result(rule_id(r.status), r.status == check::check_status::gave_up ? "warning" : "error", text);
     json places = json::array();
     json steps = json::array();
     for (const check::trace_event& e : r.found.events) {
@@ -103,7 +63,8 @@ class sarif_writer final : public report {
       if (e.blamed) {
         places.push_back(here);
       }
-      here["message"] = message(check::thread_text(p, e.thread) + ": " + (e.what.empty() ? e.at->text : e.what));
+      here["message"] =
+          sarif_document::message(check::thread_text(p, e.thread) + ": " + (e.what.empty() ? e.at->text : e.what));
       steps.push_back({{"location", std::move(here)}, {"importance", e.blamed ? "essential" : "important"}});
     }
     for (std::size_t t = 0; t < r.found.waiting.size() && places.empty(); ++t) {
@@ -113,13 +74,13 @@ class sarif_writer final : public report {
       }
     }
     if (places.empty()) {
-      places.push_back(location(file.path, 0));
+      places.push_back(sarif_document::location(file.path, 0));
     }
     one["locations"] = json::array({places[0]});
     for (std::size_t k = 1; k < places.size(); ++k) {
       json other = places[k];
       other["id"] = k;
-      other["message"] = message("the other access");
+      other["message"] = sarif_document::message("the other access");
       one["relatedLocations"].push_back(std::move(other));
     }
     if (!steps.empty()) {
@@ -129,7 +90,7 @@ class sarif_writer final : public report {
     if (!file.prepared.stated.empty()) {
       one["properties"]["assumptions"] = file.prepared.stated;
     }
-    results_.push_back(std::move(one));
+    to_.add(std::move(one));
   }
 
   void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) override {
@@ -144,67 +105,34 @@ class sarif_writer final : public report {
       }
       all.push_back({{"cost_ns", r.cost}, {"changes", std::move(changes)}});
     }
-    results_.back()["properties"]["repairs"] = {{"device", costs.device()}, {"found", std::move(all)}};
+    to_.last()["properties"]["repairs"] = {{"device", costs.device()}, {"found", std::move(all)}};
   }
 
   void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs&) override {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     for (const check::excess_order& one : found.alone) {
       const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
-      json note = new_result("excess-order", "note", change_text(site, one.edit) + ", and the scenario still verifies");
+      json note = to_.result("excess-order", "note", change_text(site, one.edit) + ", and the scenario still verifies");
       note["locations"] = json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(site))});
-      results_.push_back(std::move(note));
+      to_.add(std::move(note));
     }
   }
 
-  void error(const std::string& path, const std::string& text, bool) override {
-    notify(path, "error", text);
-    successful_ = false;
-  }
+  void error(const std::string& path, const std::string& text, bool) override { to_.notify(path, "error", text); }
 
-  void end() override {
-    json described = json::array();
-    for (const rule& r : rules) {
-      described.push_back({{"id", r.id}, {"shortDescription", {{"text", r.text}}}});
-    }
-    const json invocation = {{"executionSuccessful", successful_}, {"toolExecutionNotifications", notifications_}};
-    const json run = {
-        {"tool",
-         {{"driver", {{"name", "membar-check"}, {"version", membar_tools::version_text()}, {"rules", std::move(described)}}}}},
-        {"invocations", json::array({invocation})},
-        {"originalUriBaseIds", {{"%SRCROOT%", {{"uri", "file://" + encoded(std::filesystem::current_path().string()) + "/"}}}}},
-        {"columnKind", "unicodeCodePoints"},
-        {"results", results_}};
-    const json document = {
-        {"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},
-        {"version", "2.1.0"},
-        {"runs", json::array({run})}};
-    out_ << document.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
-  }
+  void end() override { to_.write(out_); }
 
  private:
-  [[nodiscard]] static json new_result(const std::string& id, const char* level, const std::string& text) {
-    const auto at =
-        std::find_if(std::begin(rules), std::end(rules), [&](const rule& r) { return r.id == id; }) - std::begin(rules);
-    return {{"ruleId", id}, {"ruleIndex", at}, {"level", level}, {"message", message(text)}};
-  }
-
   /// Where an instruction is in the source: the caller's line first. PTX without a source: the file that is checked.
   [[nodiscard]] static json place_in(const check::program& p, const std::string& file, int thread,
                                      const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);
     const source_place& place = places.caller.path.empty() ? places.own : places.caller;
-    return place.path.empty() ? location(file, 0) : location(place.path, place.line);
-  }
-
-  void notify(const std::string& path, const char* level, const std::string& text) {
-    notifications_.push_back({{"level", level}, {"message", message(text)}, {"locations", json::array({location(path, 0)})}});
+    return place.path.empty() ? sarif_document::location(file, 0) : sarif_document::location(place.path, place.line);
   }
 
   std::ostream& out_;
-  json results_ = json::array();
-  json notifications_ = json::array();
-  bool successful_ = true;
+  sarif_document to_{{std::begin(rules), std::end(rules)}};
 };
 
 }  // namespace
