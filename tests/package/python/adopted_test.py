@@ -231,7 +231,7 @@ class Adopted(unittest.TestCase):
         self.assertEqual(len([key for key in self.store.values if "process" not in key]), 2)
 
     def test_what_is_no_symmetric_memory_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "not a contiguous tensor on a GPU"):
+        with self.assertRaisesRegex(ValueError, "must be contiguous and on a GPU"):
             self.adopted_memory(Tensor(0, contiguous=False))
         with self.assertRaisesRegex(ValueError, "4096 bytes at byte 6000 of a symmetric buffer of 8192"):
             self.adopted_memory(Tensor(0, offset=6000))

@@ -86,7 +86,7 @@ class Scopes(unittest.TestCase):
 
     def test_a_failed_set_puts_back_what_was_set_before(self):
         self.stub.stub_fail(_driver.ATTRIBUTE_MEM_SYNC_DOMAIN)
-        with self.assertRaisesRegex(membar.Error, r"cuStreamSetAttribute failed: made-up error \(CUresult 1\): pass a stream") as seen:
+        with self.assertRaisesRegex(membar.Error, r"cuStreamSetAttribute failed: made-up error \(CUresult 1\): pass an existing stream") as seen:
             with membar.sync_domain(1000, remote=True, map=(1, 1)):
                 self.fail("the block ran")
         self.assertEqual(seen.exception.code, 1)

@@ -128,7 +128,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         raise RuntimeError("membar: adopted_memory needs a process group: call torch.distributed.init_process_group first")
     group = dist.group.WORLD if group is None else group
     if not tensor.is_cuda or not tensor.is_contiguous():
-        raise ValueError("membar: the tensor is not a contiguous tensor on a GPU: create it with symm_mem.empty")
+        raise ValueError("membar: the tensor must be contiguous and on a GPU: create it with symm_mem.empty")
     handle = symm_mem.rendezvous(tensor, group.group_name)
     if handle is None:
         raise ValueError("membar: the tensor is not in PyTorch's symmetric memory: create it with symm_mem.empty")

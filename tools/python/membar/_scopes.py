@@ -28,7 +28,7 @@ def _device_of_stream(handle):
     with contextlib.ExitStack() as stack:
         if handle > 2:  # 0, 1 and 2 are the default streams
             context = ctypes.c_void_p()
-            _driver.call("cuStreamGetCtx", ctypes.c_void_p(handle), ctypes.byref(context), remedy="pass a stream that exists")
+            _driver.call("cuStreamGetCtx", ctypes.c_void_p(handle), ctypes.byref(context), remedy="pass an existing stream")
             _driver.call("cuCtxPushCurrent_v2", context, remedy="report this")
             stack.callback(_driver.call, "cuCtxPopCurrent_v2", ctypes.byref(context), remedy="report this")
         _driver.call("cuCtxGetDevice", ctypes.byref(device), remedy="use the GPU once first, or pass a stream other than the default stream")
@@ -55,7 +55,7 @@ def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-
     if remote is not None and not isinstance(remote, bool):
         raise TypeError(f"membar: remote is {remote!r}: pass True or False; to set physical domains, use map=(default, remote)")
     handle = _handle_of(stream)
-    remedy = "pass a stream that exists, of the current device"
+    remedy = "pass an existing stream of the current device"
     with contextlib.ExitStack() as stack:
         if map is not None:
             ids = tuple(map)
@@ -179,7 +179,7 @@ def persisting(array, *, stream=None, hit_ratio=None):
         stack.enter_context(_driver.primary_context(device))
         stack.enter_context(_driver.stream_attribute(handle, _driver.ATTRIBUTE_ACCESS_POLICY_WINDOW,
                                                      _driver.AttributeValue(accessPolicyWindow=window),
-                                                     "pass a stream that exists, of the array's device"))
+                                                     "pass an existing stream of the array's device"))
         yield
 
 
