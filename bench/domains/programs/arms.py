@@ -139,7 +139,7 @@ def summary(values):
 
 
 def rounds(count):
-    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is over."""
+    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is up."""
     seconds = float(os.environ.get('ARMS_SECONDS', 0))
     end = time.monotonic() + seconds
     done = 0

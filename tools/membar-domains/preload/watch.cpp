@@ -261,7 +261,7 @@ void watch_start() {
     const char* words = "unknown";
     static_cast<void>(api.words(result, &words));
     session::get().complain(std::string("CUPTI cannot record kernels (") + words +
-                            "): another profiler is using it, or its version does not fit the driver. Run watch without the "
+                            "): another profiler is using it, or its version does not match the driver. Run watch without the "
                             "profiler, or with the driver's CUPTI");
     return;
   }
