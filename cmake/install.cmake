@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# `cmake --install <build> --component membar` installs the headers and the CMake package, and nothing else.
+# `cmake --install <build> --component membar` installs only the headers and the CMake package.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): a test that explores a scenario with the command membar-check.
-# It passes if the status is <status>, which is "verified" where none is given. The command is that of this build, or the
-# installed one.
+# It passes if the status is <status> (default: "verified"). It uses the command of this build, or otherwise the installed command.
 function(membar_add_scenario_test name scenario)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
   if(NOT arg_EXPECT)
@@ -9,7 +8,7 @@ function(membar_add_scenario_test name scenario)
   endif()
   set(known verified race violated hang uninitialised "out of bounds" undefined "gave up")
   if(NOT arg_EXPECT IN_LIST known)
-    message(FATAL_ERROR "membar_add_scenario_test: EXPECT is '${arg_EXPECT}', and a status is one of: ${known}")
+    message(FATAL_ERROR "membar_add_scenario_test: EXPECT is '${arg_EXPECT}', but must be one of: ${known}")
   endif()
   get_filename_component(scenario ${scenario} ABSOLUTE)
   if(TARGET membar-check)
@@ -17,7 +16,7 @@ function(membar_add_scenario_test name scenario)
   else()
     find_program(MEMBAR_CHECK membar-check)
     if(NOT MEMBAR_CHECK)
-      message(FATAL_ERROR "membar_add_scenario_test: membar-check was not found; install the component membar-tools or set MEMBAR_CHECK")
+      message(FATAL_ERROR "membar_add_scenario_test: cannot find membar-check; install the component membar-tools, or set MEMBAR_CHECK to its path")
     endif()
     set(command ${MEMBAR_CHECK})
   endif()

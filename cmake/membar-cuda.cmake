@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What membar's CUDA headers need from the build of whoever includes them. The source tree and the installed package include
-# this file, so that add_subdirectory, FetchContent and find_package behave alike. Nothing of it is exported: the machine that
-# builds a package does not decide for the machine that uses it.
+# What membar's CUDA headers need from the build of a consumer. The source tree and the installed package include this file, so that
+# add_subdirectory, FetchContent and find_package behave alike. None of it is exported, because the machine that builds a package must
+# not decide for the machine that uses it.
 
-# CUDA C++20. CMake learnt about it later than nvcc did; where CMake does not know it, asking by CUDA_STANDARD would silently
-# compile C++17, so the flag is passed.
+# Requires CUDA C++20. Older versions of CMake do not support it although nvcc does; with them, CUDA_STANDARD would silently compile
+# C++17, so this passes the flag.
 function(_membar_require_cuda_cxx20 target)
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
     target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
@@ -23,18 +23,18 @@ function(_membar_find_cuda_toolkit)
   endforeach()
 endfunction()
 
-# _membar_add_cuda_usage(<target> <dir>): a consumer may enable CUDA after he asked for membar, so the decision about the language
-# waits for the end of <dir>, unless it can be made now.
+# _membar_add_cuda_usage(<target> <dir>): a consumer may enable CUDA after finding membar, so the decision about the language is deferred
+# to the end of <dir>, unless CUDA is already enabled.
 function(_membar_add_cuda_usage target directory)
   if(DEFINED CMAKE_CUDA_COMPILE_FEATURES)
     _membar_require_cuda_cxx20(${target})
   else()
-    # EVAL, because a deferred call would look ${target} up when it is made.
+    # EVAL, because a deferred call would expand ${target} only when it runs.
     cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${directory}]] CALL _membar_require_cuda_cxx20 ${target})")
   endif()
 
-  # The `.hpp` headers call the CUDA runtime. nvcc brings it along; the host compiler gets the library that nvcc would choose
-  # for the target, and only where nvcc does not link, so that there is one runtime in the program.
+  # The `.hpp` headers call the CUDA runtime. nvcc links it itself. For the host compiler, this adds the library that nvcc would choose for
+  # the target, but only where nvcc does not link, so that the program has one runtime.
   _membar_find_cuda_toolkit()
   if(CUDAToolkit_FOUND)
     target_include_directories(${target} SYSTEM INTERFACE

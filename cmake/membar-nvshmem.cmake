@@ -1,34 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The component nvshmem: membar::nvshmem, which is membar::membar and NVSHMEM. The source tree and the installed package include this
-# file. NVSHMEM is looked for in the folder MEMBAR_NVSHMEM_ROOT (a CMake variable, or the environment's), where it must then be; else
-# in its own CMake package, in the environment's NVSHMEM_HOME, and in the site-packages of the active Python, where the wheel
-# nvidia-nvshmem-cu13 puts it.
+# file. If MEMBAR_NVSHMEM_ROOT is set as a CMake or environment variable, NVSHMEM must be in that folder. Otherwise this file looks for it in
+# its own CMake package, in the environment's NVSHMEM_HOME, and in the site-packages of the active Python, where the wheel
+# nvidia-nvshmem-cu13 installs it.
 #
-# Its device code is a library, so whoever links membar::nvshmem sets CUDA_SEPARABLE_COMPILATION on his target.
+# NVSHMEM's device code is a library, so a target that links membar::nvshmem must set CUDA_SEPARABLE_COMPILATION.
 
-# Finds header and libraries below <folders>: sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST, or leaves one of them false.
+# Finds the header and the libraries below <folders>: sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST; those not found are false.
 function(_membar_find_nvshmem_in prefix)
   set(below PATHS ${ARGN} NO_DEFAULT_PATH NO_CACHE)
   find_path(header nvshmem.h ${below} PATH_SUFFIXES include)
   find_file(device libnvshmem_device.a ${below} PATH_SUFFIXES lib lib64)
-  # The wheel has the library under its SONAME only.
+  # The wheel has the library only under its SONAME.
   find_file(host NAMES libnvshmem_host.so libnvshmem_host.so.3 ${below} PATH_SUFFIXES lib lib64)
   set(${prefix}_INCLUDE ${header} PARENT_SCOPE)
   set(${prefix}_DEVICE ${device} PARENT_SCOPE)
   set(${prefix}_HOST ${host} PARENT_SCOPE)
 endfunction()
 
-# Defines membar::nvshmem if NVSHMEM is found; sets MEMBAR_NVSHMEM_WHERE to where, or MEMBAR_NVSHMEM_MISSING to a sentence.
+# Defines membar::nvshmem and sets MEMBAR_NVSHMEM_WHERE to the location if NVSHMEM is found; otherwise sets MEMBAR_NVSHMEM_MISSING to a
+# message.
 function(_membar_add_nvshmem)
   if(TARGET membar::nvshmem)
     return()
   endif()
-  # A folder that was named goes before what is installed.
+  # A folder that the user names takes precedence over an installed package.
   set(libraries "")
   set(folders ${MEMBAR_NVSHMEM_ROOT} $ENV{MEMBAR_NVSHMEM_ROOT})
   if(folders)
-    set(looked_in "in MEMBAR_NVSHMEM_ROOT, which is")
-    set(remedy "name the folder that has its include and lib, or leave it unset")
+    set(looked_in "in MEMBAR_NVSHMEM_ROOT =")
+    set(remedy "set it to the folder that contains NVSHMEM's include and lib, or unset it")
   else()
     find_package(NVSHMEM QUIET CONFIG)
     if(TARGET nvshmem::nvshmem_device AND TARGET nvshmem::nvshmem_host)
@@ -52,7 +53,7 @@ function(_membar_add_nvshmem)
     _membar_find_nvshmem_in(nvshmem ${folders})
     if(NOT nvshmem_INCLUDE OR NOT nvshmem_DEVICE OR NOT nvshmem_HOST)
       list(JOIN folders ", " looked)
-      set(MEMBAR_NVSHMEM_MISSING "no NVSHMEM found ${looked_in} ${looked}: ${remedy}" PARENT_SCOPE)
+      set(MEMBAR_NVSHMEM_MISSING "cannot find NVSHMEM ${looked_in} ${looked}: ${remedy}" PARENT_SCOPE)
       return()
     endif()
     set(libraries ${nvshmem_DEVICE} ${nvshmem_HOST})

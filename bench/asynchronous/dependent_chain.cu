@@ -103,7 +103,7 @@ void require_whole(cudaGraphExec_t graph) {
   on.synchronize();
   membar::check(cudaMemcpy(&after, objects() + 5, sizeof(after), cudaMemcpyDefault));
   if (after - before != links) {
-    throw std::runtime_error("the chain of kernels lost a link");
+    throw std::runtime_error("a kernel of the chain did not see its predecessor's result");
   }
 }
 

@@ -231,7 +231,7 @@ void add_bins(bench::suite& cases, const bench::made_once<fixture>& shared) {
 void add_cases(bench::suite& cases) {
   const bench::made_once<fixture> shared(cases.device());
   const std::string no_peer =
-      cases.waived() || bench::peer_of(cases.device()) >= 0 ? "" : "no second GPU that this one reaches";
+      cases.waived() || bench::peer_of(cases.device()) >= 0 ? "" : "no second GPU that this one can access";
   if (!cases.waived()) {
     cases.context("host_link", bench::host_link(cases.device()));
   }

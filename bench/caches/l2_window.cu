@@ -190,7 +190,7 @@ void add_cases(bench::suite& cases) {
   if (!cases.waived()) {
     const membar::l2_facts facts = membar::l2_facts_of(cases.device());
     if (facts.max_set_aside == 0 || facts.mps) {
-      cases.waive("the device sets no L2 aside (MIG, MPS, or a compute capability below 8.0)");
+      cases.waive("the device cannot set aside L2 (MIG, MPS, or a compute capability below 8.0)");
     }
   }
   const bench::made_once<fixture> shared(cases.device());

@@ -496,7 +496,7 @@ void add_cases(bench::suite& cases) {
     cases.context("clock_MHz", std::to_string(support::attribute(cudaDevAttrClockRate, cases.device()) / 1000));
   }
   const std::string no_peer =
-      cases.waived() || bench::peer_of(cases.device()) >= 0 ? "" : "no second GPU that this one reaches";
+      cases.waived() || bench::peer_of(cases.device()) >= 0 ? "" : "no second GPU that this one can access";
   using sizes = bench::axis<std::size_t>;
   const sizes all{4,        16,       64,       128,      192,      256,      512,       1 * kib,   4 * kib,   8 * kib,
                   16 * kib, 24 * kib, 32 * kib, 40 * kib, 48 * kib, 64 * kib, 128 * kib, 512 * kib, 2048 * kib};

@@ -58,7 +58,8 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
       const double seconds = timed(trials[i].window);
       if (!(seconds > 0.0 && std::isfinite(seconds))) {
         throw error(cudaErrorInvalidValue,
-                    "membar: the timed function answered %g seconds: return the time that the kernel took, above 0", seconds);
+                    "membar: the timed function returned %g seconds: return the time that the kernel took, which is above 0",
+                    seconds);
       }
       samples[i].push_back(seconds);
     }

@@ -89,7 +89,8 @@ void add_cases(bench::suite& cases) {
   });
   const auto to_host = [](fixture& here) {
     if (!here.managed) {
-      throw membar::error(cudaErrorNotSupported, "membar: the device has no concurrent managed access: nothing to measure");
+      throw membar::error(cudaErrorNotSupported,
+                          "membar: the device does not support concurrent managed access, which this bench measures");
     }
     membar::prefetch_pages(here.managed->data(), count * sizeof(float4), membar::memory_location::host(), here.stream.get());
   };

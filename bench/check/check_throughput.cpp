@@ -32,7 +32,7 @@ void explore(benchmark::State& state, const membar_test::ptx_program& p, bool sy
     executions += r.counts.executions;
   }
   if (r.status != check::check_status::verified) {
-    state.SkipWithError(("the exploration ends in: " + r.found.message).c_str());
+    state.SkipWithError(("the exploration ended with: " + r.found.message).c_str());
   }
   state.counters["executions_per_s"] = benchmark::Counter(static_cast<double>(executions), benchmark::Counter::kIsRate);
   state.counters["executions"] = static_cast<double>(r.counts.executions);

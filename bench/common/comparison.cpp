@@ -15,7 +15,7 @@ namespace {
 using support::median;
 using support::quantile;
 
-/// A comparison's figures: measured when the first of them is asked for.
+/// The figures of a comparison, measured at the first request.
 class measured_comparison {
  public:
   measured_comparison(comparison what, effort how) : what_(std::move(what)), how_(how) {}
@@ -45,8 +45,8 @@ class measured_comparison {
     return watch.after.nanoseconds_since(watch.before);
   }
 
-  /// Doubles the work, from the least, until a launch of the slowest arm is long enough: first the blocks, with which
-  /// contention grows, then the turns. All arms get the same.
+  /// Doubles the work, starting from the least, until a launch of the slowest variant takes long enough: first the number of
+  /// blocks, which increases contention, then the number of turns. All variants get the same work.
   void calibrate(const stopwatch& watch) {
     constexpr int most_turns = 1 << 20;
     for (std::size_t arm = 0; arm != what_.arms.size(); ++arm) {
@@ -68,7 +68,7 @@ class measured_comparison {
     }
   }
 
-  /// Half of the interval in which the median is at 95 %: by ranks, whatever the distribution.
+  /// Half the width of the 95 % confidence interval of the median, computed from ranks for any distribution.
   [[nodiscard]] static double uncertainty_of(std::vector<double> ratios) {
     std::sort(ratios.begin(), ratios.end());
     const auto n = static_cast<double>(ratios.size());
@@ -76,7 +76,7 @@ class measured_comparison {
     return (ratios[ratios.size() - 1 - outer] - ratios[outer]) / 2;
   }
 
-  /// Whether each ratio is known well enough. One that is surely far from 1 needs no precision.
+  /// Whether each ratio is known precisely enough. A ratio that is certainly far from 1 needs no precision.
   [[nodiscard]] static bool known(const std::vector<std::vector<double>>& ratios) {
     constexpr double near = 0.1;
     constexpr double precise = 0.005;
@@ -95,7 +95,7 @@ class measured_comparison {
     double spent = 0;
     int pairs = 0;
     for (; pairs < how_.pairs || (spent < how_.most_ns && !known(ratios)); ++pairs) {
-      // There and back again, and both together one time: what a launch takes also depends on its place among the others.
+      // The variants run forwards, then backwards, and both launches count as one measurement, because the time of a launch also depends on its position.
       std::vector<double> now(count);
       for (std::size_t i = 0; i != 2 * count; ++i) {
         const std::size_t arm = i < count ? i : 2 * count - 1 - i;
@@ -135,8 +135,8 @@ class measured_comparison {
 
 void add(suite& cases, const std::vector<comparison>& all, effort how) {
   cases.context("time", "nanoseconds per operation, median of at least " + std::to_string(how.pairs) +
-                            " pairs of launches, one there and one back through the arms; membar_ratio: membar's time to this "
-                            "arm's, likewise");
+                            " pairs of launches, in forward and in reverse order of the variants; membar_ratio: membar's time "
+                            "divided by this variant's, likewise");
   for (const comparison& what : all) {
     const auto measured = std::make_shared<measured_comparison>(what, how);
     for (std::size_t arm = 0; arm != what.arms.size(); ++arm) {

@@ -13,12 +13,13 @@
 namespace bench {
 namespace {
 
-/// A name whose first placeholder has become `value`, by printf's conversion with what is in the placeholder.
+/// Replaces the first placeholder of a name by `value`, with the flags in the placeholder and printf's conversion.
 case_name filled(case_name name, const char* conversion, auto value) {
   const auto begin = name.text.find('{');
   const auto end = name.text.find('}', begin);
   if (begin == std::string::npos || end == std::string::npos) {
-    throw std::logic_error("membar: the case " + name.text + " has more axes than placeholders");
+    throw std::logic_error("membar: the case " + name.text +
+                           " has more axes than placeholders: add a {} to its name for each axis");
   }
   const std::string format = "%" + name.text.substr(begin + 1, end - begin - 1) + conversion;
   char written[64];
@@ -43,8 +44,8 @@ int to_number(const char* name, const char* text, int least, int most) {
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < least || value > most) {
-    throw std::runtime_error(std::string("membar: ") + name + text + " is not a number from " + std::to_string(least) + " to " +
-                             std::to_string(most));
+    throw std::runtime_error(std::string("membar: ") + name + text + " is out of range or not a number: write a number from " +
+                             std::to_string(least) + " to " + std::to_string(most));
   }
   return static_cast<int>(value);
 }
@@ -52,14 +53,14 @@ int to_number(const char* name, const char* text, int least, int most) {
 suite::suite(int argc, char** argv, description what) : what_(std::move(what)), repetitions_(what_.repetitions) {
   std::vector<option> options = what_.options;
   if (what_.takes_device) {
-    options.push_back({"--device=", "the GPU to measure, by its index (default: 0)",
+    options.push_back({"--device=", "the index of the GPU to measure (default: 0)",
                        [this](const char* value) { device_ = to_number("--device=", value, 0); }});
   }
   if (what_.repetitions != 0) {
-    options.push_back({"--repetitions=", "of each case (default: " + std::to_string(what_.repetitions) + ")",
+    options.push_back({"--repetitions=", "how often each case is repeated (default: " + std::to_string(what_.repetitions) + ")",
                        [this](const char* value) { repetitions_ = to_number("--repetitions=", value, 1); }});
   }
-  // The bench's settings go before the user's arguments, so that the user's hold.
+  // The bench's settings precede the user's arguments, so that the user's take effect.
   static char interleave[] = "--benchmark_enable_random_interleaving=true";
   static char aggregates[] = "--benchmark_report_aggregates_only=true";
   std::vector<char*> kept{argv[0]};
@@ -80,7 +81,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
       kept.push_back(argv[i]);
     }
     if (const char* const path = value_of(argv[i], "--benchmark_out=")) {
-      // Refused before minutes are spent on measuring.
+      // Checked before minutes are spent on measurements.
       if (!std::ofstream(path, std::ios::app)) {
         throw std::runtime_error(std::string("membar: cannot write to ") + path +
                                  ": name a file in a folder that exists and is writable");
@@ -103,13 +104,13 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
     help += line;
   }
   help +=
-      "and Google Benchmark's: --benchmark_filter=<regex>, --benchmark_out=<file.json>, --benchmark_list_tests=true, "
-      "--benchmark_report_aggregates_only=false (each repetition too)\n";
+      "and Google Benchmark's options: --benchmark_filter=<regex>, --benchmark_out=<file.json>, --benchmark_list_tests=true, "
+      "--benchmark_report_aggregates_only=false (to report every repetition)\n";
   int count = static_cast<int>(kept.size());
   kept.push_back(nullptr);
   benchmark::Initialize(&count, kept.data(), [] { std::fputs(help.c_str(), stdout); });
   if (benchmark::ReportUnrecognizedArguments(count, kept.data())) {
-    throw std::runtime_error("membar: --help lists the options");
+    throw std::runtime_error("membar: an option is unknown: --help lists the options");
   }
   static_cast<void>(selects(""));
   if (what_.before_cuda != nullptr) {
@@ -128,7 +129,7 @@ void suite::find_device() {
     return;
   }
   if (what_.takes_device) {
-    membar::check(cudaSetDevice(device_), "pass the index of a device that exists by --device");
+    membar::check(cudaSetDevice(device_), "pass the index of an existing device with --device");
     for (const auto& [key, value] : support::machine_context(device_)) {
       context(key, value);
     }
@@ -151,7 +152,7 @@ bool suite::selects(const std::string& name) const {
 void suite::waive(const std::string& reason) {
   if (waived_.empty()) {
     waived_ = reason;
-    std::printf("membar: %s: cases are waived\n", reason.c_str());
+    std::printf("membar: %s: skipping cases\n", reason.c_str());
   }
 }
 
@@ -163,7 +164,7 @@ void suite::need_compute_capability(int major, const char* what) {
 
 void suite::add_one(const case_name& name, std::function<figures()> measure) {
   const std::string waived = name.waived.empty() ? waived_ : name.waived;
-  // A repetition that failed leaves no trace in aggregates: it is said once, and every later one fails, too.
+  // Aggregates do not show a failed repetition, so its message is printed once, and all later repetitions fail as well.
   const auto failure = std::make_shared<std::string>();
   auto* const added = benchmark::RegisterBenchmark(
       name.text.c_str(), [this, text = name.text, waived, failure, measure = std::move(measure)](benchmark::State& state) {
@@ -198,7 +199,8 @@ void suite::add_one(const case_name& name, std::function<figures()> measure) {
 int suite::run() {
   const std::size_t matched = what_.run != nullptr ? what_.run(*this) : benchmark::RunSpecifiedBenchmarks();
   if (matched == 0) {
-    std::fprintf(stderr, "membar: no case matches --benchmark_filter=%s: --benchmark_list_tests=true prints their names\n",
+    std::fprintf(stderr,
+                 "membar: no case matches --benchmark_filter=%s: --benchmark_list_tests=true prints the names of all cases\n",
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }

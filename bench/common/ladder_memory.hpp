@@ -48,7 +48,7 @@ inline void reach_peer(int device, int peer) {
   if (const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
     static_cast<void>(cudaGetLastError());
   } else {
-    membar::check(status, "the devices do not reach each other's memory");
+    membar::check(status, "the devices cannot access each other's memory");
   }
 }
 
@@ -56,7 +56,7 @@ inline void reach_peer(int device, int peer) {
 [[nodiscard]] inline std::string host_link(int device) {
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   if (support::attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, device) != 0) {
-    return "coherent, pages of the host (NVLink-C2C or like it)";
+    return "coherent, pages of the host (NVLink-C2C or similar)";
   }
   const std::string folder = "/sys/bus/pci/devices/" + support::pci_address(device) + "/";
   std::string speed;

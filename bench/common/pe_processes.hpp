@@ -46,7 +46,7 @@ template <class Body>
   }
   void* const memory = mmap(nullptr, sizeof(detail::shared_page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    throw std::runtime_error("membar: no page could be shared between processes");
+    throw std::runtime_error("membar: cannot map a page that is shared between processes");
   }
   auto* const page = new (memory) detail::shared_page{};
   std::vector<pid_t> children;

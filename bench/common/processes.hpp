@@ -28,7 +28,7 @@ template <class Body>
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child < 0) {
-    throw std::runtime_error("membar: no process could be forked");
+    throw std::runtime_error("membar: cannot fork a process");
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the process that watches the time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the pages of several benches are made of: limits, tables, pictures (if matplotlib is there), the machine's line; and what their
-scripts do with the command line."""
+"""Building blocks of the benches' pages: limits, tables, pictures (if matplotlib is installed), the line about the machine; and the command
+line that their scripts share."""
 import argparse
 import os
 import pathlib
@@ -27,7 +27,7 @@ def machine_of(context):
 
 
 def table(head, rows, right_from=None):
-    """A Markdown table. Columns from `right_from` on are set to the right. A number has four digits, or all before its point."""
+    """Returns a Markdown table. Columns from `right_from` on are right-aligned. Numbers have four significant digits, or all digits before the point."""
     def text(cell):
         return cell.replace("|", "\\|") if isinstance(cell, str) else f"{cell:.0f}" if cell >= 1000 else f"{cell:.4g}"
 
@@ -40,7 +40,7 @@ def table(head, rows, right_from=None):
 
 
 def limit_row(what, measured, limit, at_most=True, uncertainty=NONE):
-    """A row: what was measured, beside its limit. What is beyond the limit by less than its uncertainty is undecided."""
+    """Returns a row with a measurement and its limit. A measurement that exceeds the limit by less than its uncertainty is undecided."""
     limits = f"{'≤' if at_most else '≥'} {limit:g}"
     if measured != measured:
         return [what, limits, "not measured", ""]
@@ -54,7 +54,7 @@ def limit_table(rows):
 
 
 class Picture:
-    """Where one picture goes, and how a page in `folder` names it."""
+    """Where to write one picture, and its name in a page in `folder`."""
 
     def __init__(self, folder, prefix, name):
         self.path = os.path.join(prefix if prefix.endswith(os.sep) else os.path.dirname(prefix), os.path.basename(prefix) + name)
@@ -62,7 +62,7 @@ class Picture:
 
 
 class Page:
-    """A folder that gets report.md, and the pictures of it, which are drawn to `prefix` + name."""
+    """The folder of report.md, and its pictures, which are written to `prefix` + name."""
 
     def __init__(self, folder, prefix=None):
         self.folder, self._prefix = folder, prefix or os.path.join(str(folder), "")
@@ -103,8 +103,8 @@ class Page:
         return self._finish(figure, axis, name, title, xlabel=x_label, ylabel=y_label)
 
     def bars(self, name, title, y_label, groups, log_y=False, from_one=False):
-        """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude; `from_one` for ratios: each bar
-        begins at 1, and goes as far for a half as for the double."""
+        """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude; `from_one` is for ratios: each bar
+        starts at 1, on a scale on which 1/2 and 2 are equally far from 1."""
         if pyplot is None:
             return ""
         arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
@@ -146,7 +146,7 @@ class Page:
 
 
 class Figures:
-    """The measured cases of one file as a report looks at them: {name: figures}."""
+    """The measured cases of one file, for a report: {name: figures}."""
 
     def __init__(self, path, draw):
         read = results.load(path, "that the report is about")
@@ -158,21 +158,21 @@ class Figures:
         self.bench = first if first in draw else pathlib.PurePath(read.context.get("executable", first)).name
 
     def origin(self):
-        """Where the figures are from, and what they are."""
+        """Returns a paragraph on the origin and the meaning of the figures."""
         return f"{machine_of(self.context)}; " + self.context.get("time", f"medians of {self.repetitions} repetitions") + "."
 
     def titled(self, title):
-        """The title with the machine's name."""
+        """Returns the title with the machine's name."""
         return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
 
     def rows(self, depth):
-        """{parts of the name after the bench: figures} for names of that many parts."""
+        """Returns {parts of the name after the bench: figures}, for names with that many parts."""
         split = {tuple(name.split("/")[1:]): figures for name, figures in self.cases.items()}
         return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 
 
 def section(path, page, draw):
-    """The part of a page for one file: a heading, its origin, and what `draw[bench](figures, page)` says."""
+    """Returns the section of a page for one file: a heading, its origin, and the text of `draw[bench](figures, page)`."""
     figures = Figures(path, draw)
     if figures.bench not in draw:
         raise results.ResultError(f"{path}: the bench {figures.bench or 'of no case'} is none of {', '.join(draw)}")
@@ -188,10 +188,10 @@ def section(path, page, draw):
 
 
 def write_report(description, title, draw):
-    """All that a report's script does: the page and the pictures of the files on the command line."""
+    """Runs a report's script: writes the page and the pictures for the files on the command line."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
-    parser.add_argument("--pictures", metavar="PREFIX", help="where the pictures go instead, as folder/machine.")
+    parser.add_argument("--pictures", metavar="PREFIX", help="the prefix of the pictures' paths, such as folder/machine. (default: the output folder)")
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads what the benches write: Google Benchmark's JSON, as it comes from --benchmark_out or as keep.py has shortened it.
+"""Reads results of the benches: Google Benchmark's JSON, as written by --benchmark_out or shortened by keep.py.
 
 A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
 """
@@ -18,23 +18,23 @@ _BOOKKEEPING = {"family_index", "per_family_instance_index", "repetitions", "rep
 
 
 class ResultError(Exception):
-    """One sentence for the user: what is wrong with a file, with its value, and what to do."""
+    """An error in a file, as one sentence for the user: the problem, the value and the remedy."""
 
 
 class MissingFile(ResultError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 def number(value):
-    """A finite number as float; None for everything else."""
+    """Returns a finite number as float, and None for everything else."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if good else None
 
 
 class Case:
-    """One case: its name, without how it was run; its figures; why it was waived or how it failed; how often it was repeated.
+    """One case: its name without run options, its figures, why it was waived or failed, and how often it was repeated.
 
-    `ns` among the figures is the time, unless the bench itself has a counter of that name."""
+    The figure `ns` is the time, unless the bench has a counter of that name."""
 
     def __init__(self, name):
         self.name, self.figures, self.entries = name, {}, []
@@ -91,7 +91,7 @@ class Results:
 
 
 def name_of(entry):
-    """The name of the case that an entry of the file is about; None if it has none."""
+    """Returns the name of the case to which an entry of the file belongs, or None."""
     name = entry.get("run_name", entry.get("name"))
     if not isinstance(name, str):
         return None
@@ -104,7 +104,7 @@ def name_of(entry):
 
 
 def slope(points):
-    """Of the straight line through the points, by least squares; not a number if it has none."""
+    """Returns the slope of the least-squares line through the points; not a number if there is none."""
     n = len(points)
     x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
     width = sum((p[0] - x) ** 2 for p in points)
@@ -112,7 +112,7 @@ def slope(points):
 
 
 def text_of(document):
-    """The JSON of a result as docs/measurements keeps it: a line for each case, and for each object that fits in one."""
+    """Returns the JSON of a result in the form of docs/measurements: one line for each case, and for each object that fits into a line."""
     return _lines_of({"format_version": FORMAT_VERSION, **document}, 0) + "\n"
 
 
@@ -129,7 +129,7 @@ def _lines_of(value, depth):
 
 
 def parsed(text):
-    """The document of a result. What Google Benchmark writes has no version of this format."""
+    """Returns the document of a result. Files by Google Benchmark have no version of this format."""
     document = json.loads(text)
     version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
     if version != FORMAT_VERSION:
@@ -138,7 +138,7 @@ def parsed(text):
 
 
 def read(path, bench):
-    """The JSON of a file whose "benchmarks" is a list of objects; `bench` says in errors what should have written it."""
+    """Returns the JSON of a file whose "benchmarks" is a list of objects; errors name `bench` as the program that writes such a file."""
     try:
         with open(path, encoding="utf-8") as stream:
             document = parsed(stream.read())
@@ -157,7 +157,7 @@ def read(path, bench):
 
 
 def load(path, bench):
-    """The results of a file; `bench` says in errors what should have written it."""
+    """Returns the results of a file; errors name `bench` as the program that writes such a file."""
     document = read(path, bench)
     cases = {}
     for index, entry in enumerate(document["benchmarks"]):

@@ -19,7 +19,7 @@ constexpr int answer = 8;
 
 void report(benchmark::State& state, bool clean) {
   if (!clean) {
-    state.SkipWithError("the program has a hazard");
+    state.SkipWithError("the program has a deadlock hazard");
   }
   state.counters["operations"] = static_cast<double>(state.range(0));
   state.counters["per_operation"] = benchmark::Counter(

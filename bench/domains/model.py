@@ -5,15 +5,15 @@
     model.py docs/measurements/h200-x2/fence_interference.json [--gpus 2 4 8 72] [--measured domains.json]
 
 Assumptions:
-  1. Stores of a GPU to all peers leave through links of one rate C. Those that arrive at a GPU share the same rate.
-  2. A GPU has at most W bytes of stores outstanding. Noise that saturates the link keeps all W outstanding.
-  3. Stores leave in order: one queue for each domain. The flush at the end of a kernel waits until what its domain has in its queue
-     is acknowledged: W / (the rate at which it drains).
-  4. In another domain the flush waits for a part s of that, which is congestion on the common path.
-  5. Noise that pauses, as an all-reduce that is called now and then, makes a flush wait during its share of the time. Steady noise of
-     load r < 1 is a queue of bursts of b bytes (M/D/1): r / (2 (1 - r)) b / C.
-C, W, s and b are fitted on chains of kernels in a graph beside NVLink stores. The queue of NCCL's all-reduce is fitted on its own.
-Nothing of the fit is of more than two GPUs, so what it says of more is a prediction."""
+  1. A GPU's stores to all peers leave through links with the total rate C. Stores that arrive at a GPU share the same rate.
+  2. A GPU has at most W bytes of stores outstanding. Background load that saturates the link keeps all W outstanding.
+  3. Stores leave in order, from one queue per domain. The flush at the end of a kernel waits until the stores in its domain's queue are
+     acknowledged, which takes W / (the rate at which the queue drains).
+  4. In another domain the flush waits for a fraction s of that time, because of congestion on the common path.
+  5. Background load that pauses, such as occasional all-reduces, delays a flush only during its share of the time. Steady background load
+     r < 1 is a queue of bursts of b bytes (M/D/1): r / (2 (1 - r)) b / C.
+C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce has a fit of its own.
+All fitted measurements are of two GPUs, so the results for more GPUs are predictions."""
 import argparse
 import json
 import pathlib
@@ -50,21 +50,21 @@ class Model:
             self.ring_outstanding = (ring['p50_ns'] - self.alone) * self.ring_rate
             self.ring_rest = (self.case('graph', 'nccl.saturating', 'separate')['p50_ns'] - self.alone) / (ring['p50_ns'] - self.alone)
         except KeyError as missing:
-            raise SystemExit(f'the results have no case {missing}: give what fence_interference measured on two GPUs with NCCL') from None
+            raise SystemExit(f'the results have no case {missing}: pass results of fence_interference on two GPUs with NCCL') from None
 
     def case(self, how, noise, arm):
         return self.cases[f'kernel_boundary.{how}/{noise}/{arm}']
 
     def drain(self, pattern, gpus):
-        """The rate at which the queue of a GPU drains."""
+        """Returns the rate at which a GPU's queue drains."""
         if gpus < 2:
-            raise SystemExit(f'the number of GPUs is {gpus}: write at least 2')
+            raise SystemExit(f'the number of GPUs is {gpus}, but must be at least 2')
         return self.ring_rate if pattern == 'ring' else self.rate / (gpus - 1) if pattern == 'from_all' else self.rate
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
-        """How long a boundary waits beyond its own time. `load`: of steady noise; of an all-reduce its share of the time."""
+        """Returns how much longer a boundary takes. `load`: of steady background load; for an all-reduce, its share of the time."""
         if not 0 <= load <= 1:
-            raise SystemExit(f'the load is {load}: write a number from 0 to 1')
+            raise SystemExit(f'the load is {load}, but must be from 0 to 1')
         drain = self.drain(pattern, gpus)
         rest = (self.ring_rest if pattern == 'ring' else self.rest) if moved else 1
         if pattern == 'ring':
@@ -78,22 +78,22 @@ class Model:
         paced = self.cases.get('kernel_boundary.graph/nccl.paced/same')
         if paced:
             share = paced['noise_gbps'] / self.ring_rate
-            out.append(('graph beside paced all-reduces', self.wait('ring', 2, share), paced['p50_ns'] - self.alone))
+            out.append(('graph during paced all-reduces', self.wait('ring', 2, share), paced['p50_ns'] - self.alone))
             moved = self.cases['kernel_boundary.graph/nccl.paced/separate']
             out.append(('the same, moved', self.wait('ring', 2, share, True), moved['p50_ns'] - self.alone))
         stream = self.cases.get('kernel_boundary.stream/none/alone')
         for noise, pattern in (('nvlink.saturating', 'one'), ('nccl.saturating', 'ring')) if stream else ():
             measured = self.case('stream', noise, 'same')['p50_ns'] - stream['p50_ns']
-            out.append((f'stream beside {noise}', self.wait(pattern, 2), measured))
+            out.append((f'stream during {noise}', self.wait(pattern, 2), measured))
         fence = self.cases.get('fence.device.acq_rel.shared_sm/none/alone')
         if fence:
             measured = self.cases['fence.device.acq_rel.shared_sm/nvlink.saturating/same']['p50_ns'] - fence['p50_ns']
-            out.append(('device-scope fence on the multiprocessor of the noise', self.wait('one', 2), measured))
+            out.append(('device-scope fence on the multiprocessor of the background load', self.wait('one', 2), measured))
         return out
 
 
 def factors(everything):
-    """{pattern: µs that a kernel of the graph waits, as measured} of the chains of run_domains.py; without those that were not run."""
+    """Returns {pattern: measured µs that a kernel of the graph waits}, for the chains that run_domains.py ran."""
     out = {}
     for pattern in ('one', 'all', 'from_all'):
         summary = ((everything.get('programs') or {}).get(f'chain_graph_{pattern}') or {}).get('summary') or {}
@@ -104,9 +104,8 @@ def factors(everything):
 
 def text(model, counts, measured=None):
     out = [
-        f'Fitted on two GPUs: rate {model.rate:.0f} GB/s, {model.outstanding / 1e6:.2f} MB outstanding, {model.rest:.2f} of the wait left in '
-        f'another domain, bursts of {model.burst / 1e3:.0f} kB; all-reduce {model.ring_rate:.0f} GB/s, {model.ring_outstanding / 1e6:.2f} MB, '
-        f'{model.ring_rest:.2f} left.', '', '| case on two GPUs that is not fitted | model, µs | measured | off by |', '|---|---:|---:|---:|'
+        f'Fitted on two GPUs: rate {model.rate:.0f} GB/s, {model.outstanding / 1e6:.2f} MB outstanding, {model.rest:.2f} of the wait remains in another domain, bursts of {model.burst / 1e3:.0f} kB; all-reduce {model.ring_rate:.0f} GB/s, {model.ring_outstanding / 1e6:.2f} MB, '
+        f'{model.ring_rest:.2f} remains.', '', '| case on two GPUs, not used in the fit | model, µs | measured, µs | error |', '|---|---:|---:|---:|'
     ]
     for what, predicted, seen in model.checks():
         out.append(f'| {what} | {predicted / 1000:.2f} | {seen / 1000:.2f} | {(predicted / seen - 1) * 100:+.0f} % |')
@@ -127,9 +126,9 @@ def text(model, counts, measured=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('results', type=pathlib.Path, help='of fence_interference on two GPUs')
+    parser.add_argument('results', type=pathlib.Path, help='results of fence_interference on two GPUs')
     parser.add_argument('--gpus', type=int, nargs='+', default=[2, 4, 8, 72])
-    parser.add_argument('--measured', type=pathlib.Path, help='what run_domains.py wrote of chain_graph_one, _all and _from_all')
+    parser.add_argument('--measured', type=pathlib.Path, help='results of run_domains.py for chain_graph_one, _all and _from_all')
     options = parser.parse_args()
     measured = json.loads(options.measured.read_text()) if options.measured else None
     print(text(Model(results.read(options.results, 'fence_interference')), options.gpus, measured))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the table and the picture of what run_domains.py wrote.
+"""Makes the tables and the picture of the results of run_domains.py.
 
     page.py --page docs/membar_domains.md --machine h200-x2 --picture docs/pictures/h200-x2.domains.svg domains.json...
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
     page.py --page docs/membar_domains.md --machine h100-x2 --one-command run.json
 
-Of a program that several files have, the last counts. The table replaces what stands between the marks of the machine in the page. --keep writes one
-file of all: without what the programs printed."""
+If several files have a program, the last file counts. The table replaces the text between the machine's marks in the page. --keep writes one file
+with the results of all files, without the programs' output."""
 import argparse
 import pathlib
 import re
@@ -20,37 +20,37 @@ import results  # noqa: E402
 END = '<!-- its end -->'
 ARMS = ('as_it_is', 'watch', 'try', 'apply')
 WORDS = {
-    'chain': 'chain of launches beside stores to the peer',
-    'chain_host': 'chain of launches beside stores to the host',
-    'chain_graph_host': 'chain in a graph beside stores to the host',
-    'chain_legacy_host': 'chain in the legacy default stream beside stores to the host',
-    'chain_green_host': 'chain in a green context beside stores to the host',
-    'decode_offload': 'decode step (graph) beside a cache that is moved out to the host',
-    'small_kernels_offload': 'graph of small kernels beside a cache that is moved out to the host',
-    'small_kernels_offload_256k': 'graph of small kernels that touch 256 KiB each beside such a cache',
-    'decode_copy': 'the same moved out by the copy engine: decode step',
-    'small_kernels_copy': 'the same moved out by the copy engine: small kernels',
+    'chain': 'chain of launches during stores to the peer',
+    'chain_host': 'chain of launches during stores to the host',
+    'chain_graph_host': 'chain in a graph during stores to the host',
+    'chain_legacy_host': 'chain in the legacy default stream during stores to the host',
+    'chain_green_host': 'chain in a green context during stores to the host',
+    'decode_offload': 'decode step (graph) while a kernel moves a cache out to the host',
+    'small_kernels_offload': 'graph of small kernels while a kernel moves a cache out to the host',
+    'small_kernels_offload_256k': 'graph of small kernels that access 256 KiB each, with the same copy',
+    'decode_copy': 'decode step while the copy engine moves the cache out',
+    'small_kernels_copy': 'small kernels while the copy engine moves the cache out',
     'chain_legacy': 'the chain in the legacy default stream',
     'chain_per_thread': 'the chain in the per-thread default stream',
     'chain_green': 'the chain in a green context',
-    'chain_graph_one': 'chain in a graph beside stores to one peer',
-    'chain_graph_all': 'chain in a graph beside stores to all peers',
-    'chain_graph_from_all': 'chain in a graph beside stores of all GPUs to one',
-    'decode_symm': 'decode step (graph) beside two-shot all-reduces',
-    'decode_nccl': "decode step (graph) beside NCCL's all-reduces, its own domain",
-    'decode_nccl_domain0': "decode step (graph) beside NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
-    'small_kernels_symm': 'graph of small kernels beside two-shot all-reduces',
-    'small_kernels_nccl_domain0': "graph of small kernels beside NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
-    'halo': 'halo exchange beside interior kernels',
+    'chain_graph_one': 'chain in a graph during stores to one peer',
+    'chain_graph_all': 'chain in a graph during stores to all peers',
+    'chain_graph_from_all': 'chain in a graph during stores of all GPUs to one',
+    'decode_symm': 'decode step (graph) during two-shot all-reduces',
+    'decode_nccl': "decode step (graph) during NCCL's all-reduces, its own domain",
+    'decode_nccl_domain0': "decode step (graph) during NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+    'small_kernels_symm': 'graph of small kernels during two-shot all-reduces',
+    'small_kernels_nccl_domain0': "graph of small kernels during NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+    'halo': 'halo exchange while interior kernels run',
     'halo_small': 'halo exchange in small parts, all by one kernel',
     'pipeline': 'pipeline that writes activations to a peer',
     'training_symm': 'training, gradients by two-shot all-reduces',
     'training_nccl': "training, gradients by NCCL's all-reduces, its own domain",
     'training_nccl_domain0': "training, gradients by NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
-    'decode_large_symm': 'larger decode step (hidden 2048, 16 layers, batch 8) beside two-shot all-reduces',
+    'decode_large_symm': 'larger decode step (hidden 2048, 16 layers, batch 8) during two-shot all-reduces',
     'decode_batch_1_symm': 'the larger decode step, batch 1',
     'decode_batch_32_symm': 'the larger decode step, batch 32',
-    'prefill_symm': 'prefill of 512 tokens beside two-shot all-reduces',
+    'prefill_symm': 'prefill of 512 tokens during two-shot all-reduces',
     'experts': 'mixture of experts that sends tokens to a peer',
     'async_tp': "PyTorch's fused_all_gather_matmul and fused_matmul_reduce_scatter",
     'sharded_training_domain0': 'fully sharded training, NCCL_MEM_SYNC_DOMAIN=0',
@@ -59,7 +59,7 @@ WORDS = {
 
 
 def read(files):
-    """One result of many; programs of later files replace those of earlier ones. Each says which run it is of."""
+    """Merges results; programs of later files replace those of earlier files. Each program keeps the data of its run."""
     out = {}
     for file in files:
         one = results.parsed(pathlib.Path(file).read_text())
@@ -70,8 +70,8 @@ def read(files):
 
 
 def kept(everything):
-    """Without logs, single streams and graphs, and programs of which nothing was measured. Of `watch` and `try` it leaves out the program's own
-    times. A program says which run it is of if that is another than the file's."""
+    """Leaves out logs, single streams and graphs, programs without measurements, and the program's own times under `watch` and `try`. A program
+    has a run of its own only if it differs from the file's."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
 
     def part(key, value):
@@ -95,7 +95,7 @@ def interval(estimate):
 
 
 def unit_of(program):
-    """How a time is written: a kernel's, or a step's."""
+    """Returns the function that writes a time of the program: of a kernel, or of a step."""
     per_kernel = program['as_it_is']['result']['program'].startswith(('chain', 'small'))
     return lambda us: '—' if us is None else f'{us:.2f}' if per_kernel else f'{us:.0f}'
 
@@ -116,12 +116,12 @@ def rows(everything):
 def verdict(gain):
     if not gain:
         return 'not known'
-    return 'slower: do not apply' if gain['high'] < .99 else f'none told: {interval(gain)}' if gain['low'] <= 1.01 else interval(gain)
+    return 'slower: do not apply' if gain['high'] < .99 else f'no clear gain: {interval(gain)}' if gain['low'] <= 1.01 else interval(gain)
 
 
 def table(everything):
     out = [
-        '| program | alone, µs | beside, µs | moved, µs | gain, whole runs | gain by `try` | control |',
+        '| program | alone, µs | concurrent, µs | moved, µs | gain, whole runs | gain by `try` | control |',
         '|---|---:|---:|---:|---:|---:|---:|'
     ]
     for name, alone, beside, moved, whole, tried in rows(everything):
@@ -134,18 +134,17 @@ def table(everything):
                    f"{interval(tried['control']) if tried.get('control') else '—'} |")
     where = f"{everything['gpus']} {everything.get('gpu') or 'GPUs'}, driver {everything.get('driver')}"
     torch = f", PyTorch {everything['torch']}" if everything.get('torch') else ''
-    out.append(f'\n{where}{torch}, {everything["date"]}. Of graphs of small kernels and of chains the time is that of one kernel, else of a step: medians '
-               'of rank 0. `moved` is `apply`.')
+    out.append(f'\n{where}{torch}, {everything["date"]}. Times are medians of rank 0: of one kernel for chains and graphs of small kernels, and of one step for the other programs. `moved` was measured with `apply`.')
     cost = everything.get('cost') or {}
     if cost.get('ratios'):
-        out.append(f"With the library, and nothing listed, launches alone took {cost['low']:.2f} to {cost['high']:.2f} of their time without, in "
-                   f"{len(cost['ratios'])} pairs of runs: " + ('no cost that this spread would show.' if cost['low'] < 1 < cost['high'] else f"{cost['median']:.3f} in the middle."))
+        out.append(f"With the library preloaded and no kernel listed, launches without communication took {cost['low']:.2f} to {cost['high']:.2f} of their time without the library, in "
+                   f"{len(cost['ratios'])} pairs of runs: " + ('any cost is smaller than this spread.' if cost['low'] < 1 < cost['high'] else f"the median is {cost['median']:.3f}."))
     return '\n'.join(out)
 
 
 def run_table(everything):
-    """Of `run`: the time of the last quarter of the steps beside communication, with the library off and with it, and what one process measured."""
-    out = ['| program | off, µs | `run`, µs | gain | moved by hand | gain that `run` measured | outcome |', '|---|---:|---:|---:|---:|---:|---|']
+    """The table of `run`: the time of the last quarter of the steps during communication, with the library off and on, and the gain that one process measured."""
+    out = ['| program | off, µs | `run`, µs | gain | moved by hand | gain measured by `run` | outcome |', '|---|---:|---:|---:|---:|---:|---|']
     for name, one in sorted(everything['programs'].items(), key=lambda p: -max(p[1]['gains'])):
         turns = [[one[f'{how}_{turn}']['result']['beside_late'] for how in ('off', 'run')] for turn in range(len(one['gains']))]
         digits = 2 if name.startswith('small') else 0
@@ -158,17 +157,16 @@ def run_table(everything):
             out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {interval(measured) if measured else '—'} | {outcome} |")
     equal = [one.get('outputs_equal') for one in everything['programs'].values()]
     out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Medians of the "
-               'last quarter of the steps, with the interval of 95 % that they have if steps do not depend on each other; processes differ by more. '
-               f'Outputs with the library off, with `run` and moved by hand: equal in {equal.count(True)} programs, not equal in {equal.count(False)}, not compared in '
-               f'{equal.count(None)}, whose output depends on how many steps ran.')
+               'last quarter of the steps, with the 95 % interval that they have if steps are independent of each other; processes differ by more. '
+               f'The outputs with the library off, with `run`, and moved by hand were equal in {equal.count(True)} programs and not equal in {equal.count(False)}; they were not compared in {equal.count(None)}, whose output depends on the number of steps.')
     return '\n'.join(out)
 
 
 def picture(everything):
-    """Bars of each program's time as a multiple of its time alone."""
+    """Draws bars of each program's time as a multiple of its time alone."""
     shown = [r for r in rows(everything) if r[3] is not None]
     if not shown:
-        raise SystemExit('no program was applied, so there is nothing to draw')
+        raise SystemExit('the results have no program that ran under apply, so there is nothing to draw: run run_domains.py first')
     most = max(beside / alone for _, alone, beside, *_ in shown)
     left, width, line = 20, 700, 62
 
@@ -182,13 +180,13 @@ def picture(everything):
     for name, alone, beside, moved, whole, _ in shown:
         written = unit_of(everything['programs'][name])
         body += f'<text x="{left}" y="{at}" font-weight="bold">{xml.sax.saxutils.escape(WORDS.get(name, name))}</text>\n'
-        body += bar('beside', at + 7, beside / alone, f'{written(beside)} µs, {beside / alone:.2f} times alone')
+        body += bar('beside', at + 7, beside / alone, f'{written(beside)} µs, {beside / alone:.2f} times as long as alone')
         body += bar('moved', at + 23, moved / alone, f'{written(moved)} µs moved: {beside / moved:.2f} times as fast')
         at += line
     x = left + width / most
     body += f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{at - 20}"/><text x="{x:.1f}" y="{at - 4}" text-anchor="middle">alone</text>\n'
     best = max(shown, key=lambda r: r[2] / r[3])
-    title = f'Kernels that wait beside communication, and with it in another domain: up to {best[2] / best[3]:.1f} times as fast'
+    title = f'Kernels during communication, and with the communication in another domain: up to {best[2] / best[3]:.1f} times as fast'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 {at + 8}" font-family="sans-serif" font-size="12">\n'
             '<style>text{fill:#222}line{stroke:#888;stroke-dasharray:4 3}.beside{fill:#c62828}.moved{fill:#3b78c2}.page{fill:#fff}'
             '@media (prefers-color-scheme:dark){text{fill:#ddd}.page{fill:#161616}.beside{fill:#ff6b6b}.moved{fill:#6ba3e8}}</style>\n'
@@ -198,7 +196,7 @@ def picture(everything):
 def replaced(page, machine, text):
     begin = f'<!-- what bench/domains/page.py writes of {machine} -->'
     if page.count(begin) != 1 or END not in page[page.index(begin):]:
-        raise SystemExit(f'the page has no lines {begin} and {END} between which the table goes')
+        raise SystemExit(f'the page must have the line {begin} once and the line {END} after it: add them where the table should go')
     at = page.index(begin) + len(begin)
     return page[:at] + '\n' + text + '\n' + page[page.index(END, at):]
 
@@ -206,10 +204,10 @@ def replaced(page, machine, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--page', type=pathlib.Path)
-    parser.add_argument('--machine', default='h200-x2', help='whose table of the page it is')
+    parser.add_argument('--machine', default='h200-x2', help='the machine whose table to replace')
     parser.add_argument('--picture', type=pathlib.Path)
     parser.add_argument('--keep', type=pathlib.Path)
-    parser.add_argument('--one-command', action='store_true', help='the files are those of run_domains.py --one-command')
+    parser.add_argument('--one-command', action='store_true', help='the files are results of run_domains.py --one-command')
     parser.add_argument('files', nargs='+')
     options = parser.parse_args()
     if options.one_command:

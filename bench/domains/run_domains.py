@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the programs of this folder as they are, watched, with a move tried, and with the move applied, and writes what came of it.
+"""Runs the programs of this folder as they are and under membar-domains watch, try and apply, and writes the results.
 
     python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
 
-writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
-watched, tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
-chain as it is and with a list that matches nothing: what the library itself costs. --step-cost N does so with a decode step on one GPU, and
-writes step_cost.json. --one-command S lets each program run for S seconds by `membar-domains run`, and with the library off, instead of what
-is above, and with the kernels that communicate moved by hand; it writes run.json. page.py makes a table and a picture of domains.json."""
+writes domains/domains.json, and a folder for each program with the reports of membar-domains and the logs. Each program runs as it is and under
+watch, try and apply; --turns repeats the first and the last. --cost N measures the cost of the library itself: it alternates N runs of the chain as it is
+and with a list that matches no kernel. --step-cost N does the same with a decode step on one GPU, and writes step_cost.json. --one-command S instead runs
+each program for S seconds under `membar-domains run`, with the library off, and with the communicating kernels moved by hand; it writes run.json.
+page.py makes a table and a picture of domains.json."""
 import argparse
 import datetime
 import json
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent / 'programs'
 sys.path.insert(0, str(HERE.parents[1] / 'common'))
 import results  # noqa: E402
 
-# NVLink multicast stays off; whoever wants NCCL otherwise sets its variables himself.
+# NVLink multicast is off; to enable it in NCCL, set its variables in the environment.
 MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
 
 
@@ -38,7 +38,7 @@ def one_process(*words, **variables):
     return ('python', words, variables)
 
 
-# The most informative first: what comes after the time is up is left out, and said.
+# The most informative programs come first: programs not reached within --seconds are left out, and the results say so.
 PROGRAMS = {
     'chain': ('chain', (), {}),
     'chain_host': ('chain', ('created', 'host'), {}),
@@ -77,7 +77,7 @@ PROGRAMS = {
     'jax_layer_domain0': one_process('jax_layer.py', NCCL_MEM_SYNC_DOMAIN='0'),
 }
 
-# What is moved by hand beside `run`.
+# The kernels that are moved by hand, to compare with `run`.
 BY_HAND = {
     **dict.fromkeys(('decode_symm', 'decode_large_symm', 'decode_batch_1_symm', 'decode_batch_32_symm', 'prefill_symm'), '^two_shot_all_reduce'),
     'small_kernels_symm': '^two_shot_all_reduce',
@@ -107,21 +107,21 @@ class Bench:
         return [sys.executable, *start, str(HERE / words[0]), *words[1:]]
 
     def run(self, name, arm, command, variables):
-        """Returns the RESULT of the program, its exit status and its time."""
+        """Returns the program's RESULT, its exit status and the time it took."""
         folder = self.options.output / name
         folder.mkdir(parents=True, exist_ok=True)
         left = self.end - time.monotonic()
         if left < 5:
             return {'left_out': 'the time was up'}
         begin = time.monotonic()
-        # In a session of its own, so that a run that is late ends with all its processes.
+        # In a session of its own, so that a run that exceeds its limit can be ended with all its processes.
         with open(folder / f'{arm}.log', 'w') as log:
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **MULTICAST_OFF, **variables},
                                        start_new_session=True)
             try:
                 status = process.wait(min(left, self.options.limit))
             except subprocess.TimeoutExpired:
-                # torch.distributed.run gives its workers sessions of their own, and ends them when it is asked to end.
+                # torch.distributed.run puts its workers into other sessions, and ends them when it receives SIGTERM.
                 os.killpg(process.pid, signal.SIGTERM)
                 try:
                     process.wait(20)
@@ -168,7 +168,7 @@ class Bench:
         return out
 
     def one_command(self, name):
-        """What `run` makes of a program: the last quarter of its steps, beside those with the library off, and those moved by hand."""
+        """Measures the last quarter of a program's steps under `run`, with the library off, and with kernels moved by hand."""
         kind, words, variables = PROGRAMS[name]
         folder = self.options.output / name
         domains = str(self.options.command)
@@ -201,7 +201,7 @@ class Bench:
 
     @staticmethod
     def summary(out):
-        """Medians over the runs of each arm."""
+        """Returns the medians over the runs of each variant."""
 
         def p50(label, side):
             values = [r['result'][side]['p50'] for n, r in out.items() if n.startswith(label) and isinstance(r, dict) and (r.get('result') or {}).get(side)]
@@ -223,7 +223,7 @@ class Bench:
         return nothing
 
     def with_and_without(self, folder, words, pairs):
-        """The results of a program without the library and with it, where nothing is listed: pairs of processes, which of them is first by turns."""
+        """Yields the results of pairs of processes, without the library and with it and no kernel listed; the order alternates."""
         applied = [str(self.options.command), 'apply', '--force', f'--list={self.list_of_nothing()}', '--']
         for pair in range(pairs):
             ran = {}
@@ -233,7 +233,7 @@ class Bench:
                 yield ran
 
     def cost(self, pairs):
-        """What the library costs a program of which nothing is listed: the time of a launch alone."""
+        """Measures what the library costs a program with no listed kernel: the time of a launch without communication."""
         runs = self.with_and_without('cost', self.words_of('chain', () if self.options.gpus > 1 else ('created', 'host')), pairs)
         ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
         out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
@@ -243,7 +243,7 @@ class Bench:
         return out
 
     def step_cost(self, pairs):
-        """What the library costs a decode step of one GPU of which nothing is listed, as a graph and launch by launch."""
+        """Measures what the library costs a decode step on one GPU with no listed kernel, as a graph and launch by launch."""
         runs = [{step: {how: ran[how][step]['p50'] for how in ('without', 'with')} for step in ('graph', 'eager')}
                 for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}
@@ -256,7 +256,7 @@ class Bench:
         return out
 
     def profilers(self):
-        """What torch.profiler sees in a program that runs under each action, and the program under nsys, if there is one."""
+        """Records what torch.profiler sees in a program under each action, and runs the program under nsys if it is installed."""
         domains = str(self.options.command)
         nothing = self.list_of_nothing()
         program = [sys.executable, str(HERE / 'profiled.py')]
@@ -275,7 +275,7 @@ class Bench:
         return out
 
     def injection(self):
-        """Whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
+        """Records whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
         library = self.options.command.parent / 'libmembar_domains.so'
         out = {}
         for how, value in (('path', str(library)), ('bare_name', library.name)):
@@ -292,7 +292,7 @@ class Bench:
 
 
 def context(options):
-    """The machine, the command and the version, as the machine tells them."""
+    """Returns the machine, the command line and the versions."""
 
     def said(*command):
         try:
@@ -315,22 +315,22 @@ def context(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--command', type=pathlib.Path, required=True, help='membar-domains')
-    parser.add_argument('--chain', required=True, help='the program domains_chain')
+    parser.add_argument('--command', type=pathlib.Path, required=True, help='the path of membar-domains')
+    parser.add_argument('--chain', required=True, help='the path of the program domains_chain')
     parser.add_argument('--gpus', type=int, default=2)
     parser.add_argument('--output', type=pathlib.Path, default=pathlib.Path('domains'))
-    parser.add_argument('--seconds', type=float, default=3600, help='for everything; what is not reached is left out')
-    parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
-    parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
-    parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
-    parser.add_argument('--step-cost', type=int, default=0, help='the same of a decode step, on one GPU and nothing else')
-    parser.add_argument('--one-command', type=float, default=0, metavar='SECONDS', help='`run` alone, on programs that last so long')
-    parser.add_argument('--watch-seconds', type=int, default=3, help='of --one-command: how long `run` watches')
-    parser.add_argument('--profilers', action='store_true', help='what torch.profiler and nsys see under each action')
-    parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
-    parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
-    parser.add_argument('--include-hash', help="of git for the folder include (git rev-parse HEAD:include), where git cannot tell")
-    parser.add_argument('--only', nargs='*', choices=list(PROGRAMS), help='these programs alone')
+    parser.add_argument('--seconds', type=float, default=3600, help='time for all programs; programs not reached within it are left out')
+    parser.add_argument('--limit', type=float, default=120, help='the most seconds for one run')
+    parser.add_argument('--turns', type=int, default=1, help='runs of each program as it is and under apply')
+    parser.add_argument('--cost', type=int, default=0, help='pairs of runs to measure the cost of the library')
+    parser.add_argument('--step-cost', type=int, default=0, help='measure only the cost for a decode step on one GPU, in this many pairs of runs')
+    parser.add_argument('--one-command', type=float, default=0, metavar='SECONDS', help='measure only `run`, on programs that last this long')
+    parser.add_argument('--watch-seconds', type=int, default=3, help='with --one-command: seconds for which `run` watches')
+    parser.add_argument('--profilers', action='store_true', help='record what torch.profiler and nsys see under each action')
+    parser.add_argument('--injection', action='store_true', help='record whether CUDA_INJECTION64_PATH loads the library')
+    parser.add_argument('--torchrun', action='store_true', help='start programs with torch.distributed.run, which takes some seconds longer')
+    parser.add_argument('--include-hash', help="the hash of the folder include (git rev-parse HEAD:include), if git is not available")
+    parser.add_argument('--only', nargs='*', choices=list(PROGRAMS), help='run only these programs')
     options = parser.parse_args()
     options.command = options.command.resolve()
     options.output = options.output.resolve()

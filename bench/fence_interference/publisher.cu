@@ -149,7 +149,7 @@ bench::figures measure(fixture& on, const description& what, const std::string& 
   std::vector<double> cycles;
   for (std::size_t w = 0; w != warp_count; ++w) {
     if (warps[w].failures != 0) {
-      throw std::runtime_error("a publication waited in vain");
+      throw std::runtime_error("a publication timed out");
     }
     cycles.push_back(what.latency ? warps[w].latency_cycles : warps[w].cycles);
   }

@@ -223,7 +223,7 @@ void add_cases(bench::suite& into) {
       into.context(key, value);
     }
   }
-  into.context("time", "kernels' time; instances_per_second over all of it; host_reset: wall time");
+  into.context("time", "time of the kernels; instances_per_second is over all of it; host_reset is wall time");
   into.context("parameters", litmus::text_of(usual) + ", unless the name says otherwise");
   constexpr auto device = thread_scope::device;
   constexpr auto system = thread_scope::system;
@@ -266,7 +266,7 @@ bench::description describe() {
           .unit = benchmark::kMillisecond,
           .repetitions = 3,
           .takes_device = false,
-          .options = {{"--parameters=", "what every case runs under, unless its name says otherwise",
+          .options = {{"--parameters=", "parameters for every case whose name has none",
                        [](const char* text) { usual = litmus::parse_parameters(text, usual); }}}};
 }
 

@@ -95,7 +95,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
   two.streams.synchronize();
   held.require_held();
   if (!ran_beside) {
-    throw std::runtime_error("the communication did not run for as long as the chain: nothing is known about the two together");
+    throw std::runtime_error("the communication ended before the chain of kernels, so their overlap was not measured");
   }
   return end.nanoseconds_since(begin) / steps;
 }

@@ -63,7 +63,8 @@ class gate {
   /// When all streams have ended: throws if one was let go before.
   void require_held() const {
     if (state_[1] != 0) {
-      throw std::runtime_error("the host took longer to enqueue than the streams were held: the time would be the host's");
+      throw std::runtime_error(
+          "the host took longer to enqueue the work than the streams were blocked, so the time would include the host's");
     }
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the benches of symmetric memory time, written once for every backend.
+/// The kernels that the benches of symmetric memory time, common to all backends.
 #pragma once
 
 #include <membar/device_clock.cuh>
@@ -27,14 +27,14 @@ inline constexpr membar::wait_budget generous = membar::wait_budget::millisecond
 /// Rounds before the clock starts.
 inline constexpr unsigned warm_up = 20;
 
-/// What a kernel reports: the time of its rounds, and whether a wait was in vain.
+/// What a kernel reports: the time of its rounds, and whether a wait timed out.
 struct kernel_report {
   unsigned long long nanoseconds;
   unsigned failures;
 };
 
-/// Calls `round(number)`, from 1 on, until it fails or all are done, and reports the time of those after the warm-up: to the
-/// end of a block's last thread.
+/// Calls `round(number)`, starting from 1, until one fails or all are done. Reports the time of the rounds after the warm-up, until
+/// the last thread of the block has finished.
 template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
   unsigned long long begin = 0;
@@ -54,8 +54,8 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
-/// Messages there and back: one side sends the first, then each side answers what it receives. `send(number)` and
-/// `receive(number)` stand once in the kernel, so that both sides execute the same few instructions.
+/// Round trips of messages: one side sends the first, then each side answers every message that it receives. The kernel contains
+/// one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
 template <class Group, class Send, class Receive>
 __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
   const unsigned ahead = starts ? 1 : 0;
@@ -77,7 +77,7 @@ enum class wait_form {
   trapping
 };
 
-/// Messages there and back that end with a signal: `send(value, other)` raises it at the other PE; `first` is what it holds before.
+/// Round trips of messages that end with a signal: `send(value, other)` sets it at the other PE; `first` is its value before the first message.
 template <wait_form Form = wait_form::returning, class Group, class Backend, class Send>
 __device__ void signalled_round_trips(Group group, span<set_signal, Backend> signals, unsigned long long first, unsigned rounds,
                                       kernel_report* report, Send send) {
@@ -141,7 +141,7 @@ __device__ void packed_between(Group group, const Box& box, const Message* sent,
       });
 }
 
-/// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
+/// Round trips of a packed message: PE 1 returns what PE 0 sends unchanged. `memory` has space for two messages.
 template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     packed_round_trips(span<packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first, unsigned rounds,
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(1024, 1)
   }
 }
 
-/// A message of `boxes.size()` pieces there and back, each from the registers of a thread, which takes its own and sends it on:
-/// nobody waits for another's. `Lanes` of each warp have a piece.
+/// Round trips of a message of `boxes.size()` pieces, each in the registers of a thread. A thread receives its own piece and
+/// returns it, without waiting for other threads' pieces. `Lanes` lanes of each warp have a piece.
 template <unsigned Lanes, class Backend>
 __global__ void __launch_bounds__(1024, 1)
     packed_pieces_round_trips(span<packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// AMOs one after the other, each waiting for the value of the one before: `next(seen)`.
+/// A sequence of AMOs, each of which needs the result of the one before: `next(seen)`.
 template <class Next>
 __device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;
@@ -234,7 +234,7 @@ __global__ void compare_exchange_chain(amo_counters<Backend> counters, pe other,
   amo_chain(rounds, report, [&](auto seen) { return symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other); });
 }
 
-/// Additions without a wait for each, and their completion at the end.
+/// Additions that do not wait for each other, with one wait for all of them at the end.
 template <class Backend>
 __global__ void add_stream(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
   timed_rounds(by_thread, rounds, report, [&](unsigned round) {

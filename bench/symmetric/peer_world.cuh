@@ -84,7 +84,7 @@ class world {
   }
 
   /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, then the number of rounds
-  /// and a report. Returns PE 0's nanoseconds per round. Throws if a wait was in vain.
+  /// and a report. Returns PE 0's nanoseconds per round. Throws if a wait timed out.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);
@@ -99,7 +99,7 @@ class world {
     streams.synchronize();
     for (const pe which : backend.local_pes()) {
       if (reports_[static_cast<std::size_t>(which.index())].failures != 0) {
-        throw std::runtime_error("a wait was in vain");
+        throw std::runtime_error("a wait timed out");
       }
     }
     return static_cast<double>(reports_[0].nanoseconds) / rounds;

@@ -120,7 +120,7 @@ class side {
     membar::launch(membar::launch_config{1, threads, stream_.get()}, kernel, arguments..., rounds, report_.get());
     stream_.synchronize();
     if (report_[0].failures != 0) {
-      throw std::runtime_error("a wait was in vain");
+      throw std::runtime_error("a wait timed out");
     }
     return static_cast<double>(report_[0].nanoseconds) / rounds;
   }
@@ -325,7 +325,7 @@ int run(int argc, char** argv) {
            return 0;
          })) {
       if (code != 0) {
-        std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or late): what was wrong is on standard error\n",
+        std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or timed out): see its message on standard error\n",
                     code);
         return 1;
       }

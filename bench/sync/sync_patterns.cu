@@ -33,7 +33,7 @@ constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000
 using device_barrier = cuda::barrier<cuda::thread_scope_device>;
 using device_semaphore = cuda::binary_semaphore<cuda::thread_scope_device>;
 
-/// What a kernel reports: how often what was measured happened, and whether a wait was in vain.
+/// What a kernel reports: how often what was measured happened, and whether a wait timed out.
 struct report {
   unsigned long long count;
   unsigned failures;
@@ -356,7 +356,7 @@ bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned 
   report got{};
   membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault));
   if (got.failures != 0) {
-    throw std::runtime_error("a wait was in vain, or a message was wrong");
+    throw std::runtime_error("a wait timed out, or a message was wrong");
   }
   const auto events = static_cast<double>(got.count);
   return {ns / events * lanes, {{"events", events}}};

@@ -181,15 +181,15 @@ def halo_after_run(r):
 def stores_to_the_host(r):
     programs = r.read("h200/domains_host")["programs"]
     lines = []
-    for name, words in (("small_kernels_offload", "small kernels of a graph, which touch 8 KiB"), ("small_kernels_offload_256k", "the same with 256 KiB"),
+    for name, words in (("small_kernels_offload", "small kernels of a graph that access 8 KiB each"), ("small_kernels_offload_256k", "the same, 256 KiB each"),
                         ("decode_offload", "decode step of a transformer (graph)"), ("chain_host", "chain of launches, 8 KiB"),
-                        ("chain_graph_host", "the chain as a graph"), ("small_kernels_copy", "small kernels, 8 KiB, beside the copy engine"),
-                        ("decode_copy", "decode step beside the copy engine")):
+                        ("chain_graph_host", "the chain as a graph"), ("small_kernels_copy", "small kernels, 8 KiB, while the copy engine moves the data"),
+                        ("decode_copy", "decode step while the copy engine moves the data")):
         of = programs[name]
         tried = of.get("gain_by_try")
         lines.append([words, *(fixed(of[side]["p50"]) if side in of else "" for side in ("alone_us", "beside_us", "moved_us")),
                       f"{tried['value']:.2f} [{tried['low']:.2f}, {tried['high']:.2f}]" if tried else ""])
-    return table(["microseconds of a kernel, or of a step", "alone", "beside", "moved", "gain by `try`"], lines)
+    return table(["microseconds per kernel or step", "alone", "concurrent", "moved", "gain by `try`"], lines)
 
 
 def over_copy(way):
@@ -536,10 +536,10 @@ SAYS = {
     "docs/membar_domains.md": {
         "as a graph, took {} [{}, {}] of its time without it, and launch by launch {} [{}, {}]:": step_cost,
         "although whole runs on H200 differ by {}.": of_program("training_symm", "gain"),
-        "a decode step alone took {} and {} of its time without, and small kernels took {} and {}.": both(*(
+        "a decode step alone took {} and {} of its time without the library, and small kernels took {} and {}.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
-        "the program runs within {} % of its pace with the same kernels moved by hand": beside_by_hand,
-        "differs from that of whole runs by at most {} % of it.": beside_whole_runs,
-        "{} for the step of hidden size 1024, {} for that of 2048, {} for prefill.": gains_of_sizes,
+        "the program's speed is within {} % of its speed with the same kernels moved by hand": beside_by_hand,
+        "differs from the gain of whole runs by at most {} % of the latter.": beside_whole_runs,
+        "{} for the decode step of hidden size 1024, {} for hidden size 2048, and {} for prefill.": gains_of_sizes,
         "took {} % longer on H200 and {} % on H100 after `run` had decided.": halo_after_run}
 }

@@ -120,11 +120,11 @@ constexpr synchronization both_at_device{device, device, device};
 TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_synchronize) {
   const check_report broken = checked(pair(4096), synchronization{device, none, none}, synchronization{none, all_of_it, none});
   ASSERT_EQ(broken.warned.at("put").size(), 1U);
-  EXPECT_NE(broken.warnings.at(0).find("one releases and the other acquires"), std::string::npos);
+  EXPECT_NE(broken.warnings.at(0).find("One releases and the other acquires"), std::string::npos);
   const check_report only_shared = checked(pair(4096), synchronization{}, synchronization{});
   ASSERT_EQ(only_shared.warned.at("put").size(), 1U);
   EXPECT_EQ(only_shared.warnings.at(0),
-            "put and small ran at the same time and were given the same pointer: move both or neither.");
+            "put and small ran at the same time and received the same pointer: move both or neither.");
 }
 
 /// As `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
@@ -173,15 +173,17 @@ TEST(check_of_pairs, kernels_one_after_the_other_are_no_pair) {
 
 TEST(check_of_pairs, what_it_could_not_see_is_a_warning) {
   const std::string unread = text(checked(pair(4096), std::nullopt, both_at_device));
-  EXPECT_NE(unread.find("The code of these could not be read (no PTX, and no cuobjdump that reads them): put."),
-            std::string::npos)
+  EXPECT_NE(
+      unread.find(
+          "The code of these kernels could not be read (they have no PTX, and no cuobjdump could disassemble them): put."),
+      std::string::npos)
       << unread;
   EXPECT_NE(unread.find("WARNING"), std::string::npos);
   records r = pair(1 << 20);
   r.looked_at = {1};
   const check_report unseen = checked(r, {}, {});
   EXPECT_EQ(unseen.warned.count("put"), 1U);
-  EXPECT_NE(text(unseen).find("Of 1 kernels not all pointers were seen"), std::string::npos);
+  EXPECT_NE(text(unseen).find("For 1 kernels, not all pointers could be read"), std::string::npos);
   json report;
   add(report, checked(pair(4096), std::nullopt, both_at_device));
   EXPECT_EQ(report["kernels_without_code"], json::parse("[\"put\"]"));

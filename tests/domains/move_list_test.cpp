@@ -38,10 +38,9 @@ TEST(move_list, a_far_rule_decides_for_far_launches_and_the_next_for_the_others)
   EXPECT_EQ(list.decide("copy_all").far, 0);
   EXPECT_EQ(list.decide("copy_all").near, 1);
   EXPECT_EQ(list.decide("gemm").far, -1);
-  EXPECT_EQ(
-      message_of("remote:near ^put$"),
-      "moves.txt:1: the launches of 'remote:near' are 'near': write :far after the domain for launches with a pointer to a "
-      "peer's or the host's memory, or nothing");
+  EXPECT_EQ(message_of("remote:near ^put$"),
+            "moves.txt:1: 'remote:near' ends in ':near': after the domain, write :far to select launches with a pointer to a "
+            "peer's or the host's memory, or nothing");
 }
 
 TEST(move_list, of_another_format_is_rejected_and_one_without_a_format_is_read) {
@@ -50,8 +49,8 @@ TEST(move_list, of_another_format_is_rejected_and_one_without_a_format_is_read) 
   for (const char* version : {"2", "", "1x"}) {
     EXPECT_EQ(message_of("# membar-domains list, format " + std::string(version) + "\nremote ^put$\n"),
               "moves.txt: the list has format '" + std::string(version) +
-                  "', and this membar-domains reads format 1: use the membar-domains that wrote it, or let watch write the "
-                  "list again");
+                  "', but this membar-domains reads only format 1: use the membar-domains that wrote it, or write the list "
+                  "again with watch");
   }
 }
 
@@ -66,12 +65,12 @@ TEST(move_list, a_mangled_name_matches_by_its_short_its_plain_and_its_own_name) 
 
 TEST(move_list, what_is_wrong_is_named_with_its_line_and_remedy) {
   EXPECT_EQ(message_of("\nfar ^put$"),
-            "moves.txt:2: the domain is 'far': write remote, default, or the number of a physical domain, 0 to 255");
+            "moves.txt:2: 'far' is not a domain: write remote, default, or the number of a physical domain, 0 to 255");
   EXPECT_EQ(message_of("256 ^put$"),
-            "moves.txt:1: the domain is '256': write remote, default, or the number of a physical domain, 0 to 255");
+            "moves.txt:1: '256' is not a domain: write remote, default, or the number of a physical domain, 0 to 255");
   EXPECT_EQ(message_of("remote   # nothing"),
-            "moves.txt:1: the domain 'remote' has no kernels: write a regular expression of their names after it");
-  EXPECT_NE(message_of("remote put(").find("moves.txt:1: 'put(' is no regular expression"), std::string::npos);
+            "moves.txt:1: no kernel names follow the domain 'remote': write a regular expression for them after it");
+  EXPECT_NE(message_of("remote put(").find("moves.txt:1: 'put(' is not a regular expression"), std::string::npos);
 }
 
 TEST(move_list, a_file_that_is_not_there_is_named) { EXPECT_THROW(static_cast<void>(move_list::read("/no/such/list")), error); }

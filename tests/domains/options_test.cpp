@@ -55,20 +55,20 @@ TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
             "'look' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"watch", "--far", "--", "a"}),
             "'--far' is not an option: see membar-domains --help, and write -- before the program");
-  EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not possible: write a number from 1 to 1000000");
-  EXPECT_EQ(refusal_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not possible: write a number from 1 to 1000000");
-  EXPECT_EQ(refusal_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not possible: write a number from 1 to 100");
-  EXPECT_EQ(refusal_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not possible: write text or json");
+  EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not valid: write a number from 1 to 1000000");
+  EXPECT_EQ(refusal_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not valid: write a number from 1 to 1000000");
+  EXPECT_EQ(refusal_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not valid: write a number from 1 to 100");
+  EXPECT_EQ(refusal_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not a format: write text or json");
   EXPECT_EQ(refusal_of({"./app"}), "'./app' is not an action: write watch, try, apply or run, and -- before the program");
-  EXPECT_EQ(refusal_of({"try", "--list=", "--", "a"}), "--list has no value: write --list=...");
-  EXPECT_EQ(refusal_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
-  EXPECT_EQ(refusal_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
-  EXPECT_EQ(refusal_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
+  EXPECT_EQ(refusal_of({"try", "--list=", "--", "a"}), "--list needs a value: write --list=...");
+  EXPECT_EQ(refusal_of({"try", "--list", "--", "a"}), "--list needs a value: write --list=...");
+  EXPECT_EQ(refusal_of({"watch", "--"}), "no program follows --: write membar-domains watch -- ./app args");
+  EXPECT_EQ(refusal_of({"watch"}), "-- is missing before the program: write membar-domains watch -- ./app args");
   EXPECT_EQ(refusal_of({"watch", "--whole-runs", "--", "a"}),
-            "--whole-runs is of try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app args");
-  EXPECT_EQ(
-      refusal_of({"apply", "--", "a"}),
-      "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
+            "--whole-runs applies only to try, which runs the program in each mode: write membar-domains try --whole-runs -- "
+            "./app args");
+  EXPECT_EQ(refusal_of({"apply", "--", "a"}),
+            "apply needs a list of kernels to move: write --list=FILE with a file that watch wrote, or --remote=REGEX");
 }
 
 }  // namespace

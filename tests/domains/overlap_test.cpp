@@ -77,15 +77,15 @@ TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
   r.kernels.push_back({0, 2, 0, 10, 20, 2});
   const std::string text =
       sentence(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
-  EXPECT_TRUE(text.starts_with("put holds up ")) << text;
-  EXPECT_NE(text.find("if it moves to another domain"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("put delays ")) << text;
+  EXPECT_NE(text.find("how much of this delay another domain recovers"), std::string::npos) << text;
 }
 
 TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
   const overlap_report report = find_overlaps(chain(0, 10), put_is_remote);
   EXPECT_EQ(report.held_up_count, 0U);
   EXPECT_EQ(report.unknown, 100U);
-  EXPECT_NE(sentence(report).find("none like them ran alone"), std::string::npos);
+  EXPECT_NE(sentence(report).find("too few of each kind were recorded both alone and concurrently"), std::string::npos);
 }
 
 TEST(overlap, a_put_on_another_device_holds_nothing_up) {
@@ -94,7 +94,7 @@ TEST(overlap, a_put_on_another_device_holds_nothing_up) {
     k.device = k.name == 1 ? 1 : 0;
   }
   EXPECT_EQ(sentence(find_overlaps(r, put_is_remote)),
-            "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.");
+            "No kernel ran concurrently with one that stores to a peer or to the host: there is nothing to move.");
 }
 
 TEST(overlap, of_long_kernels_only_the_gap_counts) {
@@ -118,12 +118,11 @@ TEST(overlap, of_long_kernels_only_the_gap_counts) {
 }
 
 TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
-  EXPECT_EQ(
-      sentence(find_overlaps(chain(0), put_is_remote)),
-      "put holds up 50 boundaries of other kernels by 3.00 µs each, 0.15 ms of 0.30 ms beside. How much of it comes back if "
-      "it moves to another domain, membar-domains try measures.");
+  EXPECT_EQ(sentence(find_overlaps(chain(0), put_is_remote)),
+            "put delays 50 boundaries of other kernels by 3.00 µs each, 0.15 ms in 0.30 ms of concurrent work. membar-domains "
+            "try measures how much of this delay another domain recovers.");
   EXPECT_EQ(sentence(find_overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
-            "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.");
+            "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.");
 }
 
 TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
@@ -133,7 +132,7 @@ TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
   const std::string list =
       list_of(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
   EXPECT_NE(list.find("\nremote ^put$  # known"), std::string::npos) << list;
-  EXPECT_NE(list.find("\n# ran beside nothing: remote ^put_at_start$"), std::string::npos) << list;
+  EXPECT_NE(list.find("\n# ran while no other kernel did: remote ^put_at_start$"), std::string::npos) << list;
 }
 
 TEST(overlap, the_list_distinguishes_kernels_of_one_short_name) {
@@ -221,7 +220,8 @@ TEST(overlap, beside_stores_to_the_host_the_copy_engine_is_named) {
     return std::string(name == "put" ? "pointer to host memory" : "");
   });
   EXPECT_TRUE(report.to_host());
-  EXPECT_NE(sentence(report).find("The copy engine (cudaMemcpyAsync) holds nothing up"), std::string::npos) << sentence(report);
+  EXPECT_NE(sentence(report).find("The copy engine (cudaMemcpyAsync) delays no kernels"), std::string::npos)
+      << sentence(report);
   EXPECT_EQ(sentence(find_overlaps(chain(0), put_is_remote)).find("copy engine"), std::string::npos);
 }
 
@@ -237,8 +237,8 @@ TEST(overlap, a_wait_that_recording_hides_does_not_pass_for_none) {
   const overlap_report report = find_overlaps(r, put_is_remote);
   ASSERT_EQ(report.held_up_count, 0U) << sentence(report);
   EXPECT_EQ(sentence(report),
-            "Kernels ran beside put, and while they were recorded none of their boundaries took longer. Where launches set the "
-            "pace, recording hides a wait: membar-domains try measures without it.");
+            "Kernels ran concurrently with put, but none of their recorded boundaries took longer. If the host's launch rate "
+            "limits the program, recording can hide a delay: membar-domains try measures without recording.");
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U) << "so that it can be tried";
 }
 
@@ -247,8 +247,8 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   r.already_isolated = {1};
   overlap_report report = find_overlaps(r, put_is_remote);
   EXPECT_EQ(sentence(merge_reports({report, report})),
-            "put is already isolated in another domain: there is nothing to move. What 100 boundaries beside still took "
-            "longer, 0.30 ms of 0.60 ms, no domain gives back.");
+            "put is already isolated in another domain: there is nothing to move. Meanwhile 100 boundaries of other kernels "
+            "still took longer, by 0.30 ms in 0.60 ms, which no domain recovers.");
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
   // Beside another that is to be moved, only what runs beside that one counts, and what runs beside the first is not alone.
   r.names[2] = "store";
@@ -257,7 +257,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   report = find_overlaps(r, remote);
   EXPECT_EQ(report.boundaries.at(0).beside, 10U);
   EXPECT_EQ(report.boundaries.at(0).alone, 50U);
-  EXPECT_TRUE(sentence(report).starts_with("store holds up 10 boundaries")) << sentence(report);
+  EXPECT_TRUE(sentence(report).starts_with("store delays 10 boundaries")) << sentence(report);
   r.kernels.back() = {0, 2, 0, 10, 20, 2};  // the other ran beside nothing
   EXPECT_TRUE(sentence(find_overlaps(r, remote)).starts_with("put is already isolated in another domain"))
       << sentence(find_overlaps(r, remote));
@@ -273,11 +273,10 @@ TEST(overlap, what_waits_for_room_is_not_held_up) {
   EXPECT_EQ(seen.held_up_count, 0U);
   EXPECT_EQ(seen.no_room, 50U);
   EXPECT_DOUBLE_EQ(seen.no_room_ms, 0.15);
-  EXPECT_EQ(
-      sentence(seen),
-      "50 boundaries ran beside blocks of put that take all room of the multiprocessors, and took 0.15 ms longer than alone: "
-      "another domain gives no room.");
-  EXPECT_NE(table(seen).find("for room"), std::string::npos);
+  EXPECT_EQ(sentence(seen),
+            "50 boundaries ran while blocks of put occupied all multiprocessors, and took 0.15 ms longer than alone: another "
+            "domain frees no multiprocessors.");
+  EXPECT_NE(table(seen).find("multiprocessors full"), std::string::npos);
 }
 
 TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
@@ -289,7 +288,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   }
   EXPECT_EQ(held, 10U + 1U);  // and the legend
   EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos);
-  EXPECT_NE(svg.find("held up 3.00 µs"), std::string::npos) << "the whole wait";
+  EXPECT_NE(svg.find("delayed by 3.00 µs"), std::string::npos) << "the whole wait";
   EXPECT_EQ(timeline(r, find_overlaps(r, [](auto, const auto&) { return std::string(); })), "");
 }
 
@@ -353,8 +352,8 @@ TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
   for (const char* first : {"F 1", "N 0 put"}) {
     EXPECT_EQ(message_of_records(std::string(first) + "\nN 1 small\n"),
               "its records begin with '" + std::string(first) +
-                  "', and this membar-domains reads format 2, which begins with 'F 2': the command and the library that it "
-                  "preloads are of different versions: install both from one build");
+                  "', but this membar-domains reads only format 2, which begins with 'F 2': the membar-domains command and the "
+                  "library it preloads have different versions: install both from one build");
   }
   EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";
   EXPECT_EQ(message_of_records("F"), "") << "one that crashed while it did";

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
   EXPECT_EQ(r.status, 0) << r.said;
-  EXPECT_NE(r.said.find("ncclDevKernel_fake holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
+  EXPECT_NE(r.said.find("ncclDevKernel_fake delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
       << r.said;
   EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^ncclDevKernel_fake$"), std::string::npos);
   EXPECT_TRUE(text_of(folder_ / "out" / "list.txt").starts_with("# membar-domains list, format 1\n"));
@@ -34,9 +34,10 @@ TEST_F(domains_command, watch_distinguishes_launches_of_a_name_by_their_pointers
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r =
         command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " put/own put/peer", "FAKE_CUPTI_PUTS=1");
-    EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << way << r.said;
+    EXPECT_NE(r.said.find("put delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << way << r.said;
     EXPECT_NE(
-        r.said.find("1 times       0.10 ms, 0.10 ms beside others  (pointer to a peer; 1 more launches of the name have none)"),
+        r.said.find(
+            "1 times       0.10 ms, 0.10 ms concurrent with others  (pointer to a peer; 1 more launches have no such pointer)"),
         std::string::npos)
         << r.said;
     EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote:far ^put$  # pointer to a peer"), std::string::npos);
@@ -53,7 +54,7 @@ TEST_F(domains_command, watch_counts_nothing_again_in_a_forked_child) {
 TEST_F(domains_command, watch_finds_a_relative_cupti_from_another_folder) {
   fs::create_symlink(FAKE_CUPTI, folder_ / "cupti");
   const result r = command("watch --cupti=./cupti --output=out -- sh -c 'cd / && \"" DOMAINS_PROGRAM "\" table put'");
-  EXPECT_NE(r.said.find("ncclDevKernel_fake holds up"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("ncclDevKernel_fake delays"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_are) {
@@ -65,8 +66,8 @@ TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_ar
 TEST_F(domains_command, watch_says_where_it_cannot_distinguish_launches) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer put/peer", "FAKE_CUPTI_PUTS=1");
-  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be distinguished from others of that "
-                        "name: the list decides for each when it is launched"),
+  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be distinguished from its other "
+                        "launches: a :far rule decides at each launch"),
             std::string::npos)
       << r.said;
   EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote:far ^put$"), std::string::npos);
@@ -102,43 +103,42 @@ TEST_F(domains_command, watch_takes_a_pointer_to_a_peer_before_one_to_the_host) 
 TEST_F(domains_command, watch_counts_no_captured_launch_as_one_that_ran) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/captured put/own put/peer", "FAKE_CUPTI_PUTS=1");
-  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("put delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, watch_tells_nodes_from_launches_of_the_name) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table graph/peer put/own put/peer", "FAKE_CUPTI_PUTS=1");
-  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("put delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, watch_says_that_a_kernel_takes_all_room_of_the_device) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer",
                            "FAKE_CUPTI_PUTS=1 FAKE_CUPTI_FILLS=1");
-  EXPECT_NE(
-      r.said.find("19 boundaries ran beside blocks of put that take all room of the multiprocessors, and took 0.02 ms longer "
-                  "than alone: another domain gives no room."),
-      std::string::npos)
+  EXPECT_NE(r.said.find("19 boundaries ran while blocks of put occupied all multiprocessors, and took 0.02 ms longer than "
+                        "alone: another domain frees no multiprocessors."),
+            std::string::npos)
       << r.said;
 }
 
 TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_program_runs) {
   const result r = command("watch --cupti='" FAKE_CUPTI "'" PROGRAM "table put exit=5", "FAKE_CUPTI_BUSY=1");
   EXPECT_EQ(r.status, 5);
-  EXPECT_NE(r.said.find("CUPTI refuses to record kernels (MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("CUPTI cannot record kernels (MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)"), std::string::npos) << r.said;
   EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
 }
 
 TEST_F(domains_command, records_that_another_took_over_are_missed) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
-  EXPECT_NE(r.said.find("CUPTI gave records of 41 kernels, and domains_program launched 80,800"), std::string::npos) << r.said;
-  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put").said.find("CUPTI gave"),
+  EXPECT_NE(r.said.find("CUPTI recorded 41 kernels, but domains_program launched 80,800"), std::string::npos) << r.said;
+  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put").said.find("CUPTI recorded"),
             std::string::npos);
 }
 
 TEST_F(domains_command, the_check_warns_where_kernels_share_a_pointer_and_one_side_synchronizes_at_device_scope) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " check/shared");
-    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time and were given the same pointer, and one "
+    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time and received the same pointer. One "
                           "releases and the other acquires"),
               std::string::npos)
         << way << r.said;
@@ -148,18 +148,18 @@ TEST_F(domains_command, the_check_warns_where_kernels_share_a_pointer_and_one_si
 TEST_F(domains_command, the_check_does_not_warn_of_kernels_with_pointers_of_their_own) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/apart");
   EXPECT_EQ(r.said.find("WARNING"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("The check looked at 1 pair of"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("The check examined 1 pair of"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, the_check_sees_every_launch_of_a_name) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/late");
-  EXPECT_NE(r.said.find("were given the same pointer, and one releases"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("received the same pointer. One releases"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, the_check_follows_a_pointer_into_a_table_in_device_memory) {
   for (const std::string which : {"table", "local/table"}) {
     const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/" + which);
-    EXPECT_NE(r.said.find("were given the same pointer, and one releases"), std::string::npos) << which << r.said;
+    EXPECT_NE(r.said.find("received the same pointer. One releases"), std::string::npos) << which << r.said;
   }
 }
 
@@ -167,8 +167,8 @@ TEST_F(domains_command, a_table_that_cannot_be_read_is_a_warning_and_the_program
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/table", "FAKE_DRIVER_STALLS=1");
   EXPECT_EQ(r.status, 0);
   EXPECT_NE(
-      r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, and not all pointers of ncclDevKernel_fake "
-                  "were seen"),
+      r.said.find(
+          "WARNING: ncclDevKernel_fake and small ran at the same time. Not all pointers of ncclDevKernel_fake could be read"),
       std::string::npos)
       << r.said;
 }
@@ -181,8 +181,8 @@ TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_refused_by_default
       const result r = command(words + PROGRAM "table check/" + which);
       EXPECT_EQ(r.status, 125) << r.said;
       EXPECT_EQ(r.log, "") << "the program ran";
-      EXPECT_NE(r.said.find("the list moves '^ncclDevKernel_fake$', of which the check of watch warns: ncclDevKernel_fake and "
-                            "small ran at the same time and were given the same pointer"),
+      EXPECT_NE(r.said.find("the list moves '^ncclDevKernel_fake$', but watch's check warns: ncclDevKernel_fake and "
+                            "small ran at the same time and received the same pointer"),
                 std::string::npos)
           << r.said;
       EXPECT_NE(command(words + " --force" PROGRAM "table check/" + which).log.find("ex ncclDevKernel_fake domain=1"),
@@ -199,9 +199,9 @@ TEST_F(domains_command, a_list_that_the_check_passed_is_applied_and_one_without_
   static_cast<void>(command("watch --no-check" + of));
   const result unchecked = command(apply);
   EXPECT_EQ(unchecked.status, 125);
-  EXPECT_NE(unchecked.said.find("the list moves '^ncclDevKernel_fake$', which was not checked"), std::string::npos)
+  EXPECT_NE(unchecked.said.find("the list moves '^ncclDevKernel_fake$', but nothing checked"), std::string::npos)
       << unchecked.said;
-  EXPECT_NE(command("apply --remote=^put$" PROGRAM "table put").said.find("'^put$', which was not checked"), std::string::npos);
+  EXPECT_NE(command("apply --remote=^put$" PROGRAM "table put").said.find("'^put$', but nothing checked"), std::string::npos);
 }
 
 TEST_F(domains_command, watch_without_check_keeps_no_code_and_says_nothing_of_it) {
@@ -227,7 +227,7 @@ TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) 
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("kept: the others ran at 2.5"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("kept: the other kernels were 2.5"), std::string::npos) << r.said;
   const std::string once =
       "cupti: the driver is entered\ncupti: the driver is left\ncupti: detached\ncupti: the driver is left\n";
   EXPECT_NE(r.said.find(once), std::string::npos) << r.said;
@@ -244,7 +244,7 @@ TEST_F(domains_command, run_watches_until_the_program_communicates) {
   const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table local steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
   EXPECT_LT(r.said.find("local: over"), r.said.find("cupti: the driver is entered")) << r.said;
-  EXPECT_NE(r.said.find("kept: the others ran at 2.5"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("kept: the other kernels were 2.5"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, run_detaches_cupti_when_nothing_runs) {
@@ -265,7 +265,7 @@ TEST_F(domains_command, run_undoes_what_gains_nothing) {
   const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_NO_GAIN=1");
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("undone: the others ran at 1.000×"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("undone: the other kernels were 1.000×"), std::string::npos) << r.said;
   const json report = json::parse(text_of(folder_ / "out" / "run.json"));
   EXPECT_EQ(report["processes"].at(0)["outcome"], "undone");
   EXPECT_EQ(report["processes"].at(0)["rules"], json::array());
@@ -273,9 +273,9 @@ TEST_F(domains_command, run_undoes_what_gains_nothing) {
 
 TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
   const result r = command("try --force --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
-  EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("no kernel that the program launched matches '^ncclDevKernel_fake$'"), std::string::npos) << r.said;
-  EXPECT_NE(r.said.find("The gain is not known"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("no list was given, so try watches the program first"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("no launched kernel matches '^ncclDevKernel_fake$'"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("The gain could not be measured"), std::string::npos) << r.said;
 }
 
 }  // namespace

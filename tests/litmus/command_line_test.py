@@ -70,7 +70,7 @@ class CommandLine(litmus_command.Case):
             self.assertIn("at line 6", out + problem, command)
             self.assertIn("--bounded", out + problem, command)
         self.assertEqual(run("verdict", "--bounded", path), (0, f"{path}\t1\tbounded\n", ""))
-        self.assertIn("second jump back at line 6", run("outcomes", "--bounded", path)[2])
+        self.assertIn("omits runs that jump back a second time at line 6", run("outcomes", "--bounded", path)[2])
 
     def test_outcomes_are_sorted_and_in_the_conditions_order(self):
         path = self.file("t.litmus", MP + r"exists (P1:r1 == 0 /\ P1:r0 == 1 /\ x == 1)")
@@ -131,7 +131,7 @@ class CommandLine(litmus_command.Case):
         self.assertNotEqual(run("outcomes", path)[1], run("outcomes", "--reading=multimem-flags", path)[1])
         self.assertIn(": allowed", run("explain", path)[1])
         self.assertIn(": forbidden", run("explain", "--reading=multimem-flags", path)[1])
-        self.assertIn("--reading: no reading is named 'multimem-flag'; the nearest is 'multimem-flags'", run("verdict", "--reading=multimem-flag", path)[2])
+        self.assertIn("--reading: no reading is named 'multimem-flag'; did you mean 'multimem-flags'?", run("verdict", "--reading=multimem-flag", path)[2])
         self.assertIn("--readings needs lenient, strict or default", run("verdict", "--readings=all", path)[2])
 
     def test_messages_quote_little_of_a_file_and_nothing_that_a_terminal_acts_on(self):
@@ -144,16 +144,16 @@ class CommandLine(litmus_command.Case):
             self.assertLessEqual(len(out) - len(str(path)), 310)
 
     def test_a_name_in_a_condition_that_nothing_declares_is_an_error(self):
-        for wrong, reason in ((r"(P1:r0 == 1 /\ P1:r10 == 0)", "6:26: nothing in P1 names the register 'r10'; the nearest is 'r0'"),
-                              ("(P0:r0 == 1)", "6:12: nothing in P0 names the register 'r0'"),
-                              ("(yy == 1)", "6:9: 'yy' is no location of this test; the nearest is 'y'"),
-                              ("(r1 == 1)", "6:9: 'r1' is no location of this test; a register is named with its thread, as in 'P1:r1'")):
+        for wrong, reason in ((r"(P1:r0 == 1 /\ P1:r10 == 0)", "6:26: no instruction or initial value in P1 names the register 'r10'; did you mean 'r0'?"),
+                              ("(P0:r0 == 1)", "6:12: no instruction or initial value in P0 names the register 'r0'"),
+                              ("(yy == 1)", "6:9: 'yy' is not a location of this test; did you mean 'y'?"),
+                              ("(r1 == 1)", "6:9: 'r1' is not a location of this test; write a register with its thread, as in 'P1:r1'")):
             path = self.file("t.litmus", MP + "exists " + wrong)
             self.assertEqual(run("verdict", path)[:2], (2, f"{path}\terror: {reason}\n"))
 
     def test_a_location_that_is_not_declared_gets_a_warning_and_strict_refuses_it(self):
         path = self.file("t.litmus", MP.replace("ld.weak r1, x ", "ld.weak r1, xx") + "~exists " + OUTCOME)
-        text = "'xx' is accessed and not declared; the nearest declared name is 'x'"
+        text = "'xx' is accessed but not declared; did you mean 'x'?"
         for command in ("verdict", "outcomes", "explain"):
             self.assertIn(f"{path}: 5:36: warning: {text}\n", run(command, path)[2], command)
             code, out, problem = run(command, "--strict", path)
@@ -169,22 +169,22 @@ class CommandLine(litmus_command.Case):
     def test_elements_of_a_vector_access_are_declared_with_their_array(self):
         rows = "P0@cta 0,gpu 0;\nst.weak.v2 x, {1, 2};\nexists (x[1]==2)\n"
         self.assertEqual(run("verdict", self.file("t.litmus", "PTX t\n{ x=0; }\n" + rows))[2], "")
-        self.assertIn("'x' is accessed and not declared", run("verdict", self.file("u.litmus", "PTX t\n{ }\n" + rows))[2])
+        self.assertIn("'x' is accessed but not declared", run("verdict", self.file("u.litmus", "PTX t\n{ }\n" + rows))[2])
 
     def test_a_folder_without_tests_is_an_error(self):
         empty = self.folder / "empty"
         empty.mkdir()
         test = self.file("t.litmus", MP + "~exists " + OUTCOME)
         for command in ("verdict", "outcomes", "explain", "run"):
-            self.assert_refused(run(command, empty), f"{empty}\terror: the folder contains no *.litmus")
+            self.assert_refused(run(command, empty), f"{empty}\terror: the folder contains no *.litmus file")
         code, out, problem = run("verdict", empty, test)
         self.assertEqual((code, out), (2, f"{test}\t1\n"))
-        self.assertIn("the folder contains no *.litmus", problem)
+        self.assertIn("the folder contains no *.litmus file", problem)
 
     def test_a_mistyped_command_or_option_names_the_nearest(self):
         for words, nearest in ((("verdct", "x"), "verdict"), (("explian", "x"), "explain"), (("rum", "x"), "run"), (("verdict", "--bonded", "x"), "--bounded"),
                                (("verdict", "--limits=3", "x"), "--limit="), (("run", "--second=3", "x"), "--seconds=")):
-            self.assertIn(f"; the nearest is '{nearest}'\n", run(*words)[2])
+            self.assertIn(f"; did you mean '{nearest}'?\n", run(*words)[2])
 
     def test_a_verdict_is_explained_on_a_terminal_only(self):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
@@ -202,7 +202,7 @@ class CommandLine(litmus_command.Case):
         enough = next(n for n in (2**k for k in range(20)) if run("verdict", f"--limit={n}", path)[0] == 0)
         text = self.output_of(run("explain", f"--limit={enough}", path))
         self.assertIn(": forbidden", text)
-        self.assertIn("the search for the rule that forbids it was given up after its limit of steps", text)
+        self.assertIn("the search for the rule that forbids it reached its limit of steps", text)
         self.assertIn("Cycle", self.output_of(run("explain", path)))
 
     def documents_of(self, kind, *words):
@@ -222,7 +222,7 @@ class CommandLine(litmus_command.Case):
             self.assertEqual([d["file"] for d in documents], [str(good), str(bad)])
             self.assertEqual((documents[0]["holds"], documents[0]["bounded"]), (True, False))
             self.assertIn("and P1 'ld.weak r1, x'", documents[0]["race"])
-            self.assertIn("'z' is no location of this test", documents[1]["error"])
+            self.assertIn("'z' is not a location of this test", documents[1]["error"])
             self.assertNotIn("holds", documents[1])
         self.assertEqual(run("verdict", "--json", "--format=text", good)[1], f"{good}\t1\n")
 
@@ -252,7 +252,7 @@ class CommandLine(litmus_command.Case):
         for words, what in ((["verdict", "x", "--limit"], "--limit needs a number"), (["verdict", "--jobs=", "x"], "--jobs needs a number, at least 1"),
                             (["outcomes", "--format=xml", "x"], "--format needs text or json"),
                             (["run", "--cache=", "x"], "--cache needs a folder"), (["verdict", "--strict=no", "x"], "--strict takes no value"),
-                            (["--limit=3", "verdict", "x"], "unknown command '--limit=3'; the nearest is 'verdict'")):
+                            (["--limit=3", "verdict", "x"], "unknown command '--limit=3'; did you mean 'verdict'?")):
             code, out, err = run(*words)
             self.assertEqual((code, out, err.splitlines()[0]), (2, "", f"membar-litmus: {what}"))
 

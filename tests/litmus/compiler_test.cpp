@@ -153,7 +153,7 @@ TEST(litmus_code_cache, says_why_it_keeps_nothing) {
   std::ofstream(folder.path() / "file") << "no folder";
   const code_cache cache(folder.path() / "file");
   const std::string warning = cache.keep("key", "code");
-  EXPECT_TRUE(says(warning, "cannot write into '" + (folder.path() / "file").string() + "'"));
+  EXPECT_TRUE(says(warning, "cannot write to '" + (folder.path() / "file").string() + "'"));
   EXPECT_FALSE(cache.find("key").has_value());
   EXPECT_EQ(code_cache().keep("key", "code"), "");
   EXPECT_FALSE(code_cache().find("key").has_value());
@@ -197,7 +197,7 @@ TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
 TEST(litmus_nvrtc, a_hint_that_is_no_library_is_named) {
   const with_variable hint("MEMBAR_NVRTC", "/no/such/library.so");
   const std::string reason = complaint([] { const nvrtc library; });
-  EXPECT_EQ(reason.rfind("MEMBAR_NVRTC is '/no/such/library.so', which cannot be opened", 0), 0U) << reason;
+  EXPECT_EQ(reason.rfind("MEMBAR_NVRTC is '/no/such/library.so', which cannot be loaded", 0), 0U) << reason;
 }
 
 TEST(litmus_nvrtc, a_library_of_another_kind_is_named) {
@@ -249,7 +249,7 @@ TEST_F(litmus_compiler_with_nvrtc, what_cannot_be_kept_is_compiled_nevertheless)
   std::ofstream(folder.path() / "file") << "no folder";
   compiler first(code_cache(folder.path() / "file"), folders());
   EXPECT_FALSE(first({small, {}, options_for(90)}).empty());
-  EXPECT_TRUE(says(first.warning(), "are not kept"));
+  EXPECT_TRUE(says(first.warning(), "are not cached"));
   compiler keeps_nothing(code_cache{}, folders());
   EXPECT_FALSE(keeps_nothing({small, {}, options_for(90)}).empty());
   EXPECT_EQ(keeps_nothing.warning(), "");

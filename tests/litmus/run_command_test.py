@@ -48,14 +48,13 @@ class Run(Case):
         self.assertIn("struct file_test", out)
         lines = err.splitlines()
         self.assertEqual(lines[0], f"{malformed}\terror: 5:35: expected ',' between operands, found 'x'")
-        self.assertEqual(lines[1], f"{barrier}\terror: line 4: 'bar.cta.sync 0': a block runs many instances of a test at once, "
-                                   "so a test that runs has no barriers")
+        self.assertEqual(lines[1], f"{barrier}\terror: line 4: 'bar.cta.sync 0': a block runs many instances of a test concurrently, so a test cannot run with barriers")
         self.assertEqual(lines[2], f"{self.folder / 'missing.litmus'}\terror: cannot open the file")
         self.assertEqual(len(lines), 3)
 
     def test_what_a_host_thread_cannot_do_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("cta 1,gpu 0", "host       ").replace("ld.weak r1, x    ", "fence.proxy.alias").replace("P1:r1", "P1:r0"))
-        self.assert_refused(run("--source", path), "line 5: 'fence.proxy.alias': a host thread has one path to memory")
+        self.assert_refused(run("--source", path), "line 5: 'fence.proxy.alias': a host thread reaches memory through only one proxy")
 
     def test_wrong_options_are_refused_with_the_usage(self):
         path = self.file("t.litmus", MP)
@@ -86,7 +85,7 @@ class Run(Case):
 
     def test_nvrtc_missing_is_one_sentence(self):
         answer = run("--compile-for=90", self.file("t.litmus", MP), MEMBAR_NVRTC="/no/such/file.so")
-        self.assert_refused(answer, "MEMBAR_NVRTC is '/no/such/file.so', which cannot be opened", "unset it")
+        self.assert_refused(answer, "MEMBAR_NVRTC is '/no/such/file.so', which cannot be loaded", "unset it")
 
 
 @unittest.skipIf(MISSING, MISSING)
@@ -134,7 +133,7 @@ class Compile(Case):
         path = self.file("t.litmus", MP)
         words, err = self.compiled(f"--cache={path}", path)
         self.assertEqual(words, ["compiled"])
-        self.assert_one_sentence(err, "compiled tests are not kept", "--no-cache")
+        self.assert_one_sentence(err, "compiled tests are not cached", "--no-cache")
 
     def test_an_architecture_that_nvrtc_does_not_support_is_one_sentence(self):
         self.assert_refused(run("--compile-for=99", self.file("t.litmus", MP)), "does not support compute capability 9.9")
@@ -142,7 +141,7 @@ class Compile(Case):
     def test_an_instruction_that_the_device_lacks_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("acquire.gpu", "acquire.cluster"))
         self.assert_refused(run("--compile-for=80", "--no-cache", path),
-                            "line 4: 'ld.acquire.cluster r0, y' needs compute capability 9.0, and the device has 8.0")
+                            "line 4: 'ld.acquire.cluster r0, y' needs compute capability 9.0, but the device has 8.0")
 
     def test_the_executable_works_alone(self):
         alone = self.folder / "elsewhere" / "membar-litmus"

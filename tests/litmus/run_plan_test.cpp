@@ -135,28 +135,30 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
     return digits_of("PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 ;\n " + code + " ;\n" + ending + "\n");
   };
   EXPECT_EQ(alone("x=0;", "st.weak x, 1", ""),
-            "the test names no register and no location to observe: add a condition, or locations [...]");
+            "the test observes no register and no location: add a condition, or locations [...]");
   EXPECT_EQ(alone("x=300;", "ld.weak.b8 r0, x", "exists (P0:r0 == 0)"),
-            "'x' starts as 300, which does not fit the 1 byte of its accesses as a signed number: give them a wider type, such "
+            "'x' has the initial value 300, which does not fit the 1 byte of its accesses as a signed number: give them a "
+            "wider type, such "
             "as .b64");
   EXPECT_EQ(alone("x=0;", "st.weak.b16 x, 40000", "exists (x == 0)"),
-            "line 4: the value 40000 does not fit the 2 bytes that are written as a signed number: give the accesses a wider "
+            "line 4: the value 40000 does not fit the 2 bytes of the access as a signed number: give the accesses a wider "
             "type, such as .b64");
   EXPECT_EQ(alone("x=0;", "st.weak.b64 x, 1 ;\n ld.weak r0, x", "exists (P0:r0 == 0)"),
-            "line 5: 'x' is accessed with 4 and with 8 bytes; what a run observes of a location is one value of one size");
+            "line 5: 'x' is accessed with 4 and with 8 bytes, but a run observes one value of one size per location: use "
+            "accesses of one size");
   EXPECT_EQ(alone("x=0; a @ generic aliases x;", "st.weak a, 1", "exists (x == 0)"),
-            "'a' is another virtual address of 'x', and the memory of a run has one address");
+            "'a' is another virtual address of 'x', but the memory of a run has only one address");
   EXPECT_EQ(alone("x=0; m @ multimem aliases x;", "multimem.st.weak m, 1", "exists (x == 0)"),
-            "'m' is a multimem address, and a run makes no multicast object");
-  EXPECT_EQ(alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
-            "line 4: 'mbarrier.arrive b': a block runs many instances of a test at once, so a test that runs has no mbarriers");
+            "'m' is a multimem address, but a run does not create multicast objects");
   EXPECT_EQ(
-      alone("x=0;", "st.weak x, 1 ;\n fence.mbarrier_init.release.cluster", "exists (x == 0)"),
-      "line 5: 'fence.mbarrier_init.release.cluster': a block runs many instances of a test at once, so a test that runs has "
-      "no mbarriers");
-  EXPECT_EQ(alone("x=0;", "L: ;\n atom.relaxed.gpu.add r0, x, 1 ;\n bne r0, 5, L", "exists (P0:r0 == 0)"),
-            "line 6: the loop that jumps back here does more than wait, and the model follows one jump back: write the "
-            "repetitions out");
+      alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
+      "line 4: 'mbarrier.arrive b': a block runs many instances of a test concurrently, so a test cannot run with mbarriers");
+  EXPECT_EQ(alone("x=0;", "st.weak x, 1 ;\n fence.mbarrier_init.release.cluster", "exists (x == 0)"),
+            "line 5: 'fence.mbarrier_init.release.cluster': a block runs many instances of a test concurrently, so a test "
+            "cannot run with mbarriers");
+  EXPECT_EQ(
+      alone("x=0;", "L: ;\n atom.relaxed.gpu.add r0, x, 1 ;\n bne r0, 5, L", "exists (P0:r0 == 0)"),
+      "line 6: the loop that jumps back here does more than wait, but the model follows only one jump back: unroll the loop");
   std::string start;
   std::string code;
   std::string condition;
@@ -166,14 +168,13 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
     code += (i == 0 ? "" : " ;\n ") + ("ld.weak r" + n) + ", x" + n;
     condition += (i == 0 ? "" : " /\\ ") + ("P0:r" + n) + " == 1";
   }
-  EXPECT_EQ(
-      alone(start, code, "exists (" + condition + ")"),
-      "what the test observes may have more than 4096 outcomes, which is as many as a run counts: observe less in one test");
+  EXPECT_EQ(alone(start, code, "exists (" + condition + ")"),
+            "the test may have more than 4096 outcomes, the most that a run can count: observe fewer in one test");
   for (int i = 8; i < 17; ++i) {
     start += "x" + std::to_string(i) + "=0; ";
   }
   EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"),
-            "the test has 17 locations, and a run has at most 16: split the test");
+            "the test has 17 locations, but a run has at most 16: split the test");
 }
 
 TEST(litmus_run_plan, an_update_of_memory_that_the_host_writes_is_named) {

@@ -180,11 +180,12 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
   EXPECT_GE(made.plans.size(), 290U);
   static const std::regex known(
       "^(line [0-9]+: '(bar|barrier|mbarrier|sust|suld|tld|cold|suatom|red|fence)[^']*': .*"
-      "(barriers|generic accesses only|the model only).*|'P[0-9]' precedes 'P.*|'P[0-9] (precedes|launches) P[0-9]': in a run "
-      ".*|"
-      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(has no predicates|has no shuffles|read-only path).*|"
-      "'(P[0-9]:)?[a-z]+' is shared memory, .*|line [0-9]+: '[a-z]+' is accessed with [0-9] and with [0-9] bytes; .*|"
-      "'[a-z]+' is another virtual address of .*|'[a-z]+' is a multimem address, and a run makes no multicast object)$");
+      "(barriers|only generic accesses|only in the model).*|'P[0-9]' precedes 'P.*|'P[0-9] (precedes|launches) P[0-9]': a run "
+      "executes .*|"
+      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(run with predicates|run with shuffles|read-only path).*|"
+      "'(P[0-9]:)?[a-z]+' is in shared memory, .*|line [0-9]+: '[a-z]+' is accessed with [0-9] and with [0-9] bytes, .*|"
+      "'[a-z]+' is another virtual address of .*|'[a-z]+' is a multimem address, but a run does not create multicast "
+      "objects)$");
   for (const auto& [name, reason] : made.refused) {
     EXPECT_TRUE(std::regex_match(reason, known)) << name << ": " << reason;
     EXPECT_EQ(reason.find('\n'), std::string::npos) << name;
@@ -388,27 +389,27 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
   const std::map<std::string, std::string> refusals = {
       {"atom.relaxed.gpu.mul r0, y, 2", "PTX has no such read-modify-write"},
       {"atom.relaxed.gpu.div r0, y, 2", "PTX has no such read-modify-write"},
-      {"atom.relaxed.gpu.add.b8 r0, y, 2", "for 4 and 8 bytes only, not for 1 byte"},
-      {"atom.relaxed.gpu.exch.b16 r0, y, 2", "for 4, 8 and 16 bytes only, not for 2 bytes"},
-      {"atom.relaxed.gpu.inc.u64 r0, y, 2", "for 4 bytes only, not for 8 bytes"},
-      {"atom.relaxed.gpu.add.b128 r0, y, 2", "for 4 and 8 bytes only, not for 16 bytes"},
-      {"red.acquire.gpu.add y, 2", "exists in the model only"},
-      {"red.acq_rel.gpu.add y, 2", "exists in the model only"},
-      {"red.relaxed.gpu.exch y, 2", "no reduction that exchanges"},
-      {"red.relaxed.gpu.cas y, 2, 3", "no reduction that exchanges"},
-      {"fence.proxy.surface", "exists in the model only"},
-      {"fence.proxy.constant", "exists in the model only"},
-      {"fence.proxy.texture", "exists in the model only"},
+      {"atom.relaxed.gpu.add.b8 r0, y, 2", "only for 4 and 8 bytes, not for 1 byte"},
+      {"atom.relaxed.gpu.exch.b16 r0, y, 2", "only for 4, 8 and 16 bytes, not for 2 bytes"},
+      {"atom.relaxed.gpu.inc.u64 r0, y, 2", "only for 4 bytes, not for 8 bytes"},
+      {"atom.relaxed.gpu.add.b128 r0, y, 2", "only for 4 and 8 bytes, not for 16 bytes"},
+      {"red.acquire.gpu.add y, 2", "exists only in the model"},
+      {"red.acq_rel.gpu.add y, 2", "exists only in the model"},
+      {"red.relaxed.gpu.exch y, 2", "no exchanging reduction"},
+      {"red.relaxed.gpu.cas y, 2, 3", "no exchanging reduction"},
+      {"fence.proxy.surface", "exists only in the model"},
+      {"fence.proxy.constant", "exists only in the model"},
+      {"fence.proxy.texture", "exists only in the model"},
       {"fence.proxy.tensormap::generic.acquire.gpu [y], 128", "a tensor map of 128 bytes"},
-      {"ld.weak.f32 r0, y", "values of a litmus file are integers"},
-      {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit a run's cells"},
-      {"suld.weak r0, y", "generic accesses only"},
-      {"bar.cta.sync 0", "a test that runs has no barriers"},
-      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test that runs has no shuffles"},
-      {"setp.eq.s32 r0, r5, 3", "has no predicates: branch instead"},
-      {"@r5 st.weak y, 1", "has no predicates: branch instead"},
-      {"ld.global.nc r0, y", "no load through the read-only path may run beside"},
-      {"add _, r5, r6", "its result goes nowhere"},
+      {"ld.weak.f32 r0, y", "values in a litmus file are integers"},
+      {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit into a location of a run"},
+      {"suld.weak r0, y", "supports only generic accesses"},
+      {"bar.cta.sync 0", "a test cannot run with barriers"},
+      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test cannot run with shuffles"},
+      {"setp.eq.s32 r0, r5, 3", "cannot run with predicates: branch instead"},
+      {"@r5 st.weak y, 1", "cannot run with predicates: branch instead"},
+      {"ld.global.nc r0, y", "the read-only path requires that they do not change"},
+      {"add _, r5, r6", "it has no destination register"},
   };
   for (const auto& [instruction, words] : refusals) {
     const std::string reason = refusal_of(instruction);
@@ -420,16 +421,16 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
 
 TEST(litmus_source_refusal, an_instruction_that_the_device_or_the_compiler_lacks_is_named) {
   EXPECT_EQ(refusal_of("fence.sc.cluster", 80),
-            "line 4: 'fence.sc.cluster' needs compute capability 9.0, and the device has 8.0");
+            "line 4: 'fence.sc.cluster' needs compute capability 9.0, but the device has 8.0");
   EXPECT_EQ(refusal_of("atom.relaxed.gpu.cas.b128 r0, y, 1, 2", 80),
-            "line 4: 'atom.relaxed.gpu.cas.b128 r0, y, 1, 2' needs compute capability 9.0, and the device has 8.0");
+            "line 4: 'atom.relaxed.gpu.cas.b128 r0, y, 1, 2' needs compute capability 9.0, but the device has 8.0");
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12040),
-            "line 4: 'fence.acquire.gpu' needs NVRTC 12.8 or newer, and NVRTC 12.4 was found");
+            "line 4: 'fence.acquire.gpu' needs NVRTC 12.8 or newer, but NVRTC 12.4 was found");
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12080), "");
   EXPECT_EQ(refusal_of("fence.release.gpu", 89),
-            "line 4: 'fence.release.gpu' needs compute capability 9.0, and the device has 8.9");
+            "line 4: 'fence.release.gpu' needs compute capability 9.0, but the device has 8.9");
   EXPECT_EQ(refusal_of("fence.sc.gpu", 70, 12000), "");
-  EXPECT_EQ(refusal_of("fence.sc.gpu", 60, 12000), "the litmus engine needs compute capability 7.0, and the device has 6.0");
+  EXPECT_EQ(refusal_of("fence.sc.gpu", 60, 12000), "the litmus engine needs compute capability 7.0, but the device has 6.0");
 }
 
 }  // namespace

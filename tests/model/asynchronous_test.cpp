@@ -1737,7 +1737,7 @@ std::string explained(const std::string& name) {
 
 TEST(asynchronous_rules, an_explanation_names_the_use_before_the_initialization_and_the_missing_fence) {
   const std::string early = explained("an_initialization_is_seen_in_another_block_after_its_fence");
-  EXPECT_NE(early.find("Undefined: b may be used before its initialization, by P1 'mbarrier.arrive.release.cluster b'"),
+  EXPECT_NE(early.find("Undefined: b may be used before its initialization by P1 'mbarrier.arrive.release.cluster b'"),
             std::string::npos)
       << early;
   EXPECT_NE(early.find("forbids it: 'fence.mbarrier_init.release.cluster' in P0 after 'mbarrier.init b, 1'"), std::string::npos)
@@ -1750,7 +1750,8 @@ TEST(asynchronous_rules, an_explanation_names_the_use_before_the_initialization_
 TEST(asynchronous_rules, a_tensor_map_holds_an_address_in_global_memory) {
   EXPECT_NE(error_of("m=0; x=1; " + s + b1, one, {tensor_load}).find("holds the address of a location from the start"),
             std::string::npos);
-  EXPECT_NE(error_of("x=1; m @ shared; " + s + b1, one, {tensor_load}).find("names global memory"), std::string::npos);
+  EXPECT_NE(error_of("x=1; m @ shared; " + s + b1, one, {tensor_load}).find("this access is to global memory"),
+            std::string::npos);
 }
 
 }  // namespace asynchronous_test

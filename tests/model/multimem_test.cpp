@@ -286,49 +286,53 @@ TEST(multimem_rules, an_explanation_names_the_object_of_each_access) {
 
 TEST(multimem_rules, an_explanation_names_the_missing_alias_fence) {
   const std::string text = explain(program(verdicts().front(), false));
-  EXPECT_NE(text.find("One instruction more forbids it: 'fence.proxy.alias' in P0 after 'multimem.st.relaxed.sys m, 1'"),
+  EXPECT_NE(text.find("Adding one instruction forbids it: 'fence.proxy.alias' in P0 after 'multimem.st.relaxed.sys m, 1'"),
             std::string::npos)
       << text;
 }
 
 TEST(multimem_rules, a_multimem_address_is_accessed_by_multimem_operations_alone) {
   const auto error_with = [](const std::string& code) { return error_of(objects, "P0@cta 0,gpu 0", {code}); };
-  const std::string alone = "'m' is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access";
+  const std::string alone = "'m' is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red may access";
   EXPECT_NE(error_with("ld.weak r0, m").find(alone), std::string::npos);
   EXPECT_NE(error_with("st.relaxed.sys m, 1").find(alone), std::string::npos);
   EXPECT_NE(error_with("atom.relaxed.sys.add r0, m, 1").find(alone), std::string::npos);
   EXPECT_NE(error_with("cp.async.bulk.global.shared::cta.bulk_group [m], [s], 16").find(alone), std::string::npos);
   EXPECT_NE(error_with("mov r0, m").find("'m' is a location"), std::string::npos);
-  EXPECT_NE(error_with("multimem.st.weak x, 1").find("'x' is no multimem address: declare it"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.weak x, 1").find("'x' is not a multimem address: declare it"), std::string::npos);
 }
 
 TEST(multimem_rules, a_multimem_operation_is_one_of_ptx) {
   const auto error_with = [](const std::string& code) { return error_of(objects, "P0@cta 0,gpu 0", {code}); };
   EXPECT_NE(error_with("multimem.ld r0, m").find("expected multimem.ld_reduce, multimem.st or multimem.red"),
             std::string::npos);
-  EXPECT_NE(error_with("multimem.ld_reduce.weak r0, m").find("takes add, min, max, and, or or xor"), std::string::npos);
-  EXPECT_NE(error_with("multimem.red.exch m, 1").find("takes add, min, max, and, or or xor"), std::string::npos);
-  EXPECT_NE(error_with("multimem.st.add m, 1").find("a multimem store computes nothing"), std::string::npos);
-  EXPECT_NE(error_with("multimem.st.acquire.sys m, 1").find("a store is weak, relaxed or release"), std::string::npos);
-  EXPECT_NE(error_with("multimem.ld_reduce.release.sys.add r0, m").find("a load is weak, relaxed or acquire"),
+  EXPECT_NE(error_with("multimem.ld_reduce.weak r0, m").find("needs one of the operations add, min, max, and, or, xor"),
             std::string::npos);
-  EXPECT_NE(error_with("multimem.red.acq_rel.sys.add m, 1").find("a multimem reduction is relaxed or release"),
+  EXPECT_NE(error_with("multimem.red.exch m, 1").find("needs one of the operations add, min, max, and, or, xor"),
             std::string::npos);
-  EXPECT_NE(error_with("multimem.st.volatile m, 1").find("neither volatile nor mmio"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.add m, 1").find("a multimem store cannot have an operation"), std::string::npos);
+  EXPECT_NE(error_with("multimem.st.acquire.sys m, 1").find("a store must be weak, relaxed or release"), std::string::npos);
+  EXPECT_NE(error_with("multimem.ld_reduce.release.sys.add r0, m").find("a load must be weak, relaxed or acquire"),
+            std::string::npos);
+  EXPECT_NE(
+      error_with("multimem.red.acq_rel.sys.add m, 1").find("the order of a multimem reduction must be relaxed or release"),
+      std::string::npos);
+  EXPECT_NE(error_with("multimem.st.volatile m, 1").find("cannot be volatile or mmio"), std::string::npos);
   EXPECT_NE(error_with("multimem.st.shared.weak m, 1").find("one value in global memory"), std::string::npos);
-  EXPECT_NE(error_of(objects, "P0@host", {"multimem.st.weak m, 1"}).find("a host thread has no multimem address"),
+  EXPECT_NE(error_of(objects, "P0@host", {"multimem.st.weak m, 1"}).find("a host thread cannot access a multimem address"),
             std::string::npos);
 }
 
 TEST(multimem_rules, an_object_is_declared_once_in_global_memory_by_its_own_address) {
   const auto error_with = [](const std::string& state) { return error_of(state, "P0@cta 0,gpu 0", {"mov r0, 1"}); };
   EXPECT_NE(error_with("m @ multimem aliases x;").find("'x' is not declared before its multimem address"), std::string::npos);
-  EXPECT_NE(error_with("x=0; m @ multimem aliases x, x;").find("'x' is an object of this multimem address already"),
+  EXPECT_NE(error_with("x=0; m @ multimem aliases x, x;").find("'x' is already an object of this multimem address"),
             std::string::npos);
-  EXPECT_NE(error_with("s @ shared; m @ multimem aliases s;").find("'s' is no object of a multimem address"),
+  EXPECT_NE(error_with("s @ shared; m @ multimem aliases s;").find("'s' cannot be an object of a multimem address"),
             std::string::npos);
-  EXPECT_NE(error_with("x=0; a @ generic aliases x; m @ multimem aliases a;").find("'a' is no object"), std::string::npos);
-  EXPECT_NE(error_with("b @ mbarrier 1; m @ multimem aliases b;").find("'b' is no object"), std::string::npos);
+  EXPECT_NE(error_with("x=0; a @ generic aliases x; m @ multimem aliases a;").find("'a' cannot be an object"),
+            std::string::npos);
+  EXPECT_NE(error_with("b @ mbarrier 1; m @ multimem aliases b;").find("'b' cannot be an object"), std::string::npos);
 }
 
 }  // namespace multimem_test

@@ -43,20 +43,19 @@ TEST(reader, errors_point_at_line_and_column) {
             "4:17 'ld.acquire' needs a scope: cta, cluster, gpu or sys");
   EXPECT_EQ(error_of(header + " st.weak x, 1\n" + end), "5:1 expected '|' or ';' after an instruction, found 'exists'");
   EXPECT_EQ(error_of(header + " st.weak x, 1 | st.weak y, 1 | st.weak y, 1 ;\n" + end),
-            "4:32 this row has more columns than there are threads");
+            "4:32 this row has more columns than the test has threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
-  EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
-  EXPECT_EQ(error_of(header + " fence.proxy.async.local | ;\n" + end),
-            "4:2 'fence.proxy.async.local': this proxy fence is not known");
-  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test; the nearest is 'x'");
-  EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 nothing in P1 names the register 'r0'");
+  EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is not an instruction");
+  EXPECT_EQ(error_of(header + " fence.proxy.async.local | ;\n" + end), "4:2 'fence.proxy.async.local': unknown proxy fence");
+  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is not a location of this test; did you mean 'x'?");
+  EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 no instruction or initial value in P1 names the register 'r0'");
   EXPECT_EQ(error_of(header + " ld.weak r12, x | ;\nexists (P0:r21 == 0)\n"),
-            "5:12 nothing in P0 names the register 'r21'; the nearest is 'r12'");
+            "5:12 no instruction or initial value in P0 names the register 'r21'; did you mean 'r12'?");
   EXPECT_EQ(error_of(header + "exists (P7:r0 == 0)\n"), "4:9 there is no thread P7");
   EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
   EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
   const std::string one_way = header + " fence.proxy.tensormap::generic.acquire.gpu [x], 64 | ;\n" + end;
-  EXPECT_EQ(error_of(one_way), "4:50 the fence of a tensor map is of its 128 bytes, found '64'");
+  EXPECT_EQ(error_of(one_way), "4:50 the size of a tensor map fence must be 128, found '64'");
   EXPECT_EQ(error_of(header + " fence.mbarrier_init.release.gpu | ;\n" + end),
             "4:2 expected fence.mbarrier_init.release.cluster, found 'fence.mbarrier_init.release.gpu'");
   for (const std::string fence :
@@ -67,12 +66,12 @@ TEST(reader, errors_point_at_line_and_column) {
         << fence;
   }
   EXPECT_EQ(error_of("PTX t\n{ x=99999999999999999999; }\n"), "2:5 this number does not fit in 64 bits");
-  const std::string no_address = " 'b' is an mbarrier, which no address reaches: instructions on it name it";
+  const std::string no_address = " 'b' is an mbarrier, whose address cannot be taken: name it in the instructions that use it";
   const std::string accessing = " }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n" + end;
   EXPECT_EQ(error_of("PTX t\n{ x=0; b @ mbarrier 1; P0:r0=&b;" + accessing), "2:24" + no_address);
   EXPECT_EQ(error_of("PTX t\n{ x=0; b @ mbarrier 1; y=&b;" + accessing), "2:27" + no_address);
   EXPECT_EQ(error_of("PTX t (* open\n{ }"), "2:4 expected a thread, as in 'P0@cta 0,gpu 0', found the end of the file");
-  EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 unterminated comment");
 }
 
 TEST(reader, a_description_may_begin_on_the_title_line_and_go_on_below) {
@@ -88,10 +87,10 @@ TEST(reader, an_access_of_an_undeclared_location_is_remarked) {
   EXPECT_TRUE(remarks("count=0;").empty());
   EXPECT_TRUE(remarks("P0:r0=&count;").empty());
   ASSERT_EQ(remarks("x=0; cuont=0;").size(), 1U);
-  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text, "'count' is accessed and not declared; the nearest declared name is 'cuont'");
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text, "'count' is accessed but not declared; did you mean 'cuont'?");
   EXPECT_EQ(remarks("x=0; cuont=0;")[0].line, 4);
   EXPECT_EQ(remarks("x=0; cuont=0;")[0].column, 14);
-  EXPECT_EQ(remarks("")[0].text, "'count' is accessed and not declared");
+  EXPECT_EQ(remarks("")[0].text, "'count' is accessed but not declared");
 }
 
 TEST(reader, the_nearest_name_needs_the_fewest_edits) {
@@ -130,25 +129,26 @@ TEST(reader, shared_memory_is_of_a_block) {
   const std::string rows = "st.shared x, 1 | ld.shared r0, x | ";
   EXPECT_EQ(read("x=0;", rows, "P0:x == 1"), "no error");
   EXPECT_EQ(read("x=0;", rows, "P1:r0 == &P1:x"), "no error");
-  EXPECT_EQ(read("x=0;", rows, "x == 1"),
-            "5:9 'x' is no location of this test, but shared memory of several blocks: name one with a thread, as in 'P0:x'");
+  EXPECT_EQ(
+      read("x=0;", rows, "x == 1"),
+      "5:9 'x' is not a location of this test, but several blocks have shared memory of that name: add a thread, as in 'P0:x'");
   EXPECT_EQ(read("x=0;", "st.shared x, 1 | | ld.shared r0, x", "x == 1"), "no error") << "one block only";
   EXPECT_EQ(read("x=0;", "st.shared x, 1 | ld.global r0, x | ", "P0:x == 1"),
-            "4:1 'x' is shared memory; this access names global memory");
+            "4:1 'x' is shared memory, but this access is to global memory");
   EXPECT_EQ(read("x=0; a @ generic aliases x;", rows, "P0:x == 1"),
-            "0:0 'x' is shared memory, which has no other address, no other proxy and no mbarrier here");
+            "0:0 'x' is shared memory, which cannot be an alias, use another proxy or be an mbarrier");
   EXPECT_EQ(
       read("x=0; p=&x;", rows, "P0:x == 1"),
-      "0:0 'p' holds the address of 'x', which is shared memory: each block has its own. Begin with the address in a register");
+      "0:0 'p' holds the address of 'x', which is shared memory: each block has its own. Start with the address in a register");
   EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nst.weak.shared x, 1;\nexists (P0:x == 1)"),
-            "4:1 'x' is shared memory, which a host thread does not reach");
+            "4:1 'x' is shared memory, which a host thread cannot access");
   EXPECT_EQ(error_of("PTX t\n{ x @ shared; }\nP0@cta 0,gpu 0;\nst.v2 x, {1, 2};\nexists (x[1] == 2)"), "no error");
 }
 
 TEST(reader, an_array_declares_all_of_its_elements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
-  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test; the nearest is 'x[1]'");
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is not a location of this test; did you mean 'x[1]'?");
 }
 
 TEST(reader, places_must_be_whole_and_consistent) {
@@ -158,8 +158,8 @@ TEST(reader, places_must_be_whole_and_consistent) {
   EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu");
   EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu");
   EXPECT_EQ(places("P0@cta 0,cta 1,gpu 0"), "3:10 'cta' is given twice");
-  EXPECT_EQ(places("P0@host,gpu 0"), "3:1 a host thread has no other place");
-  EXPECT_EQ(places("P0@cta 0,gpu 0 | P0@cta 1,gpu 0"), "3:18 'P0' is declared already");
+  EXPECT_EQ(places("P0@host,gpu 0"), "3:1 a host thread cannot have another place");
+  EXPECT_EQ(places("P0@cta 0,gpu 0 | P0@cta 1,gpu 0"), "3:18 'P0' is already declared");
   EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,cluster 1,gpu 0"), "3:28 cta 0 is in two clusters");
   EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,gpu 0"), "3:28 cta 0 is in two clusters");
   EXPECT_EQ(places("P0@cta 0,domain 0,gpu 0 | P1@cta 0,domain 1,gpu 0"), "3:27 cta 0 is in two domains");
@@ -257,9 +257,9 @@ TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
   EXPECT_EQ(only_instruction("ld.global.nc.b64 r0, x").via, proxy::read_only);
   EXPECT_EQ(only_instruction("ld.nc r0, [x]").via, proxy::read_only);
   EXPECT_EQ(error_of(header + " setp.eq.s32 p, r0, 1 | ;\n @q st.weak x, 1 | ;\nexists (x == 0)"),
-            "5:3 nothing sets the predicate 'q' before; the nearest register is 'p'");
+            "5:3 nothing sets the predicate 'q' before; did you mean 'p'?");
   EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nshfl.sync.idx r0, 1, 0, 31, 1;\nexists (x == 0)"),
-            "4:1 a host thread takes part in no shuffle");
+            "4:1 a host thread cannot take part in a shuffle");
 }
 
 /// The instructions of P0 in a test with an mbarrier b and shared memory s.
@@ -310,28 +310,27 @@ TEST(reader, asynchronous_copies_have_their_forms) {
 
 TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
   const std::string load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
-  EXPECT_EQ(asynchronous_error(load + " [s], [x], 8, [b]"), "4:73 a bulk copy has a multiple of 16 bytes");
-  EXPECT_EQ(asynchronous_error("cp.async.ca.shared.global [s], [x], 12"), "4:37 cp.async copies 4, 8 or 16 bytes");
-  EXPECT_EQ(
-      asynchronous_error("cp.async.bulk.shared::cta.global [s], [x], 16"),
-      "4:1 'cp.async.bulk.shared::cta.global' does not say how its end is known: mbarrier::complete_tx::bytes or bulk_group");
+  EXPECT_EQ(asynchronous_error(load + " [s], [x], 8, [b]"), "4:73 the size of a bulk copy must be a multiple of 16 bytes");
+  EXPECT_EQ(asynchronous_error("cp.async.ca.shared.global [s], [x], 12"), "4:37 the size of cp.async must be 4, 8 or 16 bytes");
+  EXPECT_EQ(asynchronous_error("cp.async.bulk.shared::cta.global [s], [x], 16"),
+            "4:1 'cp.async.bulk.shared::cta.global' needs a completion mechanism: mbarrier::complete_tx::bytes or bulk_group");
   EXPECT_EQ(asynchronous_error("cp.async.bulk.shared::cta.bulk_group [s], [x], 16"),
-            "4:1 'cp.async.bulk.shared::cta.bulk_group': a copy names the state spaces of its destination and of its source");
-  EXPECT_EQ(
-      asynchronous_error("cp.reduce.async.bulk.global.shared::cta.bulk_group [x], [s], 16"),
-      "4:1 'cp.reduce.async.bulk.global.shared::cta....': a reduction says what it does, such as add, and nothing else does");
+            "4:1 'cp.async.bulk.shared::cta.bulk_group': a copy must name the state spaces of its destination and its source");
+  EXPECT_EQ(asynchronous_error("cp.reduce.async.bulk.global.shared::cta.bulk_group [x], [s], 16"),
+            "4:1 'cp.reduce.async.bulk.global.shared::cta....': a reduction needs an operation, such as add, and other copies "
+            "cannot have one");
   EXPECT_EQ(asynchronous_error(load + ".wide [s], [x], 16, [b]"),
-            "4:1 'cp.async.bulk.shared::cta.global.mbarrie...': 'wide' is not known here");
+            "4:1 'cp.async.bulk.shared::cta.global.mbarrie...': 'wide' is not supported");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx b, 1048576"),
-            "4:23 the bytes of a transaction is a number from 0 to 1048575 here, found '1048576'");
+            "4:23 the bytes of a transaction must be a number from 0 to 1048575, found '1048576'");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx.release b, 16"),
-            "4:1 'mbarrier.expect_tx.release': expect_tx and complete_tx alone are relaxed");
+            "4:1 'mbarrier.expect_tx.release': expect_tx and complete_tx without an arrival must be relaxed");
   EXPECT_EQ(asynchronous_error("griddepcontrol.arrive"),
             "4:1 expected griddepcontrol.wait or griddepcontrol.launch_dependents, found 'griddepcontrol.arrive'");
   EXPECT_EQ(asynchronous_error("griddepcontrol.wait", "P0@host"),
-            "4:1 a host thread starts no asynchronous copy and waits for no grid");
+            "4:1 a host thread cannot start an asynchronous copy or wait for a grid");
   EXPECT_EQ(asynchronous_error("mbarrier.try_wait.parity b, 2"),
-            "4:29 a phase has the parity 0 or 1, and this is 2: name the phase without .parity");
+            "4:29 the parity of a phase must be 0 or 1, found 2: to give the number of a phase, leave out .parity");
   EXPECT_EQ(asynchronous_error("mbarrier.arrive.parity b"),
             "4:1 expected mbarrier.init, .arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also "
             "with .parity, "
@@ -456,7 +455,7 @@ TEST(reader, forms_that_do_not_exist_are_refused) {
   }
   EXPECT_EQ(refused("st.weak r0, 1"), "no error") << "a register may hold an address";
   EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nbar.cta.sync 0;\nexists (x == 0)"),
-            "4:1 a host thread takes part in no barrier");
+            "4:1 a host thread cannot take part in a barrier");
 }
 
 TEST(reader, conditions_have_the_usual_precedence) {
@@ -520,12 +519,12 @@ TEST(reader, limits_are_errors_and_not_crashes) {
   for (int i = 0; i < 6000; ++i) {
     longest += " /\\ true";
   }
-  EXPECT_NE(error_of(longest).find("more than 10000 parts"), std::string::npos);
+  EXPECT_NE(error_of(longest).find("at most 10000 parts"), std::string::npos);
   std::string wide = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0";
   for (int i = 1; i < 20; ++i) {
     wide += " | P" + std::to_string(i) + "@cta 0,gpu 0";
   }
-  EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("more than 16 threads"), std::string::npos);
+  EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("a test may have at most 16 threads"), std::string::npos);
 }
 
 TEST(reader, a_test_without_a_condition_has_no_verdict) {

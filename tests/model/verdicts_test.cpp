@@ -253,7 +253,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   const std::string one_cluster = "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0";
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
-            "P1 is not in the cluster of P0, whose shared memory it names");
+            "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of one cluster can");
   // an address that was handed on
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";

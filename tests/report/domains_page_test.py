@@ -49,7 +49,7 @@ class Page(unittest.TestCase):
 
     def test_a_program_that_gains_nothing_stays_and_says_so(self):
         text = page.table(everything(halo=program(100, 110, 109, (.99, 1.0, 1.02)), pipeline=program(100, 90, 99, (.9, .91, .92))))
-        self.assertIn('| none told: 1.00 [0.99, 1.02] |', text)
+        self.assertIn('| no clear gain: 1.00 [0.99, 1.02] |', text)
         self.assertIn('| slower: do not apply |', text)
 
     def test_what_was_not_measured_is_left_out_or_a_dash(self):
@@ -141,7 +141,7 @@ class Growth(unittest.TestCase):
         self.assertLessEqual(max(waits), 10000)
 
     def test_what_is_not_fitted_is_compared(self):
-        self.assertIn(('graph beside paced all-reduces', 200, 200), [(w, round(p), round(s)) for w, p, s in model.Model(interference()).checks()])
+        self.assertIn(('graph during paced all-reduces', 200, 200), [(w, round(p), round(s)) for w, p, s in model.Model(interference()).checks()])
 
     def test_four_gpus_are_compared_with_the_model(self):
         four = everything(chain_graph_one=program(1, 5), chain_graph_from_all=program(1, 11))

@@ -659,7 +659,7 @@ class Script(Scratch):
         done = self.run_script(self.path("empty"), MEMBAR_BENCH=self.program("#!/bin/sh\nexit 0\n", "bench.sh"),
                                CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("no Python 3.8 or newer (install python3)", done.stdout)
+        self.assertIn("Python 3.8 or newer was not found (install python3)", done.stdout)
 
     def test_names_a_variable_that_is_missing(self):
         done = self.run_script()

@@ -17,7 +17,7 @@ function(_membar_need_package name oldest repository tag commit debian_package)
   if(NOT FETCHCONTENT_FULLY_DISCONNECTED AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
     execute_process(COMMAND git ls-remote --exit-code ${repository} ${tag} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)
     if(failed)
-      message(FATAL_ERROR "membar: the programs need ${name}, which is not installed and cannot be fetched from ${repository}: install the Debian "
+      message(FATAL_ERROR "membar: the programs need ${name}, which is not installed and could not be fetched from ${repository}: install the Debian "
                           "packages libcli11-dev and nlohmann-json3-dev (${debian_package} has ${name}), or set MEMBAR_BUILD_TOOLS, "
                           "MEMBAR_BUILD_TESTS and MEMBAR_BUILD_BENCH to OFF for the headers only")
     endif()

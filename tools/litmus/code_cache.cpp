@@ -81,15 +81,15 @@ std::string code_cache::keep(const std::string& key, const std::string& code) co
     file.close();
     if (!file) {
       std::filesystem::remove(other, failure);
-      return "compiled tests are not kept: cannot write into '" + folder_.string() +
-             "'; name a folder with --cache=DIR, or say --no-cache";
+      return "compiled tests are not cached: cannot write to '" + folder_.string() +
+             "'; name a writable folder with --cache=DIR, or use --no-cache";
     }
   }
   std::filesystem::rename(other, target, failure);
   if (failure) {
     std::error_code ignored;
     std::filesystem::remove(other, ignored);
-    return "compiled tests are not kept: cannot write '" + target.string() + "': " + failure.message();
+    return "compiled tests are not cached: cannot write '" + target.string() + "': " + failure.message();
   }
   return {};
 }

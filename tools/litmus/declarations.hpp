@@ -64,7 +64,7 @@ class declarations {
   int declare(const token& word, const std::string& name) {
     const int index = count_of(test.locations);
     if (index == max_events) {
-      fail(word, "more than 64 locations");
+      fail(word, "a test may have at most 64 locations");
     }
     test.location_names.push_back(name);
     test.locations.push_back({index, index, 0, 0});
@@ -97,10 +97,9 @@ class declarations {
   /// Refuses the name of a multimem address where a location is asked for.
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
-      fail(word,
-           membar_tools::quote(name) +
-               " is a multimem address, which multimem.ld_reduce, multimem.st and multimem.red alone access: anything else "
-               "names one of its objects");
+      fail(word, membar_tools::quote(name) +
+                     " is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red may access: name one "
+                     "of its objects");
     }
   }
 
@@ -121,7 +120,7 @@ class declarations {
     return -1;
   }
 
-  /// From here on, a location that nothing has named yet is accessed and not declared.
+  /// From here on, a location that nothing has named yet is accessed but not declared.
   void end_declarations() { declared_ = test.location_names; }
 
   /// As `location_for`, for an access: remarks on a location that is not declared.
@@ -131,8 +130,8 @@ class declarations {
     if (!known) {
       const std::string nearest = nearest_name(name, declared_);
       test.remarks.push_back({word.line, word.column,
-                              membar_tools::quote(name) + " is accessed and not declared" +
-                                  (nearest.empty() ? "" : "; the nearest declared name is " + membar_tools::quote(nearest))});
+                              membar_tools::quote(name) + " is accessed but not declared" +
+                                  (nearest.empty() ? "" : "; did you mean " + membar_tools::quote(nearest) + "?")});
     }
     return index;
   }
@@ -159,7 +158,7 @@ class declarations {
       return known;
     }
     if (count_of(t.registers) == max_registers) {
-      fail(word, "a thread uses more than 32 registers");
+      fail(word, "a thread may use at most 32 registers");
     }
     t.register_names.push_back(name);
     t.registers.push_back(0);

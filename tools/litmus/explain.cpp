@@ -152,10 +152,10 @@ class explanation_printer {
       return "one execution that shows it:";
     }
     if (found_.given_up) {
-      return "the search for the rule that forbids it was given up after its limit of steps.";
+      return "the search for the rule that forbids it reached its limit of steps.";
     }
     if (!found_.shown) {
-      return "no choice of paths and of reads-from gives these values.";
+      return "no combination of control flow and reads-from yields these values.";
     }
     std::string rules;
     for (std::size_t i = 0; i < found_.broken.size(); ++i) {
@@ -204,10 +204,10 @@ class explanation_printer {
     }
     out += found_.race.found      ? "Data race: " + race_text(test_, found_.race.found) + ".\n"
            : found_.race.searched ? "No execution has a data race.\n"
-                                  : "The search for data races was given up.\n";
+                                  : "The search for data races did not finish.\n";
     out += "Checked " + std::to_string(found_.counts.candidates) + " candidate executions.\n";
     if (found_.counts.cut.thread >= 0) {
-      out += "A thread jumps backwards at most once here; longer runs were left out.\n";
+      out += "Only runs in which each thread jumps backwards at most once were checked.\n";
     }
     return out;
   }
@@ -218,8 +218,8 @@ class explanation_printer {
       const witness& w = *found_.shown;
       if (!is_initialized_before(w.choice, rules_, w.facts, w.events, first(s))) {
         const event& e = at(w.events, first(s));
-        return "Undefined: " + at(test_.location_names, e.location) + " may be used before its initialization, by " +
-               thread_name(e) + " '" + written(e) + "' (" + letter(first(s)) + "). It then holds nobody back.\n";
+        return "Undefined: " + at(test_.location_names, e.location) + " may be used before its initialization by " +
+               thread_name(e) + " '" + written(e) + "' (" + letter(first(s)) + "). It then blocks no thread.\n";
       }
     }
     return "";

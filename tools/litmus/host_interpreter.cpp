@@ -19,12 +19,12 @@ void check(const model::litmus_test::thread& t) {
     const instruction& i = t.code[n];
     const std::string quoted = membar_tools::quote(t.text[n]) + ": ";
     if (i.code == opcode::proxy_fence) {
-      refuse_line(i.line, quoted + "a host thread has one path to memory, and no fence between several");
+      refuse_line(i.line, quoted + "a host thread reaches memory through only one proxy and needs no proxy fence: remove it");
     }
     const bool access =
         i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
     if (access && i.bytes == 16) {
-      refuse_line(i.line, quoted + "a host thread has accesses of 1, 2, 4 and 8 bytes");
+      refuse_line(i.line, quoted + "a host thread may access only 1, 2, 4 or 8 bytes");
     }
   }
 }

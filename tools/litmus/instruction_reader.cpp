@@ -50,10 +50,10 @@ class instruction_reader {
   std::optional<token> read() {
     litmus_test::thread& t = at(test_.threads, thread_);
     if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {
-      fail(word_, "a host thread takes part in no barrier");
+      fail(word_, "a host thread cannot take part in a barrier");
     }
     if (t.where.host && is_asynchronous()) {
-      fail(word_, "a host thread starts no asynchronous copy and waits for no grid");
+      fail(word_, "a host thread cannot start an asynchronous copy or wait for a grid");
     }
     read_operands();
     if (i_.guard >= 0) {
@@ -67,7 +67,7 @@ class instruction_reader {
       t.text.push_back(written);
     }
     if (t.code.size() > 1000) {
-      fail(word_, "a thread has more than 1000 instructions");
+      fail(word_, "a thread may have at most 1000 instructions");
     }
     return label_;
   }
@@ -114,7 +114,7 @@ class instruction_reader {
   // A jump with a predicate is a branch on it.
   void use_predicate() {
     if (i_.code == opcode::branch) {
-      fail(word_, quote(word_.text) + " has a condition of its own, so that it takes no predicate");
+      fail(word_, quote(word_.text) + " already has a condition, so it cannot have a predicate");
     }
     if (i_.code == opcode::jump) {
       i_.code = opcode::branch;
@@ -136,10 +136,10 @@ class instruction_reader {
     const std::string name(word_.text);
     if (m.read_only && head_ == "ld") {
       if (m.order || m.scope || m.is_volatile || m.mmio) {
-        fail(word_, quote(name) + ": a load through the read-only path (nc) takes no order and no scope");
+        fail(word_, quote(name) + ": a load through the read-only path (nc) cannot have an order or a scope");
       }
       if (m.space && *m.space != state_space::global) {
-        fail(word_, quote(name) + ": the read-only path (nc) leads to global memory");
+        fail(word_, quote(name) + ": the read-only path (nc) reads only global memory");
       }
       i_.via = proxy::read_only;
       m.read_only = false;
@@ -147,7 +147,7 @@ class instruction_reader {
     no_others(word_, m);
     if (m.is_volatile) {
       if (m.order || m.scope || m.weak) {
-        fail(word_, quote(name) + ": volatile takes no order and no scope");
+        fail(word_, quote(name) + ": a volatile access cannot have an order or a scope");
       }
       i_.strong = true;
       i_.scope = thread_scope::system;
@@ -155,7 +155,7 @@ class instruction_reader {
     }
     if (m.mmio) {
       if ((m.order && *m.order != memory_order::relaxed) || (m.scope && *m.scope != thread_scope::system) || m.weak) {
-        fail(word_, quote(name) + ": mmio is relaxed and of system scope");
+        fail(word_, quote(name) + ": an mmio access must be relaxed with system scope");
       }
       i_.strong = true;
       i_.scope = thread_scope::system;
@@ -166,8 +166,8 @@ class instruction_reader {
     }
     const memory_order wrong = is_store ? memory_order::acquire : memory_order::release;
     if (*m.order == wrong || *m.order == memory_order::acq_rel || *m.order == memory_order::seq_cst) {
-      fail(word_, std::string(is_store ? "a store" : "a load") + " is weak, relaxed or " + (is_store ? "release" : "acquire") +
-                      ", not " + quote(name));
+      fail(word_, std::string(is_store ? "a store" : "a load") + " must be weak, relaxed or " +
+                      (is_store ? "release" : "acquire") + ", not " + quote(name));
     }
     if (!m.scope) {
       fail(word_, quote(name) + " needs a scope: cta, cluster, gpu or sys");
@@ -190,7 +190,7 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (m.what) {
-      fail(word_, quote(word_.text) + ": a load computes nothing");
+      fail(word_, quote(word_.text) + ": a load cannot have an operation");
     }
     set_order(m, false);
     if (m.elements > 1) {
@@ -230,7 +230,7 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (m.what) {
-      fail(word_, quote(word_.text) + ": a store computes nothing");
+      fail(word_, quote(word_.text) + ": a store cannot have an operation");
     }
     set_order(m, true);
     if (m.elements > 1) {
@@ -259,11 +259,11 @@ class instruction_reader {
     const token address = in_.peek();
     read_address();
     if (i_.indirect) {
-      fail(address, "the address of a vector access is a location here");
+      fail(address, "the address of a vector access must be a location, not a register");
     }
     const std::string base = at(test_.location_names, i_.target);
     if (base.find('[') != std::string::npos) {
-      fail(address, "a vector access starts at element 0 here");
+      fail(address, "a vector access must start at element 0");
     }
     for (int k = 1; k < m.elements; ++k) {
       instruction element = i_;
@@ -281,10 +281,10 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (!m.what) {
-      fail(word_, quote(word_.text) + " does not say what it does: add, exch, cas, ...");
+      fail(word_, quote(word_.text) + " has no operation: write add, exch, cas, ...");
     }
     if (m.weak || m.is_volatile || m.mmio || (m.order && *m.order == memory_order::seq_cst) || m.elements > 1) {
-      fail(word_, quote(word_.text) + ": an atomic is relaxed, acquire, release or acq_rel");
+      fail(word_, quote(word_.text) + ": the order of an atomic must be relaxed, acquire, release or acq_rel");
     }
     i_.strong = true;
     i_.what = *m.what;
@@ -312,24 +312,25 @@ class instruction_reader {
       fail(word_, "expected multimem.ld_reduce, multimem.st or multimem.red, found " + shown(word_));
     }
     if (at(test_.threads, thread_).where.host) {
-      fail(word_, "a host thread has no multimem address");
+      fail(word_, "a host thread cannot access a multimem address");
     }
     m.others.erase(m.others.begin());  // the kind
     const std::string name = quote(word_.text);
     if (m.is_volatile || m.mmio || m.elements > 1 || (m.space && *m.space != state_space::global)) {
-      fail(word_, name + ": a multimem operation here is of one value in global memory, and neither volatile nor mmio");
+      fail(word_, name + ": a multimem operation must access one value in global memory, and cannot be volatile or mmio");
     }
     const bool computes = m.what == operation::add || m.what == operation::minimum || m.what == operation::maximum ||
                           m.what == operation::bit_and || m.what == operation::bit_or || m.what == operation::bit_xor;
     if (kind == "st" ? m.what.has_value() : !computes) {
-      fail(word_, kind == "st" ? name + ": a multimem store computes nothing" : name + " takes add, min, max, and, or or xor");
+      fail(word_, kind == "st" ? name + ": a multimem store cannot have an operation"
+                               : name + " needs one of the operations add, min, max, and, or, xor");
     }
     i_.code = loads ? opcode::load : kind == "st" ? opcode::store : opcode::reduction;
     set_bytes(m);
     if (kind == "red") {
       no_others(word_, m);
       if (m.weak || (m.order && *m.order != memory_order::relaxed && *m.order != memory_order::release)) {
-        fail(word_, name + ": a multimem reduction is relaxed or release");
+        fail(word_, name + ": the order of a multimem reduction must be relaxed or release");
       }
       i_.strong = true;
       i_.order = m.order.value_or(memory_order::relaxed);
@@ -367,7 +368,7 @@ class instruction_reader {
         sum.multimem = true;
         sum.guard = i_.guard;
         sum.guard_negated = i_.guard_negated;
-        sum.element = element.element;  // it is no instruction of its own in the text
+        sum.element = element.element;  // it is not an instruction of its own in the text
         sum.destination = i_.destination;
         sum.a = {true, i_.destination, 0};
         sum.b = {true, element.destination, 0};
@@ -383,7 +384,7 @@ class instruction_reader {
     const token word = in_.expect_word("a multimem address");
     const int first = names_.find_multimem(word.text);
     if (first < 0) {
-      fail(word, quote(word.text) + " is no multimem address: declare it, as in 'm @ multimem aliases x, y'");
+      fail(word, quote(word.text) + " is not a multimem address: declare it, as in 'm @ multimem aliases x, y'");
     }
     if (bracketed) {
       in_.expect("]", "after an address");
@@ -393,7 +394,7 @@ class instruction_reader {
 
   void read_jump() {
     if (lower(word_.text) != head_) {
-      fail(word_, shown(word_) + " is no instruction");
+      fail(word_, shown(word_) + " is not an instruction");
     }
     i_.code = opcode::jump;
     if (find(branch_tests, head_)) {
@@ -437,7 +438,7 @@ class instruction_reader {
       fail(word_, "expected shfl.sync.idx, .up, .down or .bfly, and .b32, found " + shown(word_));
     }
     if (at(test_.threads, thread_).where.host) {
-      fail(word_, "a host thread takes part in no shuffle");
+      fail(word_, "a host thread cannot take part in a shuffle");
     }
     i_.code = opcode::shuffle;
     i_.mode = *mode;
@@ -462,11 +463,11 @@ class instruction_reader {
         {"xor", operation::bit_xor},   {"min", operation::minimum}, {"max", operation::maximum}};
     const auto what = find(operations, head_);
     if (!what) {
-      fail(word_, shown(word_) + " is no instruction");
+      fail(word_, shown(word_) + " is not an instruction");
     }
     for (const std::string& part : split(lower(word_.text))) {
       if (part != head_ && part != "lo" && type_bytes(part) == 0) {
-        fail(word_, shown(word_) + " is no instruction");
+        fail(word_, shown(word_) + " is not an instruction");
       }
     }
     i_.code = opcode::compute;
@@ -487,7 +488,7 @@ class instruction_reader {
     if (head_ == "fence" && parts.size() >= 2 && parts[1] == "proxy") {
       i_.code = opcode::proxy_fence;
       if (parts.size() < 3) {
-        fail(word_, "'fence.proxy' does not say which proxy");
+        fail(word_, "'fence.proxy' needs a proxy, as in fence.proxy.async");
       }
       static constexpr meaning<state_space> async_spaces[] = {{"global", state_space::global},
                                                               {"shared::cta", state_space::shared},
@@ -505,7 +506,7 @@ class instruction_reader {
       } else if (starts(parts[2], "async::") || starts(parts[2], "tensormap::")) {
         read_one_way_fence(parts);
       } else {
-        fail(word_, quote(word_.text) + ": this proxy fence is not known");
+        fail(word_, quote(word_.text) + ": unknown proxy fence");
       }
       return;
     }
@@ -534,7 +535,7 @@ class instruction_reader {
     no_others(word_, m);
     if (m.weak || m.is_volatile || m.mmio || m.what || m.bytes != 0 || m.elements > 1 ||
         (m.order && *m.order == memory_order::relaxed)) {
-      fail(word_, quote(word_.text) + ": a fence is sc, acq_rel, acquire or release");
+      fail(word_, quote(word_.text) + ": the order of a fence must be sc, acq_rel, acquire or release");
     }
     if (!m.scope) {
       fail(word_, quote(word_.text) + " needs a scope: cta, cluster, gpu or sys");
@@ -590,7 +591,7 @@ class instruction_reader {
         i_.has_quorum = true;
         i_.c = read_operand();
         if (!i_.c.is_register && i_.c.value < 1) {
-          fail(count, "a barrier's count is at least 1");
+          fail(count, "the count of a barrier must be at least 1");
         }
       }
     }
@@ -623,8 +624,8 @@ class instruction_reader {
     i_.order = m.order.value_or(natural);
     if (i_.order != natural && i_.order != memory_order::relaxed) {
       fail(word_, quote(word_.text) + ": " +
-                      (arrives || waits ? "an arrival is release or relaxed, a wait acquire or relaxed"
-                                        : "expect_tx and complete_tx alone are relaxed"));
+                      (arrives || waits ? "an arrival must be release or relaxed, and a wait acquire or relaxed"
+                                        : "expect_tx and complete_tx without an arrival must be relaxed"));
     }
     i_.scope = m.scope.value_or(thread_scope::block);
     if (waits && in_.peek().what == token_kind::word && names_.names_register(thread_, in_.peek().text)) {
@@ -639,8 +640,8 @@ class instruction_reader {
       const token named = in_.peek();
       i_.a = read_operand();
       if (i_.parity && !i_.a.is_register && i_.a.value != 0 && i_.a.value != 1) {
-        fail(named,
-             "a phase has the parity 0 or 1, and this is " + std::to_string(i_.a.value) + ": name the phase without .parity");
+        fail(named, "the parity of a phase must be 0 or 1, found " + std::to_string(i_.a.value) +
+                        ": to give the number of a phase, leave out .parity");
       }
     } else if (expects || completes) {
       need_comma();
@@ -650,7 +651,7 @@ class instruction_reader {
       const token count = in_.peek();
       i_.arrivals = static_cast<int>(read_constant("the number of arrivals", most_transactions));
       if (i_.arrivals < 1) {
-        fail(count, "mbarrier.arrive counts at least one arrival");
+        fail(count, "mbarrier.arrive must count at least one arrival");
       }
     }
   }
@@ -662,7 +663,7 @@ class instruction_reader {
     const int named = names_.find_location(word.text);
     if (named < 0 || at(test_.locations, named).arrivals == 0) {
       const std::string name(word.text);
-      fail(word, quote(name) + " is no mbarrier: declare it as " + quote(name + " @ mbarrier 2;"));
+      fail(word, quote(name) + " is not an mbarrier: declare it as " + quote(name + " @ mbarrier 2;"));
     }
     if (bracketed) {
       in_.expect("]", "after an address");
@@ -740,7 +741,7 @@ class instruction_reader {
       need_comma();
       const token size = in_.peek();
       if (in_.expect_number("a size") != 128) {
-        fail(size, "the fence of a tensor map is of its 128 bytes, found " + shown(size));
+        fail(size, "the size of a tensor map fence must be 128, found " + shown(size));
       }
     }
   }
@@ -755,7 +756,7 @@ class instruction_reader {
     const int declared = at(test_.locations, i_.target).arrivals;
     if (i_.arrivals != declared) {
       fail(count, quote(at(test_.location_names, i_.target)) + " is declared as an mbarrier that expects " +
-                      std::to_string(declared) + " arrivals, and is initialized with " + std::to_string(i_.arrivals));
+                      std::to_string(declared) + " arrivals, but is initialized with " + std::to_string(i_.arrivals));
     }
   }
 
@@ -768,13 +769,13 @@ class instruction_reader {
       static constexpr std::string_view known[] = {
           "cp", "async", "bulk", "tensor", "1d", "tile", "mbarrier::complete_tx::bytes"};
       if (!find(spaces, part) && std::find(std::begin(known), std::end(known), part) == std::end(known)) {
-        fail(word_, quote(word_.text) + ": " + quote(part) + " is not known here: a tensor copy is 1d and of a tile");
+        fail(word_, quote(word_.text) + ": " + quote(part) + " is not supported: a tensor copy must be 1d in tile mode");
       }
     }
     if (!on_mbarrier || i_.space == state_space::global || i_.source_space != state_space::global) {
       fail(word_, quote(word_.text) +
-                      ": a tensor copy is of global memory into shared memory here, and completes on an mbarrier: "
-                      "mbarrier::complete_tx::bytes");
+                      ": a tensor copy must be from global to shared memory and complete on an mbarrier "
+                      "(mbarrier::complete_tx::bytes)");
     }
     i_.code = opcode::async_copy;
     i_.via = proxy::async;
@@ -793,7 +794,7 @@ class instruction_reader {
     in_.expect("{", "before the coordinates of a tile");
     const token coordinate = in_.peek();
     if (read_constant("the coordinate of a tile", most_transactions) != 0) {
-      fail(coordinate, "a tensor is one tile of 16 bytes here, whose coordinate is 0");
+      fail(coordinate, "a tensor has only one tile of 16 bytes, so the coordinate must be 0");
     }
     in_.expect("}", "after the coordinates of a tile");
     in_.expect("]", "after the coordinates of a tile");
@@ -817,7 +818,7 @@ class instruction_reader {
     i_.via = bulk ? proxy::async : proxy::generic;
     i_.reduces = m.parts[1] == "reduce" || head_ == "red";
     if (i_.reduces != m.what.has_value() || m.what == operation::move || m.what == operation::compare_exchange) {
-      fail(word_, quote(word_.text) + ": a reduction says what it does, such as add, and nothing else does");
+      fail(word_, quote(word_.text) + ": a reduction needs an operation, such as add, and other copies cannot have one");
     }
     i_.what = m.what.value_or(operation::move);
     i_.order = memory_order::relaxed;
@@ -830,11 +831,11 @@ class instruction_reader {
       static constexpr std::string_view known[] = {"async",      "bulk", "reduce", "mbarrier::complete_tx::bytes",
                                                    "bulk_group", "ca",   "cg"};
       if (std::find(std::begin(known), std::end(known), part) == std::end(known)) {
-        fail(word_, quote(word_.text) + ": " + quote(part) + " is not known here");
+        fail(word_, quote(word_.text) + ": " + quote(part) + " is not supported");
       }
     }
     if (!complete) {
-      fail(word_, quote(word_.text) + " does not say how its end is known: " +
+      fail(word_, quote(word_.text) + " needs a completion mechanism: " +
                       (of_value ? "mbarrier::complete_tx::bytes" : "mbarrier::complete_tx::bytes or bulk_group"));
     }
     i_.completes = on_mbarrier ? completion::mbarrier : bulk ? completion::bulk_group : completion::group;
@@ -856,7 +857,8 @@ class instruction_reader {
       const token size = in_.peek();
       bytes = static_cast<int>(read_constant("the bytes of a copy", most_transactions));
       if (bulk ? bytes == 0 || bytes % 16 != 0 : bytes != 4 && bytes != 8 && bytes != 16) {
-        fail(size, bulk ? "a bulk copy has a multiple of 16 bytes" : "cp.async copies 4, 8 or 16 bytes");
+        fail(size,
+             bulk ? "the size of a bulk copy must be a multiple of 16 bytes" : "the size of cp.async must be 4, 8 or 16 bytes");
       }
       if (bulk) {
         read_elements(size, bytes / 16);
@@ -879,7 +881,7 @@ class instruction_reader {
       }
     }
     if (found.size() != (of_value ? 1U : 2U) && !(of_value && found.empty())) {
-      fail(word_, quote(word_.text) + ": a copy names the state spaces of its destination and of its source");
+      fail(word_, quote(word_.text) + ": a copy must name the state spaces of its destination and its source");
     }
     i_.space = found.empty() ? state_space::shared_cluster : found.front();
     i_.source_space = of_value ? state_space::generic : found.back();
@@ -888,7 +890,7 @@ class instruction_reader {
   // Each 16 bytes of a bulk copy are one element of an array.
   void read_elements(const token& size, int count) {
     if (count > 1 && (i_.indirect || i_.source_indirect)) {
-      fail(size, "a bulk copy of more than 16 bytes is between locations here, without addresses in registers");
+      fail(size, "a bulk copy of more than 16 bytes must name locations, not addresses in registers");
     }
     for (int k = 1; k < count; ++k) {
       instruction element = i_;
@@ -929,7 +931,7 @@ class instruction_reader {
     if (names_.find_location(word.text) >= 0 || names_.find_multimem(word.text) >= 0) {
       fail(word, quote(word.text) + " is a location; expected a register or a number");
     }
-    fail(word, quote(word.text) + " is no register of this thread");
+    fail(word, quote(word.text) + " is not a register of this thread");
   }
 
   void read_address() {
@@ -952,7 +954,7 @@ class instruction_reader {
   std::int64_t read_constant(const std::string& what, std::int64_t most) {
     const token word = in_.peek();
     if (word.what != token_kind::number || word.value < 0 || word.value > most) {
-      fail(word, what + " is a number from 0 to " + std::to_string(most) + " here, found " + shown(word));
+      fail(word, what + " must be a number from 0 to " + std::to_string(most) + ", found " + shown(word));
     }
     return in_.take().value;
   }
@@ -983,7 +985,7 @@ std::optional<token> read_predicated_instruction(lexer& in, declarations& names,
   if (guard < 0) {
     const std::string nearest = nearest_name(name.text, at(names.test.threads, thread).register_names);
     fail(name, "nothing sets the predicate " + quote(name.text) + " before" +
-                   (nearest.empty() ? "" : "; the nearest register is " + quote(nearest)));
+                   (nearest.empty() ? "" : "; did you mean " + quote(nearest) + "?"));
   }
   instruction_reader reader(in, names, thread, in.expect_word("an instruction after its predicate"));
   reader.set_predicate(sign, guard, negated);

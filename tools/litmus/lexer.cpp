@@ -113,7 +113,7 @@ int lexer::expect_small(const char* what) {
 std::string lexer::location_name(const token& word) {
   std::string name(word.text);
   if (name.find('.') != std::string::npos || name.find(':') != std::string::npos) {
-    fail(word, quote(name) + " is no name of a location");
+    fail(word, quote(name) + " is not a valid name of a location");
   }
   if (at_symbol("[")) {
     take();
@@ -148,7 +148,7 @@ void lexer::skip_blanks() {
         advance();
       }
       if (here_.at >= text_.size()) {
-        fail(open, "this comment does not end");
+        fail(open, "unterminated comment");
       }
       advance();
       advance();
@@ -195,7 +195,7 @@ token lexer::scan() {
       advance();
     }
     if (here_.at >= text_.size()) {
-      fail(t, "this string does not end");
+      fail(t, "unterminated string");
     }
     advance();
   } else {
@@ -235,7 +235,7 @@ void lexer::scan_number(token& t) {
     value = value * base + d;
   }
   if (letter(look())) {
-    fail(t, "a number ends in a letter");
+    fail(t, "a number cannot end in a letter");
   }
   t.value = static_cast<std::int64_t>(negative ? std::uint64_t{0} - value : value);
 }

@@ -124,9 +124,9 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
         changed.filter.clear();
         if (reachable(changed)) {
           const std::string where =
-              n == 0 ? "at the begin of P" + std::to_string(test.threads[t].number)
+              n == 0 ? "at the start of P" + std::to_string(test.threads[t].number)
                      : "in P" + std::to_string(test.threads[t].number) + " after '" + test.threads[t].text[n - 1] + "'";
-          return "One instruction more forbids it: '" + written(test, more) + "' " + where + ".\n";
+          return "Adding one instruction forbids it: '" + written(test, more) + "' " + where + ".\n";
         }
       }
     }

@@ -70,7 +70,7 @@ struct mnemonic {
     const std::string& part = m.parts[i];
     const auto once = [&](bool fresh) {
       if (!fresh) {
-        fail(word, membar_tools::quote(word.text) + " has " + membar_tools::quote(part) + " and another word of its kind");
+        fail(word, membar_tools::quote(word.text) + " has " + membar_tools::quote(part) + " and a conflicting qualifier");
       }
     };
     if (const auto order = find(ptx::order_words, part)) {
@@ -111,7 +111,7 @@ struct mnemonic {
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
     fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +
-                   " is not known here");
+                   " is not supported");
   }
 }
 

@@ -65,7 +65,7 @@ template <class Function>
 void nvrtc::find(Function*& function, const char* name) const {
   void* const symbol = dlsym(library_.get(), name);
   if (symbol == nullptr) {
-    throw std::runtime_error(std::string("the NVRTC that was found has no ") + name + ": install NVRTC 12.0 or newer");
+    throw std::runtime_error(std::string("the installed NVRTC has no ") + name + ": install NVRTC 12.0 or newer");
   }
   static_assert(sizeof function == sizeof symbol);
   std::memcpy(&function, &symbol, sizeof symbol);
@@ -83,8 +83,7 @@ nvrtc::nvrtc(const std::vector<std::string>& folders) {
   if (library_ == nullptr) {
     throw std::runtime_error(
         hinted ? "MEMBAR_NVRTC is '" + std::string(hint) +
-                     "', which cannot be opened as a library: name the file libnvrtc.so.* of a "
-                     "CUDA toolkit, or unset it"
+                     "', which cannot be loaded: set it to the file libnvrtc.so.* of a CUDA toolkit, or unset it"
                : std::string(
                      "NVRTC, which compiles tests for the GPU, was not found: install it (the package cuda-nvrtc of the CUDA "
                      "toolkit), or set MEMBAR_NVRTC to the file libnvrtc.so.*"));

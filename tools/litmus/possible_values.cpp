@@ -71,8 +71,7 @@ void run_plan::ask_model(std::uint64_t limit) {
   model::enumerator search(view.program, visitor, model::every_rule{}, limit);
   if (const model::cut_loop cut = search.run().cut; cut.thread >= 0) {
     refuse_line(cut.line,
-                "the loop that jumps back here does more than wait, and the model follows one jump back: write the "
-                "repetitions out");
+                "the loop that jumps back here does more than wait, but the model follows only one jump back: unroll the loop");
   }
   for (const std::vector<std::int64_t>& outcome : visitor.found()) {
     for (std::size_t o = 0; o < outcome.size(); ++o) {
@@ -102,7 +101,7 @@ void run_plan::add_written(const model::event& write, std::int64_t value) {
         test_.threads[static_cast<std::size_t>(write.thread)].code[static_cast<std::size_t>(write.instruction)];
     refuse_line(i.line, "the value " + model::value_text(test_, value) + " does not fit the " + std::to_string(i.bytes) +
                             (i.bytes == 1 ? " byte" : " bytes") +
-                            " that are written as a signed number: give the accesses a wider type, such as .b64");
+                            " of the access as a signed number: give the accesses a wider type, such as .b64");
   }
   for (outcome_digit& o : digits_) {
     if (o.thread() < 0 && static_cast<int>(physical(o.what.index)) == write.physical) {
@@ -157,18 +156,18 @@ std::uint64_t run_plan::outcomes() const noexcept {
 void run_plan::check_outcomes() const {
   if (digits_.size() > static_cast<std::size_t>(litmus::max_observations)) {
     throw model::error("the test observes " + std::to_string(digits_.size()) +
-                       " values (a thread that loops counts once more), and a run at most " +
-                       std::to_string(litmus::max_observations) + ": observe less in one test");
+                       " values (a thread with a loop counts as one more), but a run can observe at most " +
+                       std::to_string(litmus::max_observations) + ": observe fewer in one test");
   }
   for (const outcome_digit& o : digits_) {
     if (o.radix() > 255) {
       throw model::error(quote(o.name) + " may have " + std::to_string(o.values.size()) +
-                         " values, and a run tells 254 apart: observe less in one test");
+                         " values, but a run can distinguish only 254: observe fewer in one test");
     }
   }
   if (outcomes() > litmus::max_outcomes) {
-    throw model::error("what the test observes may have more than " + std::to_string(litmus::max_outcomes) +
-                       " outcomes, which is as many as a run counts: observe less in one test");
+    throw model::error("the test may have more than " + std::to_string(litmus::max_outcomes) +
+                       " outcomes, the most that a run can count: observe fewer in one test");
   }
 }
 

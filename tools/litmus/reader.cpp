@@ -62,10 +62,10 @@ class state_reader {
         fail(word, "expected a thread, as in 'P0@cta 0,gpu 0', found " + shown(word));
       }
       if (names_.thread_index(*number) >= 0) {
-        fail(word, quote(word.text) + " is declared already");
+        fail(word, quote(word.text) + " is already declared");
       }
       if (count_of(test_.threads) == max_threads) {
-        fail(word, "more than 16 threads");
+        fail(word, "a test may have at most 16 threads");
       }
       in_.expect("@", "before a thread's place");
       litmus_test::thread t;
@@ -166,7 +166,7 @@ class state_reader {
     }
     const std::string name = in_.location_name(word);
     if (!given_.insert(name).second) {
-      fail(word, quote(name) + " has an initial value already");
+      fail(word, quote(name) + " already has an initial value");
     }
     if (in_.at_symbol("@")) {
       in_.take();
@@ -190,7 +190,7 @@ class state_reader {
     in_.expect(".", "between the numbers of a version of PTX");
     const int minor = in_.expect_small("a version of PTX");
     if (!known || major < 1 || major > 99 || minor > 9 || test_.version != 0) {
-      fail(word, "expected one version of PTX from 1.0 on, as in '.version 9.2'");
+      fail(word, "expected one PTX version, 1.0 or later, as in '.version 9.2'");
     }
     test_.version = 10 * major + minor;
   }
@@ -225,16 +225,16 @@ class state_reader {
       }
       const location& l = at(test_.locations, of);
       if (l.arrivals != 0 || l.physical != of || names_.is_declared_shared(object_name)) {
-        fail(object,
-             quote(object_name) + " is no object of a multimem address: that is one in global memory, by its own address");
+        fail(object, quote(object_name) +
+                         " cannot be an object of a multimem address, which must be a location in global memory, not an alias");
       }
       if (std::find(objects.begin(), objects.end(), of) != objects.end()) {
-        fail(object, quote(object_name) + " is an object of this multimem address already");
+        fail(object, quote(object_name) + " is already an object of this multimem address");
       }
       objects.push_back(of);
     } while (in_.accept(","));
     if (names_.find_location(name) >= 0 || name.find('[') != std::string::npos) {
-      fail(word, quote(name) + " is declared already, or is an element, and no name of a multimem address");
+      fail(word, quote(name) + " is already declared or is an element, so it cannot name a multimem address");
     }
     names_.declare_multimem(word, name, objects);
   }
@@ -257,7 +257,7 @@ class state_reader {
       const token count = in_.peek();
       const int arrivals = in_.expect_small("an expected count");
       if (arrivals < 1) {
-        fail(count, "an mbarrier expects at least one arrival");
+        fail(count, "an mbarrier must expect at least one arrival");
       }
       at(test_.locations, names_.location_for(word, name)).arrivals = arrivals;
       return;
@@ -281,7 +281,7 @@ class state_reader {
       fail(target, quote(target_name) + " is not declared before its alias");
     }
     if (names_.find_location(name) >= 0) {
-      fail(word, quote(name) + " is declared already");
+      fail(word, quote(name) + " is already declared");
     }
     const int index = names_.declare(word, name);
     const location base = at(test_.locations, of);
@@ -337,7 +337,7 @@ class state_reader {
     } while (in_.accept(","));
     if (where.host) {
       if (given.size() != 1) {
-        fail(thread, "a host thread has no other place");
+        fail(thread, "a host thread cannot have another place");
       }
     } else if (given.count("cta") == 0 || given.count("gpu") == 0) {
       fail(thread, "a place needs both cta and gpu");
@@ -349,7 +349,7 @@ class state_reader {
   [[nodiscard]] int memory_named(const token& word, const std::string& name) {
     const int index = names_.location_for(word, name);
     if (at(test_.locations, index).arrivals != 0) {
-      fail(word, quote(name) + " is an mbarrier, which no address reaches: instructions on it name it");
+      fail(word, quote(name) + " is an mbarrier, whose address cannot be taken: name it in the instructions that use it");
     }
     return index;
   }
@@ -451,7 +451,7 @@ class condition_reader {
       test_.observed.clear();
       read_disjunction(test_.condition, 0);
       if (test_.condition.size() > 10000) {
-        fail(in_.peek(), "this condition has more than 10000 parts");
+        fail(in_.peek(), "a condition may have at most 10000 parts");
       }
       test_.condition_text = in_.written_since(begin);
       test_.has_condition = true;
@@ -580,7 +580,7 @@ class condition_reader {
     names_.refuse_multimem(word, name);
     t.index = names_.find_location(name);
     if (t.index < 0) {
-      fail(word, quote(name) + " is no location of this test" + meant(name));
+      fail(word, quote(name) + " is not a location of this test" + meant(name));
     }
     if (at(test_.locations, t.index).arrivals != 0) {
       fail(word, quote(name) + " is an mbarrier and has no value");
@@ -619,8 +619,8 @@ class condition_reader {
         return t;
       }
       const std::string nearest = nearest_name(reg.text, at(test_.threads, thread).register_names);
-      fail(reg, "nothing in P" + std::to_string(number) + " names the register " + quote(reg.text) +
-                    (nearest.empty() ? "" : "; the nearest is " + quote(nearest)));
+      fail(reg, "no instruction or initial value in P" + std::to_string(number) + " names the register " + quote(reg.text) +
+                    (nearest.empty() ? "" : "; did you mean " + quote(nearest) + "?"));
     }
     observe("P" + std::to_string(number) + ":" + std::string(reg.text), t);
     return t;
@@ -630,18 +630,18 @@ class condition_reader {
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
-        return ", but shared memory of several blocks: name one with a thread, as in " +
+        return ", but several blocks have shared memory of that name: add a thread, as in " +
                quote("P" + std::to_string(at(test_.threads, t).number) + ":" + name);
       }
     }
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.known_register(t, name)) {
-        return "; a register is named with its thread, as in " +
+        return "; write a register with its thread, as in " +
                quote("P" + std::to_string(at(test_.threads, t).number) + ":" + name);
       }
     }
     const std::string nearest = nearest_name(name, test_.location_names);
-    return nearest.empty() ? "" : "; the nearest is " + quote(nearest);
+    return nearest.empty() ? "" : "; did you mean " + quote(nearest) + "?";
   }
 
   void observe(const std::string& name, const term& t) {
@@ -705,7 +705,7 @@ class litmus_reader {
     for (;;) {
       if (!at_cell_end()) {
         if (column >= count_of(test_.threads)) {
-          fail(in_.peek(), "this row has more columns than there are threads");
+          fail(in_.peek(), "this row has more columns than the test has threads");
         }
         read_cell(column);
       }
@@ -734,7 +734,7 @@ class litmus_reader {
         return;
       }
       if (label_target(thread, word) >= 0) {
-        fail(word, "the label " + quote(word.text) + " is there twice");
+        fail(word, "the label " + quote(word.text) + " is defined twice");
       }
       at(test_.threads, thread).labels.emplace_back(std::string(word.text), next);
     }
@@ -776,7 +776,7 @@ class litmus_reader {
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });
     for_each_array_access([&](const instruction& i, const std::string& array) {
       if (sizes[array].size() > 1) {
-        throw error(i.line, 1, "mixed-size accesses of the array " + quote(array) + " are not decided");
+        throw error(i.line, 1, "the model does not decide mixed-size accesses to the array " + quote(array) + "");
       }
     });
   }

@@ -159,23 +159,24 @@ std::size_t run_plan::physical(int location) const noexcept {
 
 void run_plan::check_statements() const {
   if (!test_.api.empty()) {
-    throw model::error("'P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().before)].number) +
-                       " precedes P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().after)].number) +
-                       "': in a run all threads of a test run at once, so no order of the CUDA API lies between them");
+    throw model::error(
+        "'P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().before)].number) + " precedes P" +
+        std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().after)].number) +
+        "': a run executes all threads of a test concurrently, so the CUDA API cannot order them; use verdict or explain");
   }
   if (!test_.launches.empty()) {
     throw model::error("'P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.launches.front().before)].number) +
                        " launches P" +
                        std::to_string(test_.threads[static_cast<std::size_t>(test_.launches.front().after)].number) +
-                       "': in a run all threads of a test are of one kernel, so it has no dependent launch");
+                       "': a run executes all threads of a test in one kernel, so it cannot launch dependent kernels");
   }
   if (test_.observed.empty()) {
-    throw model::error("the test names no register and no location to observe: add a condition, or locations [...]");
+    throw model::error("the test observes no register and no location: add a condition, or locations [...]");
   }
   for (std::size_t l = 0; l < test_.locations.size(); ++l) {
     if (test_.locations[l].owner >= 0) {
       throw model::error(membar_tools::quote(test_.location_names[l]) +
-                         " is shared memory, and the locations of a run lie in global memory");
+                         " is in shared memory, but the locations of a run are in global memory");
     }
   }
   for (const model::litmus_test::thread& t : test_.threads) {
@@ -184,7 +185,8 @@ void run_plan::check_statements() const {
       const std::string quoted = membar_tools::quote(t.text[n]) + ": ";
       switch (i.code) {
         case model::opcode::barrier:
-          refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no barriers");
+          refuse_line(i.line,
+                      quoted + "a block runs many instances of a test concurrently, so a test cannot run with barriers");
         case model::opcode::fence:
           if (!i.restricted) {
             break;
@@ -193,33 +195,35 @@ void run_plan::check_statements() const {
         case model::opcode::mbarrier_init:
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:
-          refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
+          refuse_line(i.line,
+                      quoted + "a block runs many instances of a test concurrently, so a test cannot run with mbarriers");
         case model::opcode::async_copy:
         case model::opcode::async_arrive:
         case model::opcode::async_commit:
         case model::opcode::async_wait:
           refuse_line(i.line, quoted +
-                                  "the locations of a run lie in global memory, so a test that runs has no asynchronous copies "
+                                  "the locations of a run are in global memory, so a test cannot run with asynchronous copies "
                                   "through shared memory");
         case model::opcode::grid_wait:
         case model::opcode::grid_launch:
-          refuse_line(i.line, quoted + "in a run all threads of a test are of one kernel, so it has no dependent launch");
+          refuse_line(i.line,
+                      quoted + "a run executes all threads of a test in one kernel, so it cannot launch dependent kernels");
         case model::opcode::shuffle:
-          refuse_line(i.line, quoted + "a warp runs many instances of a test at once, so a test that runs has no shuffles");
+          refuse_line(i.line, quoted + "a warp runs many instances of a test concurrently, so a test cannot run with shuffles");
         default:
           break;
       }
       if (i.guard >= 0 || (i.code == model::opcode::compute && i.what >= model::operation::is_equal)) {
-        refuse_line(i.line, quoted + "a test that runs has no predicates: branch instead");
+        refuse_line(i.line, quoted + "a test cannot run with predicates: branch instead");
       }
       if (is_access(i.code) && i.via == model::proxy::read_only) {
         refuse_line(i.line, quoted +
-                                "a kernel writes the locations of its instances again and again, which no load through the "
-                                "read-only path may run beside");
+                                "a run writes its locations while the kernel executes, but the read-only path requires that "
+                                "they do not change");
       }
       if (is_access(i.code) && i.via != model::proxy::generic) {
         refuse_line(i.line,
-                    quoted + "surfaces, textures and constants exist in the model only; a run has generic accesses only");
+                    quoted + "surfaces, textures and constants exist only in the model; a run supports only generic accesses");
       }
     }
   }
@@ -230,7 +234,7 @@ void run_plan::lay_out() {
     if (test_.locations[l].multimem >= 0) {
       const std::string& name = test_.location_names[l];
       throw model::error(membar_tools::quote(name.substr(0, name.find('.'))) +
-                         " is a multimem address, and a run makes no multicast object");
+                         " is a multimem address, but a run does not create multicast objects");
     }
   }
   parts_.assign(test_.locations.size(), {});
@@ -265,7 +269,7 @@ void run_plan::lay_out() {
     if (physical(static_cast<int>(l)) != l && test_.locations[l].address == static_cast<int>(l)) {
       throw model::error(membar_tools::quote(test_.location_names[l]) + " is another virtual address of " +
                          membar_tools::quote(test_.location_names[physical(static_cast<int>(l))]) +
-                         ", and the memory of a run has one address");
+                         ", but the memory of a run has only one address");
     }
     if (test_.locations[l].arrivals != 0 || physical(static_cast<int>(l)) != l) {
       continue;
@@ -289,10 +293,10 @@ void run_plan::lay_out() {
     }
   }
   if (initial_.empty()) {
-    throw model::error("the test has no location: nothing of it reaches memory");
+    throw model::error("the test accesses no location: add an access to memory");
   }
   if (cells() > litmus::max_locations) {
-    throw model::error("the test has " + std::to_string(cells()) + " locations, and a run has at most " +
+    throw model::error("the test has " + std::to_string(cells()) + " locations, but a run has at most " +
                        std::to_string(litmus::max_locations) + ": split the test");
   }
 }
@@ -302,14 +306,15 @@ void run_plan::set_width(std::vector<int>& widths, int location, const model::in
   if (known != 0 && known != i.bytes) {
     refuse_line(i.line, membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) + " is accessed with " +
                             std::to_string(i.bytes) + " and with " + std::to_string(known) +
-                            " bytes; what a run observes of a location is one value of one size");
+                            " bytes, but a run observes one value of one size per location: use accesses of one size");
   }
   known = i.bytes;
 }
 
 void run_plan::place_element(std::vector<int>& arrays, int first, const model::instruction& i) const {
   if ((i.element + 1) * i.bytes > static_cast<int>(litmus::cell_bytes)) {
-    refuse_line(i.line, "a vector of more than " + std::to_string(litmus::cell_bytes) + " bytes does not fit a run's cells");
+    refuse_line(i.line,
+                "a vector of more than " + std::to_string(litmus::cell_bytes) + " bytes does not fit into a location of a run");
   }
   arrays[static_cast<std::size_t>(i.target)] = first;
   arrays[static_cast<std::size_t>(first)] = first;
@@ -319,9 +324,9 @@ void run_plan::write_initial(int location) {
   const cell_part& p = part(location);
   const std::int64_t value = machine_value(test_.locations[physical(location)].initial);
   if (!fits(value, p.bytes)) {
-    throw model::error(membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) + " starts as " +
-                       model::value_text(test_, test_.locations[physical(location)].initial) + ", which does not fit the " +
-                       std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
+    throw model::error(membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) +
+                       " has the initial value " + model::value_text(test_, test_.locations[physical(location)].initial) +
+                       ", which does not fit the " + std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
                        " of its accesses as a signed number: give them a wider type, such as .b64");
   }
   for (int b = 0; b < p.bytes; ++b) {

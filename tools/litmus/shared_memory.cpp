@@ -42,7 +42,8 @@ class shared_memory {
       const std::int64_t old = at(at(test_.threads, r.thread).registers, r.reg);
       if (!same_cluster(at(test_.threads, r.thread).where, at(test_.threads, r.owner).where)) {
         fail(r.word, "P" + std::to_string(at(test_.threads, r.thread).number) + " is not in the cluster of P" +
-                         std::to_string(at(test_.threads, r.owner).number) + ", whose shared memory it names");
+                         std::to_string(at(test_.threads, r.owner).number) +
+                         ", whose shared memory it accesses: only threads of one cluster can");
       }
       for (const auto& [instance, index] : instances_) {
         if (address_value(instance.first) == old && same_block_of(instance.second, r.owner)) {
@@ -99,19 +100,19 @@ class shared_memory {
     for (int other = 0; other < count_of(test_.locations); ++other) {
       const location& o = at(test_.locations, other);
       if ((o.physical == l || other == l) && (o.physical != other || o.arrivals != 0)) {
-        throw error(quote(name) + " is shared memory, which has no other address, no other proxy and no mbarrier here");
+        throw error(quote(name) + " is shared memory, which cannot be an alias, use another proxy or be an mbarrier");
       }
       if (o.initial == address_value(l)) {
         throw error(quote(at(test_.location_names, other)) + " holds the address of " + quote(name) +
-                    ", which is shared memory: each block has its own. Begin with the address in a register");
+                    ", which is shared memory: each block has its own. Start with the address in a register");
       }
     }
     for_each_access(l, [&](int t, const instruction& i, int, state_space space) {
       if (space == state_space::global) {
-        throw error(i.line, 1, quote(name) + " is shared memory; this access names global memory");
+        throw error(i.line, 1, quote(name) + " is shared memory, but this access is to global memory");
       }
       if (at(test_.threads, t).where.host) {
-        throw error(i.line, 1, quote(name) + " is shared memory, which a host thread does not reach");
+        throw error(i.line, 1, quote(name) + " is shared memory, which a host thread cannot access");
       }
     });
   }
@@ -166,7 +167,7 @@ class shared_memory {
       }
     }
     if (owners.empty()) {
-      throw error(quote(at(test_.location_names, l)) + " is shared memory, and all threads are on the host");
+      throw error(quote(at(test_.location_names, l)) + " is shared memory, but all threads are on the host");
     }
     const std::string name = at(test_.location_names, l);
     for (std::size_t k = 0; k < owners.size(); ++k) {

@@ -161,12 +161,12 @@ void require_compilable(const requirements& needs, int compute_capability, int n
   };
   if (needs.compute_capability > compute_capability) {
     throw model::error(needs.capability_reason + (needs.capability_reason.empty() ? "the litmus engine" : "") +
-                       " needs compute capability " + dotted(needs.compute_capability, 10) + ", and the device has " +
+                       " needs compute capability " + dotted(needs.compute_capability, 10) + ", but the device has " +
                        dotted(compute_capability, 10));
   }
   if (needs.nvrtc > nvrtc) {
     throw model::error(needs.nvrtc_reason + (needs.nvrtc_reason.empty() ? "the litmus engine" : "") + " needs NVRTC " +
-                       dotted(needs.nvrtc / 10, 100) + " or newer, and NVRTC " + dotted(nvrtc / 10, 100) + " was found");
+                       dotted(needs.nvrtc / 10, 100) + " or newer, but NVRTC " + dotted(nvrtc / 10, 100) + " was found");
   }
 }
 

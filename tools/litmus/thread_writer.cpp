@@ -94,7 +94,7 @@ std::string thread_writer::statement(std::size_t n) {
     case opcode::jump:
       return jump(i);
     default:
-      refuse("this instruction does not run");
+      refuse("a run does not support this instruction");
   }
 }
 
@@ -200,7 +200,7 @@ std::pair<std::string, std::string> thread_writer::address(const instruction& i,
 std::string thread_writer::manner(const instruction& i) {
   for (const char* space : {"shared", "shared::cta", "shared::cluster"}) {
     if (says(space)) {
-      refuse("the locations of a run lie in global memory");
+      refuse("the locations of a run are in global memory");
     }
   }
   const std::string space = says("generic") ? "" : ".global";
@@ -219,7 +219,7 @@ std::string thread_writer::type(const instruction& i, std::string_view allowed) 
   for (const std::string& part : words()) {
     if (part.size() > 1 && part.substr(1) == bits && std::string_view("busf").find(part.front()) != std::string_view::npos) {
       if (part.front() == 'f') {
-        refuse("the values of a litmus file are integers, so a run has no floating-point accesses");
+        refuse("values in a litmus file are integers, so a run does not support floating-point accesses");
       }
       if (allowed.find(part.front()) != std::string_view::npos) {
         return "." + part;
@@ -231,7 +231,7 @@ std::string thread_writer::type(const instruction& i, std::string_view allowed) 
 
 void thread_writer::refuse_large_vector(int count, int bytes) const {
   if (count > 4 || (count > 1 && count * bytes > 16) || (count == 4 && bytes == 8)) {
-    refuse("a vector of this size does not run");
+    refuse("a run does not support a vector of this size");
   }
 }
 
@@ -294,7 +294,7 @@ std::string thread_writer::modification(const instruction& i) {
   const bool word = i.bytes == 4 || i.bytes == 8;
   const auto need = [&](bool exists, const char* sizes) {
     if (!exists) {
-      refuse("PTX has this read-modify-write for " + std::string(sizes) + " only, not for " + std::to_string(i.bytes) +
+      refuse("PTX has this read-modify-write only for " + std::string(sizes) + ", not for " + std::to_string(i.bytes) +
              (i.bytes == 1 ? " byte" : " bytes"));
     }
   };
@@ -323,7 +323,7 @@ std::string thread_writer::modification(const instruction& i) {
       need(i.bytes >= 2, "2, 4, 8 and 16 bytes");
       return ".cas" + type(i, "b");
     default:
-      refuse("PTX has no such read-modify-write; the model decides it, and a run cannot show it");
+      refuse("PTX has no such read-modify-write; only the model can decide this test");
   }
 }
 
@@ -331,10 +331,10 @@ std::string thread_writer::update(const instruction& i) {
   const bool reduces = i.code == opcode::reduction;
   const std::string what = modification(i);
   if (reduces && i.order != memory_order::relaxed && i.order != memory_order::release) {
-    refuse("PTX has reductions that are relaxed or release; an acquiring one exists in the model only");
+    refuse("PTX has only relaxed and release reductions; an acquiring one exists only in the model");
   }
   if (reduces && (i.what == operation::move || i.what == operation::compare_exchange)) {
-    refuse("PTX has no reduction that exchanges; use atom");
+    refuse("PTX has no exchanging reduction; use atom");
   }
   (void)manner(i);  // refuses shared memory
   const auto [prepare, where] = address(i, true);
@@ -392,10 +392,10 @@ std::string thread_writer::proxy_fence(const instruction& i) {
     return "    asm volatile(\"fence.proxy.alias;\" ::: \"memory\");\n";
   }
   if (i.via != model::proxy::tensor_map && i.via != model::proxy::async) {
-    refuse("this proxy fence exists in the model only: PTX has alias, async and tensormap ones");
+    refuse("this proxy fence exists only in the model; PTX has proxy fences for alias, async and tensormap");
   }
   if (i.via == model::proxy::tensor_map && i.order == memory_order::acquire) {
-    refuse("it acquires a tensor map of 128 bytes, and the locations of a run have " + std::to_string(litmus::cell_bytes));
+    refuse("it acquires a tensor map of 128 bytes, but the locations of a run have " + std::to_string(litmus::cell_bytes));
   }
   needs_capability(90);
   if (i.via == model::proxy::async && i.restricted) {
@@ -406,7 +406,7 @@ std::string thread_writer::proxy_fence(const instruction& i) {
 
 std::string thread_writer::compute(const instruction& i) {
   if (i.destination < 0) {
-    refuse("its result goes nowhere");
+    refuse("it has no destination register");
   }
   const std::string destination = register_name(i.destination);
   if (i.what == operation::move) {
@@ -424,7 +424,7 @@ std::string thread_writer::compute(const instruction& i) {
                      : i.what == operation::maximum  ? "max.s64"
                                                      : nullptr;
   if (name == nullptr) {
-    refuse("this arithmetic does not run");
+    refuse("a run does not support this operation");
   }
   const std::string statement = std::string("asm volatile(\"") + name + " %0, %1, %2;\" : \"=l\"(";
   if (i.what == operation::divide) {  // by zero, the model says, is zero

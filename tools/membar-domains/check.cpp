@@ -47,7 +47,7 @@ std::vector<std::string_view> opcode_in(std::string_view statement) {
   return parts;
 }
 
-/// Statement by statement, as a comment or a name of another one may hold any word.
+/// Examines one statement at a time, because comments and names may contain any word.
 synchronization in_statements(std::string_view code) {
   synchronization out;
   bool fences = false;
@@ -352,10 +352,8 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
       not_seen = of.looked_at.contains(id) ? not_seen : short_name(of.names.at(id));
     }
     if (!not_seen.empty()) {
-      warn(
-          both + ", and not all pointers of " + not_seen +
-          " were seen (its launches, the sizes of its arguments, or a table of pointers could not be read): whether they share "
-          "memory is not known.");
+      warn(both + ". Not all pointers of " + not_seen +
+           " could be read (from its launches, its argument sizes, or a table of pointers), so the two may share memory.");
       continue;
     }
     if (!shared_at_once(of, far_id, near_id)) {
@@ -364,14 +362,14 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
     ++into.sharing;
     const auto a = looked_at(far_id);
     const auto b = looked_at(near_id);
-    const std::string given = both + " and were given the same pointer";
+    const std::string given = both + " and received the same pointer";
     if (!a || !b) {
       warn(given + ", and the code of " + short_name(of.names.at(a ? near_id : far_id)) +
            " could not be read: move both or neither.");
     } else if (needs_one_domain(*a, *b)) {
       warn(given +
-           ", and one releases and the other acquires, or both are atomic, at a scope narrower than the system on one side: in "
-           "different domains that orders nothing, so move both or neither, and try with --whole-runs.");
+           ". One releases and the other acquires, or both use atomics, and at least one side's scope is narrower than the "
+           "system, which orders nothing across domains: move both or neither, and use try with --whole-runs.");
     } else {
       warn(given + ": move both or neither.");
     }
@@ -389,15 +387,18 @@ std::string text(const check_report& report) {
   for (const std::string& name : names) {
     unread += (unread.empty() ? "" : ", ") + name;
   }
-  return out + "The check looked at " + grouped(report.pairs) + (report.pairs == 1 ? " pair" : " pairs") +
-         " of a kernel to move and one that ran at the same time; " + grouped(report.sharing) +
-         " were given the same pointer." +
-         (unread.empty() ? ""
-                         : " The code of these could not be read (no PTX, and no cuobjdump that reads them): " + unread + ".") +
-         (report.without_arguments == 0 ? ""
-                                        : " Of " + grouped(report.without_arguments) + " kernels not all pointers were seen.") +
-         " It cannot see pointers behind more than one table in device memory, and buffers that overlap without the same "
-         "start.\n";
+  return out + "The check examined " + grouped(report.pairs) + (report.pairs == 1 ? " pair" : " pairs") +
+         " of a kernel to move and another kernel that ran at the same time; " + grouped(report.sharing) +
+         " received the same pointer." +
+         (unread.empty()
+              ? ""
+              : " The code of these kernels could not be read (they have no PTX, and no cuobjdump could disassemble them): " +
+                    unread + ".") +
+         (report.without_arguments == 0
+              ? ""
+              : " For " + grouped(report.without_arguments) + " kernels, not all pointers could be read.") +
+         " It does not detect pointers behind more than one table in device memory, or buffers that overlap but start at "
+         "different addresses.\n";
 }
 
 }  // namespace membar_domains

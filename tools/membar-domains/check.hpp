@@ -35,11 +35,10 @@ struct synchronization {
 /// nothing, and is not atomic.
 [[nodiscard]] bool needs_one_domain(const synchronization& a, const synchronization& b) noexcept;
 
-/// Of the entry `name` in PTX, with the functions beside it if it calls any; nothing if the text has no such entry.
+/// The synchronization in the PTX entry `name`, including the functions of the module if it calls any; nothing if the text has no such entry.
 [[nodiscard]] std::optional<synchronization> in_ptx(std::string_view text, const std::string& name);
 
-/// Of machine code as cuobjdump -sass prints it. A barrier of memory (MEMBAR) beside a strong write releases; a strong read beside a barrier or
-/// an invalidation of L1 (CCTL.IVALL) acquires. The narrower scope of the two counts.
+/// The synchronization in machine code as printed by cuobjdump -sass. A memory barrier (MEMBAR) together with a strong write releases; a strong read together with a barrier or an L1 invalidation (CCTL.IVALL) acquires. The narrower scope of the two counts.
 [[nodiscard]] synchronization in_sass(std::string_view text);
 
 /// What the check found of the processes together.

@@ -54,7 +54,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   words.push_back(nullptr);
   int failure[2];
   if (pipe2(failure, O_CLOEXEC) != 0) {
-    throw error(std::string("no pipe could be made: ") + std::strerror(errno));
+    throw error(std::string("cannot create a pipe: ") + std::strerror(errno));
   }
   // Signals wait until there is a program that they can go to.
   sigset_t all, before;
@@ -63,7 +63,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   const pid_t child = fork();
   if (child < 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    throw error(std::string("no process could be made: ") + std::strerror(errno));
+    throw error(std::string("cannot create a process: ") + std::strerror(errno));
   }
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -77,7 +77,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   }
   close(failure[1]);
   signalled_child = child;
-  // The terminal sends these to the program, too; others reach the command alone.
+  // The terminal also sends these to the program; other signals reach only the command.
   const handled_signal interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
   const handled_signal term(SIGTERM, forward), hup(SIGHUP, forward), first(SIGUSR1, forward), second(SIGUSR2, forward);
   sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -116,14 +116,16 @@ std::string library_path() {
     if (std::filesystem::exists(candidate)) {
       const std::string path = std::filesystem::canonical(candidate).string();
       if (path.find_first_of(" :") != std::string::npos) {
-        throw error("'" + path + "' has a space or a colon, at which LD_PRELOAD is split: install membar-domains elsewhere");
+        throw error(
+            "'" + path +
+            "' contains a space or a colon, where the loader would split LD_PRELOAD: install membar-domains in another folder");
       }
       return path;
     }
   }
   throw error(
-      "libmembar_domains.so is neither beside the command nor in its lib folder: it is built where CMake finds the CUDA "
-      "toolkit");
+      "libmembar_domains.so is neither in the command's folder nor in its lib folder: build membar-domains where CMake finds "
+      "the CUDA toolkit");
 }
 
 }  // namespace membar_domains

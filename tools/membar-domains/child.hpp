@@ -21,7 +21,7 @@ struct outcome {
                           const std::vector<std::pair<std::string, std::string>>& environment,
                           const std::function<void()>& meanwhile = {});
 
-/// The preloaded library beside the command or in ../lib of it. Throws `error` if it is not there, or cannot be preloaded from there.
+/// The path of the preloaded library, in the command's folder or in ../lib relative to it. Throws `error` if it is not there, or cannot be preloaded from there.
 [[nodiscard]] std::string library_path();
 
 }  // namespace membar_domains

@@ -16,6 +16,6 @@ inline constexpr int records_version = 2;
 inline constexpr int report_version = 1;
 
 inline constexpr const char* one_version =
-    "the command and the library that it preloads are of different versions: install both from one build";
+    "the membar-domains command and the library it preloads have different versions: install both from one build";
 
 }  // namespace membar_domains

@@ -224,7 +224,7 @@ sides sides_of(const lane_times& lane) {
   return out;
 }
 
-/// Times of a mode over all lanes, each with the weight of its units: the medians, and those of each resample.
+/// Times of each mode over all lanes, weighted by their units: the medians, and the medians of each resample.
 struct weighed_times {
   std::array<double, 4> median{};
   std::array<std::vector<double>, 4> resampled{std::vector<double>(resamples), std::vector<double>(resamples),
@@ -241,7 +241,7 @@ struct weighed_times {
   }
 };
 
-/// What one lane gained; adds its times to those of all lanes.
+/// Computes the gain of one lane, and adds its times to the sums over all lanes.
 lane_gain gain_of(const lane_times& lane, std::mt19937& random, weighed_times& all) {
   lane_gain g;
   g.lane = lane.lane;
@@ -321,32 +321,33 @@ std::string words(const estimate& e) {
 
 std::string sentence(const gain_report& report, bool whole_runs) {
   if (report.lanes.empty()) {
-    return std::string("The gain is not known: no stream or graph") +
-           (report.not_distinguished == 0 ? "" : " that can be distinguished from others") + " did " +
-           std::to_string(enough_ticks) + " units of work beside listed kernels of each kind (as they are, moved, control).";
+    return std::string("The gain could not be measured: no stream or graph") +
+           (report.not_distinguished == 0 ? "" : " that can be identified in every run") + " ran " +
+           std::to_string(enough_ticks) +
+           " units of work concurrently with listed kernels in each mode (as they are, moved, control).";
   }
-  std::string out = "Beside the listed kernels the others ran at " + words(report.gain) +
-                    " of their pace when those were moved; a comparison that changes nothing gave " + words(report.control) +
-                    ".";
+  std::string out = "While listed kernels ran, moving them made the other kernels " + words(report.gain) +
+                    " as fast; the control, which changes nothing, gave " + words(report.control) + ".";
   if (report.control.low > 1.01 || report.control.high < 0.99) {
-    out += " The control is not 1, so the gain is uncertain by as much.";
+    out += " The control differs from 1, so the gain is uncertain by at least that much.";
   }
   if (report.gain.high < 0.99) {
     out += " The move makes this program slower: do not apply it.";
   } else if (report.gain.low <= 1.01) {
-    out += " That is no gain that this measurement can tell from none.";
+    out += " This gain cannot be distinguished from none.";
   }
   if (report.fewest_turns < enough_turns) {
-    out += " The intervals rest on " + std::to_string(report.fewest_turns) + (report.fewest_turns == 1 ? " turn" : " turns") +
-           " of a mode, which are too few: " +
-           (whole_runs ? "use --runs=" + std::to_string(enough_turns) + " or more." : "run longer, or with a smaller --turn.");
+    out += " The intervals are based on only " + std::to_string(report.fewest_turns) +
+           (report.fewest_turns == 1 ? " turn" : " turns") + " of a mode: " +
+           (whole_runs ? "use --runs=" + std::to_string(enough_turns) + " or more."
+                       : "run the program longer, or use a smaller --turn.");
   }
   return out;
 }
 
 std::string table(const gain_report& report) {
-  std::string out = left("what did its work beside listed kernels", 46) + right("alone µs", 10) + right("as is p50", 11) +
-                    right("p99", 9) + right("moved p50", 11) + right("p99", 9) + right("control p50", 13) + right("gain", 8) +
+  std::string out = left("stream or graph", 46) + right("alone µs", 10) + right("as is p50", 11) + right("p99", 9) +
+                    right("moved p50", 11) + right("p99", 9) + right("control p50", 13) + right("gain", 8) +
                     right("units", 20) + right("turns", 12) + right("overlap", 9) + "\n";
   for (const lane_gain& g : report.lanes) {
     out += left(g.lane, 46) + right(g.count_alone == 0 ? "-" : fixed(g.alone, 2), 10) + right(fixed(g.p50[0], 2), 11) +
@@ -357,11 +358,13 @@ std::string table(const gain_report& report) {
            right(fixed(g.overlap * 100, 0) + " %", 9) + "\n";
   }
   if (report.left_out != 0) {
-    out += std::to_string(report.left_out) + " streams or graphs did too little beside listed kernels to be compared\n";
+    out += std::to_string(report.left_out) +
+           " streams or graphs are left out: they did too little work while listed kernels ran\n";
   }
   if (report.not_distinguished != 0) {
     out += std::to_string(report.not_distinguished) +
-           " streams or graphs are left out: they run the same kernels at another pace, so runs cannot be matched\n";
+           " streams or graphs are left out: they run the same kernels at different speeds, so they cannot be matched between "
+           "runs\n";
   }
   return out;
 }

@@ -13,7 +13,7 @@
 
 namespace membar_domains {
 
-/// µs that units of work took, by turn: those of one turn have their time in common, and are no independent measurements.
+/// µs per unit of work, by turn: the units of one turn run at about the same time, so they are not independent measurements.
 using turns = std::vector<std::vector<double>>;
 
 /// µs that each unit of work of a lane took.
@@ -21,7 +21,7 @@ struct lane_times {
   std::string lane;
   std::vector<double> alone;
   std::array<turns, 3> beside;  ///< by `mode`
-  std::vector<double> overlap;  ///< the share of each unit beside during which listed kernels ran
+  std::vector<double> overlap;  ///< for each concurrent unit, the share of its time during which listed kernels ran
   bool distinguished = true;    ///< which lane it is in each run
 };
 
@@ -61,13 +61,13 @@ struct gain_report {
 /// Units of work of each mode that a lane must have.
 inline constexpr std::size_t enough_ticks = 20;
 
-/// Turns that an interval needs before it says what it seems to.
+/// The fewest turns for a meaningful interval.
 inline constexpr std::size_t enough_turns = 5;
 
 /// The intervals come from 400 resamples of turns with a fixed seed, so equal input gives equal output.
 [[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes);
 
-/// Whether the interval of the gain reaches at most 2 % to each side: more runs would tell little more.
+/// Whether the interval of the gain extends at most 2 % to each side, so that more runs would add little.
 [[nodiscard]] bool is_narrow(const gain_report& report);
 
 [[nodiscard]] std::string sentence(const gain_report& report, bool whole_runs = false);

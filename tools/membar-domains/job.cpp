@@ -35,13 +35,13 @@ process process_of(const fs::path& path) {
   if (got >= static_cast<ssize_t>(sizeof s.magic) && s.magic != process_state::magic_value) {
     p.complaint =
         std::string(
-            "a process left counts in another format than this membar-domains reads, so the report does not count it: ") +
+            "a process wrote its counts in a format that this membar-domains cannot read, so the report omits the process: ") +
         one_version;
     return p;
   }
   if (got != sizeof s) {
-    p.complaint = "a process found no room for its files in " + path.parent_path().string() +
-                  ", so the report does not count it: set TMPDIR to a folder with room";
+    p.complaint = "a process had no space for its files in " + path.parent_path().string() +
+                  ", so the report omits the process: set TMPDIR to a folder with free space";
     return p;
   }
   p.pid = s.pid;
@@ -76,8 +76,7 @@ class scratch {
     // A process of the program may be in another folder than the command.
     std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      throw error("no folder could be made in " + fs::temp_directory_path().string() +
-                  ": set TMPDIR to one that can be written");
+      throw error("cannot create a folder in " + fs::temp_directory_path().string() + ": set TMPDIR to a writable folder");
     }
     path_ = pattern;
   }
@@ -131,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const options& a
   const char* const before = std::getenv("LD_PRELOAD");
   const std::string path = list.empty() ? "" : (folder / "list").string();
   if (!list.empty()) {
-    write(path, list, "set TMPDIR to a folder with room");
+    write(path, list, "set TMPDIR to a folder with free space");
   }
   constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
   std::vector<std::pair<std::string, std::string>> environment{
@@ -160,7 +159,7 @@ void write(const fs::path& path, const std::string& text, const char* remedy) {
   fs::create_directories(path.parent_path(), failed);
   std::ofstream file(path);
   if (!(file << text << std::flush)) {
-    throw error("'" + path.string() + "' cannot be written: " + remedy);
+    throw error("cannot write '" + path.string() + "': " + remedy);
   }
 }
 
@@ -176,13 +175,12 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
                   meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
-        (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +
-        "): write its path after --");
+        (out.ended.status == 127 ? "the file does not exist" : "it is not an executable file") + "): write its path after --");
     return out;
   }
   if (out.ended.signal != 0) {
-    say("the program was ended by signal " + std::to_string(out.ended.signal) + " (" + strsignal(out.ended.signal) +
-        "); what follows is what was seen until then");
+    say("signal " + std::to_string(out.ended.signal) + " (" + strsignal(out.ended.signal) +
+        ") ended the program; the report covers the run until then");
   }
   std::set<std::string> complaints;
   for (process& p : processes_of(folder.path())) {
@@ -190,9 +188,8 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
       complaints.insert(p.complaint);
     }
     if (p.cu_init > 0) {
-      complaints.insert("cuInit returned " + std::to_string(p.cu_init) +
-                        (p.cu_init == 100 ? ", which means that there is no GPU" : "") + ", so '" + p.program +
-                        "' launched nothing");
+      complaints.insert("cuInit returned " + std::to_string(p.cu_init) + (p.cu_init == 100 ? " (no GPU)" : "") + ", so '" +
+                        p.program + "' launched nothing");
     }
     if (p.cu_init == 0 || p.launches > 0) {
       out.processes.push_back(std::move(p));
@@ -206,13 +203,12 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   }
   if (out.processes.empty() && complaints.empty() && out.ended.status != 0 && is_address_sanitized(asked.program[0])) {
     say("'" + asked.program[0] +
-        "' is built with the address sanitizer, whose library must be loaded first, and membar-domains loads its own before "
-        "it: set "
-        "ASAN_OPTIONS=verify_asan_link_order=0, if the program did not end for another reason");
+        "' is built with AddressSanitizer, which requires that its library is loaded first, but membar-domains preloads its "
+        "own: unless the program ended for another reason, set ASAN_OPTIONS=verify_asan_link_order=0");
   } else if (out.processes.empty() && complaints.empty()) {
-    say(out.ended.status != 0 ? with_status(out.ended) + " before it called CUDA where the library could see it"
-                              : "no process of the program called CUDA's driver where the library could see it: a program that "
-                                "is static or set-user-ID ignores LD_PRELOAD");
+    say(out.ended.status != 0 ? with_status(out.ended) + " before membar-domains saw a call of the CUDA driver"
+                              : "membar-domains saw no call of the CUDA driver in any process of the program. A static or "
+                                "set-user-ID program ignores LD_PRELOAD");
   }
   return out;
 }

@@ -39,7 +39,7 @@ void check_output(const fs::path& folder) {
   }
 }
 
-/// Says which rules no kernel matched, so that a misspelt name does not pass for a move.
+/// Reports rules that no kernel matched, so that a misspelt name does not go unnoticed.
 void say_unmet(const move_list& list, const std::vector<process>& processes) {
   std::uint64_t met = 0;
   for (const process& p : processes) {
@@ -47,22 +47,22 @@ void say_unmet(const move_list& list, const std::vector<process>& processes) {
   }
   for (std::size_t i = 0; i < list.rules().size() && i < 64 && !processes.empty(); ++i) {
     if ((met >> i & 1U) == 0) {
-      say("no kernel that the program launched matches '" + list.rules()[i].pattern + "'" +
+      say("no launched kernel matches '" + list.rules()[i].pattern + "'" +
           (list.rules()[i].far ? " with a pointer to a peer's or the host's memory" : "") +
-          ": membar-domains watch lists the names");
+          ": take its name from the report of membar-domains watch");
     }
   }
 }
 
 void say_counts(const std::vector<process>& processes) {
   for (const process& p : processes) {
-    say(p.program + " (" + std::to_string(p.pid) + "): " + grouped(p.launches) + " launches, of which " + grouped(p.listed) +
-        " are listed, " + grouped(p.moved) + " moved and " + grouped(p.refused) + " refused; " + grouped(p.nodes) +
-        " listed nodes in graphs, of which " + grouped(p.nodes_moved) + " moved");
+    say(p.program + " (" + std::to_string(p.pid) + "): " + grouped(p.launches) + " launches, " + grouped(p.listed) +
+        " of them listed, " + grouped(p.moved) + " moved and " + grouped(p.refused) + " rejected by the driver; " +
+        grouped(p.nodes) + " listed graph nodes, " + grouped(p.nodes_moved) + " of them moved");
   }
 }
 
-/// Units of work that events could not time are no part of a gain, so they are said.
+/// Reports units of work that events could not time, because they are not part of any gain.
 void say_untimed(const std::vector<job_result>& results) {
   std::uint64_t untimed = 0;
   for (const job_result& result : results) {
@@ -72,9 +72,8 @@ void say_untimed(const std::vector<job_result>& results) {
   }
   if (untimed != 0) {
     say(grouped(untimed) +
-        " launches or units of work could not be timed, because the driver refused an event in their stream (as in one of a "
-        "green "
-        "context or of another context than the current one): they are in no figure");
+        " launches or units of work could not be timed, because the driver rejected an event in their stream (a stream of a "
+        "green context, or of another context than the current one): no figure includes them");
   }
 }
 
@@ -94,7 +93,7 @@ std::string list_of_options(const options& asked) {
   return text;
 }
 
-/// Throws where a list must not be applied, unless --force says that it may.
+/// Throws if the list must not be applied, unless --force is set.
 void refuse_unsafe(const options& asked, const move_list& rules) {
   if (const std::string objection = rules.objection(); !asked.force && !objection.empty()) {
     throw error(objection);
@@ -143,13 +142,13 @@ watched watch_once(const options& asked) {
 
 /// The table of processes, and the same in JSON.
 std::string table_of_processes(const watched& seen, json& rows) {
-  std::string out = left("  process", 32) + right("kernels", 12) + right("held up", 12) + right("held up ms", 13) + "\n";
+  std::string out = left("  process", 32) + right("kernels", 12) + right("delayed", 12) + right("delay ms", 13) + "\n";
   for (std::size_t i = 0; i < seen.reports.size(); ++i) {
     const process& p = seen.result.processes[i];
     const overlap_report& of = seen.reports[i];
     out += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) + right(grouped(p.recorded.kernels.size()), 12) +
            right(grouped(of.held_up_count), 12) + right(fixed(of.held_up_ms, 2), 13) +
-           (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels were not recorded") + "\n";
+           (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels could not be recorded") + "\n";
     rows.push_back({{"program", p.program},
                     {"pid", p.pid},
                     {"kernels", p.recorded.kernels.size()},
@@ -160,7 +159,7 @@ std::string table_of_processes(const watched& seen, json& rows) {
   return out;
 }
 
-/// The timeline of the process in which most was held up.
+/// The timeline of the process with the largest delay.
 std::string picture_of(const watched& seen) {
   std::string out;
   double most = 0;
@@ -177,9 +176,9 @@ std::string picture_of(const watched& seen) {
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
-      say("CUPTI gave records of " + grouped(seen) + " kernels, and " + p.program + " launched " + grouped(p.launches) +
-          ": a profiler in the program, as torch.profiler, takes CUPTI's records over: watch without it, or use try and apply, "
-          "which need no CUPTI");
+      say("CUPTI recorded " + grouped(seen) + " kernels, but " + p.program + " launched " + grouped(p.launches) +
+          ": a profiler in the program, such as torch.profiler, probably takes over CUPTI's records. Run watch without it, or "
+          "use try and apply, which do not need CUPTI");
     }
   }
 }
@@ -197,13 +196,13 @@ std::string watch(const options& asked, outcome& ended) {
   json report = document("watch");
   add(report, all);
   report["processes"] = json::array();
-  const std::string text =
-      (any ? sentence(all) : "No kernel was recorded.") + "\n\n" + table(all) + "\n" +
-      table_of_processes(seen, report["processes"]) +
-      "\nRecording kernels costs time at every boundary, alone and beside, so the table's differences count, not its times.\n"
-      "What must hold before a move: no listed kernel synchronizes at device scope with a kernel of another domain while both "
-      "run.\n" +
-      (asked.check ? membar_domains::text(seen.checked) : "");
+  const std::string text = (any ? sentence(all) : "No kernel was recorded.") + "\n\n" + table(all) + "\n" +
+                           table_of_processes(seen, report["processes"]) +
+                           "\nRecording adds time to every boundary, so compare the times in this table with each other, not "
+                           "with times of other runs.\n"
+                           "Requirement for a move: no listed kernel synchronizes at device scope with a kernel of another "
+                           "domain while both run.\n" +
+                           (asked.check ? membar_domains::text(seen.checked) : "");
   if (!any) {
     report["sentence"] = "No kernel was recorded.";
   }
@@ -221,7 +220,7 @@ std::string watch(const options& asked, outcome& ended) {
   if (!picture.empty()) {
     write(folder / "timeline.svg", picture);
   }
-  say("written: " + (folder / "watch.txt").string() + ", watch.json, list.txt" + (picture.empty() ? "" : ", timeline.svg"));
+  say("wrote " + (folder / "watch.txt").string() + ", watch.json, list.txt" + (picture.empty() ? "" : ", timeline.svg"));
   return list;
 }
 
@@ -265,22 +264,22 @@ bool run_in_each_mode(const options& asked, const std::string& list, const move_
       results.push_back(std::move(one));
     } else {
       say("run " + std::to_string(r + 1) + " of " + std::to_string(runs) + " ended with status " +
-          std::to_string(ended.status) + ": the report is of those before it");
+          std::to_string(ended.status) + ": the report covers only the runs before it");
     }
   }
   return true;
 }
 
-/// Measures what the list gains. Turns within a run come first; where they tell nothing, the program runs as a whole in each mode.
+/// Measures the gain of the list: first with turns within one run; if they yield no result, with whole runs in each mode.
 outcome measure(const options& asked, const std::string& list, const move_list& rules) {
   std::vector<job_result> results;
   outcome ended;
   gain_report report;
   bool in_graphs = false;
   bool known = false;
-  say(asked.whole_runs
-          ? "the program runs " + whole_runs_of(asked) + " as a whole, as it is, moved, and with a map that changes nothing"
-          : "the program runs once; if turns within that run tell nothing, " + whole_runs_of(asked) + " more as a whole");
+  say(asked.whole_runs ? "the program runs " + whole_runs_of(asked) + ": as it is, moved, and with a map that changes nothing"
+                       : "the program runs once; if that run does not show a gain, it runs " + whole_runs_of(asked) +
+                             " more, in one mode each");
   if (!asked.whole_runs) {
     results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
     ended = results.back().ended;
@@ -293,24 +292,25 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
     known = !report.lanes.empty() && !in_graphs;
   }
   const bool as_a_whole = asked.whole_runs || (!known && ended.status == 0);
-  std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) +
-                    " launches each, and graphs with listed kernels one launch each.\n";
+  std::string how = "The modes took turns within one run: " + std::to_string(asked.turn) +
+                    " launches of listed kernels per turn, and one launch of each graph with listed kernels.\n";
   if (as_a_whole) {
     if (!asked.whole_runs) {
-      say((in_graphs ? "a graph with listed kernels could not be instantiated twice, so its nodes keep their domain"
-                     : "turns within one run told nothing") +
-          std::string(": the program runs ") + whole_runs_of(asked) + " as a whole, in turns");
+      say((in_graphs ? "a graph with listed kernels could not be instantiated twice, so its nodes cannot change their domain "
+                       "during a run"
+                     : "turns within one run did not yield enough measurements") +
+          std::string(": the program now runs ") + whole_runs_of(asked) + ", in one mode each");
     }
     results.clear();
     if (!run_in_each_mode(asked, list, rules, results, ended)) {
       return ended;
     }
     report = gains(lanes_of(results));
-    how = "The program ran as a whole, in one mode after the other: " + std::to_string(results.size()) + " of at most " +
-          std::to_string(3 * asked.runs) + " runs.\n";
+    how = "Each run used one mode: " + std::to_string(results.size()) + " of at most " + std::to_string(3 * asked.runs) +
+          " runs.\n";
   } else if (!known) {
-    say(with_status(ended) + ", so it is not run as a whole, which " +
-        (in_graphs ? "a graph that could not be instantiated twice needs" : "would tell more"));
+    say(with_status(ended) + ", so membar-domains does not repeat it in each mode, which " +
+        (in_graphs ? "is needed for a graph that could not be instantiated twice" : "would be needed for a result"));
   }
   say_untimed(results);
   const std::string text = sentence(report, as_a_whole) + "\n\n" + table(report) + "\n" + how;
@@ -320,27 +320,27 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
   print(asked, text, full);
   say_counts(results.empty() ? std::vector<process>() : results.back().processes);
   write_report(asked.output, "try", text, full);
-  say("written: " + (fs::path(asked.output) / "try.txt").string() + " and try.json");
+  say("wrote " + (fs::path(asked.output) / "try.txt").string() + " and try.json");
   return ended;
 }
 
 outcome try_move(const options& asked) {
   std::string list = list_of_options(asked);
   if (list.empty()) {
-    say("there is no list, so the program is watched first");
+    say("no list was given, so try watches the program first");
     outcome ended;
     list = watch(asked, ended);
     if (list.empty()) {
       return ended;
     }
     if (ended.status != 0) {
-      say(with_status(ended) + ", so the list is not tried");
+      say(with_status(ended) + ", so membar-domains does not try the list");
       return ended;
     }
   }
   const move_list rules = move_list::parse(list, asked.list.empty() ? "the list" : asked.list);
   if (rules.rules().empty()) {
-    say("the list names no kernel: name yours with --remote=REGEX");
+    say("the list names no kernel: name the kernels to move with --remote=REGEX");
     return {};
   }
   refuse_unsafe(asked, rules);

@@ -27,8 +27,8 @@ target parse_target(std::string_view word, const std::string& where) {
   int id = -1;
   const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), id);
   if (status != std::errc{} || end != word.data() + word.size() || id < 0 || id > 255) {
-    throw error(where + ": the domain is '" + std::string(word) +
-                "': write remote, default, or the number of a physical domain, 0 to 255");
+    throw error(where + ": '" + std::string(word) +
+                "' is not a domain: write remote, default, or the number of a physical domain, 0 to 255");
   }
   return {target::kind::physical, id};
 }
@@ -38,9 +38,8 @@ void move_list::add(target to, const std::string& pattern, const std::string& wh
     rules_.push_back(
         {to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line, far, verdict::unchecked, {}});
   } catch (const std::regex_error&) {
-    throw error(
-        where + ": '" + pattern +
-        "' is no regular expression (ECMAScript): put a backslash before each ( ) [ ] { } * + ? that is meant as itself");
+    throw error(where + ": '" + pattern +
+                "' is not a regular expression (ECMAScript): put a backslash before each literal ( ) [ ] { } * + ?");
   }
 }
 
@@ -49,8 +48,8 @@ namespace {
 void check_version(std::string version, const std::string& origin) {
   version.erase(version.find_last_not_of(" \t\r") + 1);
   if (version != std::to_string(list_version)) {
-    throw error(origin + ": the list has format '" + version + "', and this membar-domains reads format " +
-                std::to_string(list_version) + ": use the membar-domains that wrote it, or let watch write the list again");
+    throw error(origin + ": the list has format '" + version + "', but this membar-domains reads only format " +
+                std::to_string(list_version) + ": use the membar-domains that wrote it, or write the list again with watch");
   }
 }
 
@@ -59,7 +58,7 @@ constexpr std::string_view check_mark = "# check: ";
 /// "domain pattern", as a rule and the line of its check write it.
 std::string key_of(const std::string& domain, const std::string& pattern) { return domain + " " + pattern; }
 
-/// Keeps what a comment says of the check of a rule, if it does.
+/// Stores the result of a rule's check if the comment contains one.
 void read_check(std::string_view line, std::map<std::string, std::pair<verdict, std::string>>& into) {
   if (!line.starts_with(check_mark)) {
     return;
@@ -88,15 +87,15 @@ std::string check_line(const std::string& rule, const std::string& warning) {
 std::string move_list::objection() const {
   for (const rule& r : rules_) {
     if (r.checked == verdict::warned) {
-      return "the list moves '" + r.pattern + "', of which the check of watch warns: " + r.warning +
-             " Take the kernel out of the list, or add --force if you know that it is safe";
+      return "the list moves '" + r.pattern + "', but watch's check warns: " + r.warning +
+             " Remove the kernel from the list, or add --force if you know that the move is safe";
     }
   }
   for (const rule& r : rules_) {
     if (r.checked == verdict::unchecked) {
       return "the list moves '" + r.pattern +
-             "', which was not checked for kernels that it synchronizes with: use a list that membar-domains watch wrote "
-             "(--remote=REGEX names kernels to it), or add --force if you know that the move is safe";
+             "', but nothing checked whether it synchronizes with other kernels: use a list that membar-domains watch wrote "
+             "(watch --remote=REGEX adds kernels to it), or add --force if you know that the move is safe";
     }
   }
   return {};
@@ -123,8 +122,9 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     const target to = parse_target(std::string_view(domain).substr(0, colon), where);
     const bool far = colon != std::string::npos;
     if (far && domain.substr(colon) != ":far") {
-      throw error(where + ": the launches of '" + domain + "' are '" + domain.substr(colon + 1) +
-                  "': write :far after the domain for launches with a pointer to a peer's or the host's memory, or nothing");
+      throw error(
+          where + ": '" + domain + "' ends in ':" + domain.substr(colon + 1) +
+          "': after the domain, write :far to select launches with a pointer to a peer's or the host's memory, or nothing");
     }
     std::string pattern;
     std::getline(words >> std::ws, pattern);
@@ -134,7 +134,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     }
     pattern.erase(pattern.find_last_not_of(" \t\r") + 1);
     if (pattern.empty()) {
-      throw error(where + ": the domain '" + domain + "' has no kernels: write a regular expression of their names after it");
+      throw error(where + ": no kernel names follow the domain '" + domain + "': write a regular expression for them after it");
     }
     list.add(to, pattern, where, number, far);
     keys.push_back(key_of(domain, pattern));
@@ -153,7 +153,7 @@ std::string move_list::text_of(const std::string& path) {
   if (!file || !(text << file.rdbuf())) {
     // An empty file sets the fail bit of `text`, and is an empty list.
     if (!file.is_open()) {
-      throw error("the list '" + path + "' cannot be read: name a file that membar-domains watch wrote");
+      throw error("cannot read the list '" + path + "': name a file that membar-domains watch wrote");
     }
   }
   return text.str();

@@ -63,7 +63,7 @@ class move_list {
  public:
   /// Throws `error` that names `origin` and the line.
   [[nodiscard]] static move_list parse(std::string_view text, const std::string& origin);
-  /// What the file holds. Throws `error` if it cannot be read.
+  /// The contents of the file. Throws `error` if it cannot be read.
   [[nodiscard]] static std::string text_of(const std::string& path);
   /// Throws as `text_of` and `parse`.
   [[nodiscard]] static move_list read(const std::string& path);
@@ -99,7 +99,7 @@ class move_list {
 /// A regular expression that matches `text` and nothing else.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// Whether kernels of this name are known to store to other devices: NCCL's, NVSHMEM's, and those of PyTorch's symmetric memory.
+/// Whether kernels of this name are known to store to other devices, such as kernels of NCCL, NVSHMEM and PyTorch's symmetric memory.
 [[nodiscard]] bool known_remote(const std::string& name);
 
 }  // namespace membar_domains

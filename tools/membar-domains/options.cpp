@@ -19,7 +19,7 @@ CLI::Validator between(int least, int most) {
             const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), out);
             return status == std::errc{} && end == value.data() + value.size() && out >= least && out <= most
                        ? std::string()
-                       : "'" + value + "' is not possible: write a number from " + std::to_string(least) + " to " +
+                       : "'" + value + "' is not valid: write a number from " + std::to_string(least) + " to " +
                              std::to_string(most);
           },
           "", ""};
@@ -27,7 +27,7 @@ CLI::Validator between(int least, int most) {
 
 CLI::Validator text_or_json() {
   return {[](const std::string& value) {
-            return value == "text" || value == "json" ? std::string() : "'" + value + "' is not possible: write text or json";
+            return value == "text" || value == "json" ? std::string() : "'" + value + "' is not a format: write text or json";
           },
           "", ""};
 }
@@ -37,33 +37,38 @@ class command_line {
  public:
   explicit command_line(options& out) {
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app_.set_help_flag("-h,--help", "this text");
-    app_.set_version_flag("--version", "version", "the version of membar-domains");
+    app_.set_help_flag("-h,--help", "print this text");
+    app_.set_version_flag("--version", "version", "print the version of membar-domains");
     app_.add_option("action", action_);
-    app_.add_option("--list", out.list, "the list; without one, try watches first and uses what it found")->type_name("FILE");
-    app_.add_option("--remote", out.remote, "kernels of this name count as remote, and are listed; may be repeated")
+    app_.add_option("--list", out.list,
+                    "the list of kernels to move; without one, try watches the program first and uses the list that it finds")
+        ->type_name("FILE");
+    app_.add_option("--remote", out.remote, "treat kernels whose name matches as remote and list them; may be repeated")
         ->type_name("REGEX")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
-    app_.add_flag("--check", out.check, "of watch: warns where a kernel to move may synchronize with another; the default");
-    app_.add_flag_callback("--no-check", [&out] { out.check = false; }, "of watch: no such check, so the list needs --force");
-    app_.add_flag("--force", out.force, "of try and apply: takes a list that was not checked, or of which the check warns");
-    app_.add_option("--output", out.output, "where watch and try write (membar-domains)")->type_name("FOLDER");
-    app_.add_option("--format", format_, "the report that is printed: text, or json, a line on the standard output (text)")
+    app_.add_flag("--check", out.check, "watch: warn if a kernel to move may synchronize with another kernel (the default)");
+    app_.add_flag_callback(
+        "--no-check", [&out] { out.check = false; }, "watch: skip this check; applying the list then needs --force");
+    app_.add_flag("--force", out.force, "try, apply: accept a list that was not checked, or one that the check warns about");
+    app_.add_option("--output", out.output, "the folder for the reports of watch, try and run (default: membar-domains)")
+        ->type_name("FOLDER");
+    app_.add_option("--format", format_,
+                    "print the report as text, or as json on one line of the standard output (default: text)")
         ->type_name("FORMAT")
         ->check(text_or_json());
-    app_.add_option("--turn", out.turn, "of try: launches of listed kernels in a turn (16)")
+    app_.add_option("--turn", out.turn, "try: launches of listed kernels per turn (default: 16)")
         ->type_name("N")
         ->check(between(1, 1'000'000));
     app_.add_flag("--whole-runs", out.whole_runs,
-                  "of try: no turns within a run, for listed kernels that synchronize with each other");
-    app_.add_option("--runs", out.runs, "of try: at most so many whole runs of each kind (3)")
+                  "try: use one mode for each whole run instead of turns; for listed kernels that synchronize with each other");
+    app_.add_option("--runs", out.runs, "try: at most N whole runs in each mode (default: 3)")
         ->type_name("N")
         ->check(between(1, 100));
-    app_.add_option("--seconds", out.seconds, "of run: how long it watches before it moves anything (10)")
+    app_.add_option("--seconds", out.seconds, "run: seconds to watch before anything is moved (default: 10)")
         ->type_name("N")
         ->check(between(1, 3600));
-    app_.add_option("--cupti", out.cupti, "libcupti.so, where the loader does not find it")->type_name("FILE");
+    app_.add_option("--cupti", out.cupti, "the path of libcupti.so, if the loader does not find it")->type_name("FILE");
   }
 
   void read(std::vector<std::string> words, options& out) {
@@ -78,7 +83,7 @@ class command_line {
     } catch (const CLI::ArgumentMismatch& e) {
       const std::string text = e.what();
       const std::string name = text.substr(0, text.find(':'));
-      throw error(name + " has no value: write " + name + "=...");
+      throw error(name + " needs a value: write " + name + "=...");
     } catch (const CLI::ParseError& e) {
       throw error(std::string(e.what()) +
                   (dynamic_cast<const CLI::ValidationError*>(&e) != nullptr ? "" : ": see membar-domains --help"));
@@ -124,22 +129,22 @@ options parse_options(const std::vector<std::string>& words) {
   }
   out.program.assign(separator == words.end() ? separator : separator + 1, words.end());
   if (out.program.empty()) {
-    throw error(separator != words.end() ? "there is no program after --: write membar-domains watch -- ./app args"
-                                         : "there is no -- before a program: write membar-domains watch -- ./app args");
+    throw error(separator != words.end() ? "no program follows --: write membar-domains watch -- ./app args"
+                                         : "-- is missing before the program: write membar-domains watch -- ./app args");
   }
   if (out.force && (out.what == options::action::watch || out.what == options::action::run)) {
-    throw error("--force is of try and apply, which take a list: watch and run write their own");
+    throw error("--force applies only to try and apply, which take a list; leave it out: watch and run write their own");
   }
   if (!out.check && out.what == options::action::run) {
-    throw error("--no-check is of watch: run moves only what its check passes");
+    throw error("--no-check applies only to watch: run moves only kernels that pass its check");
   }
   if (out.whole_runs && out.what != options::action::try_) {
     throw error(
-        "--whole-runs is of try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app args");
+        "--whole-runs applies only to try, which runs the program in each mode: write membar-domains try --whole-runs -- ./app "
+        "args");
   }
   if (out.what == options::action::apply && out.list.empty() && out.remote.empty()) {
-    throw error(
-        "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
+    throw error("apply needs a list of kernels to move: write --list=FILE with a file that watch wrote, or --remote=REGEX");
   }
   return out;
 }
@@ -148,23 +153,23 @@ std::string usage() {
   options defaults;
   return "membar-domains [watch|try|apply|run] [options] -- program arguments\n"
          "\n"
-         "Finds kernels whose stores to other devices hold up the boundaries of other kernels, and runs them in another "
-         "memory\n"
-         "synchronization domain. The program is not changed.\n"
+         "Finds kernels whose stores to other devices delay other kernels, and runs them in another memory "
+         "synchronization\ndomain. The program itself is not changed.\n"
          "\n"
-         "  watch   which kernels ran at the same time, what the boundaries of the others cost, a timeline, and a list to "
+         "  watch   reports which kernels ran at the same time and what that cost the others; writes a timeline and a list to "
          "apply\n"
-         "  try     what the move gains: the listed kernels run as they are, moved, and with a map that changes nothing, in "
+         "  try     measures the gain: runs the listed kernels as they are, moved, and with a map that changes nothing, in "
          "turns\n"
          "  apply   runs the program with the listed kernels moved\n"
-         "  run     all of it while the program runs: watches some seconds, moves in turns what passes the check, keeps what "
-         "gains\n"
+         "  run     does all of this in one run: watches for some seconds, tries to move the kernels that pass the check, and "
+         "keeps\n          the move if it gains\n"
          "\n" +
          command_line(defaults).described() +
          "\n"
-         "What must hold: no listed kernel synchronizes at device scope with a kernel of another domain while both run,\n"
-         "nor, where try takes turns, with another listed one.\n"
-         "The exit status is the program's; 125: membar-domains itself failed; 126, 127: the program could not be started.\n";
+         "Requirement: no listed kernel synchronizes at device scope with a kernel of another domain while both run, nor, if "
+         "try\ntakes turns, with another listed kernel.\n"
+         "Exit status: the program's own; 125 if membar-domains itself failed; 126 or 127 if the program could not be "
+         "started.\n";
 }
 
 }  // namespace membar_domains

@@ -19,7 +19,7 @@ struct options {
   bool force = false;       ///< --force: try and apply take a list that was not checked, or of which the check warns
   bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
   int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
-  int runs = 3;             ///< --runs: of each kind, where turns within a run tell nothing
+  int runs = 3;             ///< --runs: whole runs in each mode, if turns within a run yield no result
   int seconds = 10;         ///< --seconds: how long run watches
   bool json = false;        ///< --format=json
   std::vector<std::string> program;

@@ -115,7 +115,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
     }
   };
   merge_all(out.local);
-  // Of kernels that are already isolated the report says what is left; what is to be moved goes before.
+  // For kernels that are already isolated, the report shows the remaining delay; kernels to be moved take precedence.
   const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const kernel_record& k) {
     return out.is_remote(k) && !of.already_isolated.contains(k.name) &&
            overlaps(out.local[k.device], time_of(k).start, time_of(k).end);
@@ -134,7 +134,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
   return out;
 }
 
-/// Those that ran beside others for longest come first.
+/// Sorts by the time for which the kernels ran concurrently with others, longest first.
 void sort_by_shared_time(std::vector<remote_kernel>& remote) {
   std::sort(remote.begin(), remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
 }
@@ -209,10 +209,10 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
       const std::vector<interval>& busy = sorted.remote[where.first];
       const bool is_beside = contains(busy, static_cast<std::int64_t>(a.end), next);
       if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
-        continue;  // partly, or beside what stays where it is
+        continue;  // overlaps only partly, or overlaps a kernel that will not be moved
       }
       const boundary_kind kind{where.first, a.name, b.name, a.graph != 0};
-      // What waits for room waits in any domain.
+      // A kernel that waits for free multiprocessors waits in any domain.
       const bool no_room = is_beside && overlaps(sorted.filled[where.first], start, next);
       boundary_times& into = out.kinds[kind][no_room ? beside_one_that_fills : is_beside ? beside : alone];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
@@ -226,7 +226,7 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
   return out;
 }
 
-/// The boundaries of a kind beside remote kernels, compared with those alone.
+/// Compares boundaries of one kind that are concurrent with remote kernels with those that are not.
 boundary compared(const boundary_times& before, const boundary_times& after) {
   boundary b;
   b.alone = before.step.size();
@@ -354,7 +354,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
 
 namespace {
 
-/// Short names of the remote kernels that ran beside others, at most three.
+/// Short names of the remote kernels that ran concurrently with others, at most three.
 struct name_list {
   std::string text;
   bool many = false;
@@ -390,22 +390,21 @@ std::string names_of(const overlap_report& report, Chosen chosen) {
   return out;
 }
 
-/// Nothing, or what boundaries beside kernels that fill the device wait for.
+/// A sentence about boundaries that wait for multiprocessors, or nothing.
 std::string about_room(const overlap_report& report) {
   return report.no_room == 0 ? ""
-                             : grouped(report.no_room) + " boundaries ran beside blocks of " +
+                             : grouped(report.no_room) + " boundaries ran while blocks of " +
                                    names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
-                                   " that take all room of the multiprocessors, and took " + fixed(report.no_room_ms, 2) +
-                                   " ms longer than alone: another domain gives no room.";
+                                   " occupied all multiprocessors, and took " + fixed(report.no_room_ms, 2) +
+                                   " ms longer than alone: another domain frees no multiprocessors.";
 }
 
-/// Nothing, or why no wait is told.
+/// A sentence on why the report has no delay, or nothing.
 std::string about_names(const overlap_report& report) {
-  return report.distinguished()
-             ? ""
-             : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +
-                   " with pointers to a peer or the host could not be distinguished from others of that name: the list decides "
-                   "for each when it is launched, and membar-domains try measures what that gains.";
+  return report.distinguished() ? ""
+                                : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +
+                                      " with pointers to a peer or the host could not be distinguished from its other "
+                                      "launches: a :far rule decides at each launch, and membar-domains try measures the gain.";
 }
 
 }  // namespace
@@ -427,7 +426,7 @@ bool overlap_report::distinguished() const {
 
 std::string sentence(const overlap_report& report) {
   if (report.remote.empty()) {
-    return "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.";
+    return "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.";
   }
   if (!report.distinguished()) {
     return about_names(report);
@@ -436,66 +435,65 @@ std::string sentence(const overlap_report& report) {
     return about_room(report);
   }
   if (report.beside_ms == 0) {
-    return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
+    return "No kernel ran concurrently with one that stores to a peer or to the host: there is nothing to move.";
   }
   const std::string room = (report.no_room == 0 ? "" : " ") + about_room(report);
   const name_list names = list_names(report);
   if (report.all_isolated()) {
     return names.text + (names.many ? " are" : " is") + " already isolated in another domain: there is nothing to move. " +
            (report.held_up_count == 0
-                ? "No boundary beside took longer."
-                : "What " + grouped(report.held_up_count) + " boundaries beside still took longer, " +
-                      fixed(report.held_up_ms, 2) + " ms of " + fixed(report.beside_ms, 2) + " ms, no domain gives back.") +
+                ? "No boundary of other kernels took longer meanwhile."
+                : "Meanwhile " + grouped(report.held_up_count) + " boundaries of other kernels still took longer, by " +
+                      fixed(report.held_up_ms, 2) + " ms in " + fixed(report.beside_ms, 2) + " ms, which no domain recovers.") +
            room;
   }
   const std::string measure =
-      report.to_host()
-          ? " These are stores to the host: from none to 0.63 of the wait came back in another domain, the less the more "
-            "memory "
-            "the kernels touch, and membar-domains try measures it. The copy engine (cudaMemcpyAsync) holds nothing up: let it "
-            "move the data."
-          : std::string(" How much of it comes back if ") + (names.many ? "they move" : "it moves") +
-                " to another domain, membar-domains try measures.";
+      report.to_host() ? " These are stores to the host: in measurements, another domain recovered from none to 0.63 of such a "
+                         "delay, and less if the delayed kernels access more memory; membar-domains try measures the gain "
+                         "here. The copy engine (cudaMemcpyAsync) delays no kernels: let it move the data."
+                       : " membar-domains try measures how much of this delay another domain recovers.";
   if (report.held_up_count == 0 && report.unknown == 0) {
-    return "Kernels ran beside " + names.text +
-           ", and while they were recorded none of their boundaries took longer. Where launches set the pace, recording hides "
-           "a wait: membar-domains try measures without it." +
+    return "Kernels ran concurrently with " + names.text +
+           ", but none of their recorded boundaries took longer. If the host's launch rate limits the program, recording can "
+           "hide a delay: membar-domains try measures without recording." +
            room;
   }
   if (report.held_up_count == 0) {
-    return grouped(report.unknown) + " boundaries ran beside " + names.text +
-           ", and none like them ran alone, so what they cost is not known: membar-domains try measures it." + room;
+    return grouped(report.unknown) + " boundaries ran concurrently with " + names.text +
+           ", but too few of each kind were recorded both alone and concurrently, so their delay is not known: membar-domains "
+           "try measures the gain." +
+           room;
   }
   const double each = report.held_up_ms * 1000 / static_cast<double>(report.held_up_count);
-  return names.text + (names.many ? " hold up " : " holds up ") + grouped(report.held_up_count) +
-         " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
-         fixed(report.beside_ms, 2) + " ms beside." + measure + room;
+  return names.text + (names.many ? " delay " : " delays ") + grouped(report.held_up_count) +
+         " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms in " +
+         fixed(report.beside_ms, 2) + " ms of concurrent work." + measure + room;
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {
   std::string out = "kernels that store to a peer or the host\n";
   for (const remote_kernel& r : report.remote) {
     out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
-           " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why +
-           (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches of the name have none") +
-           (r.distinguished ? "" : "; which launches have it is not known") + (r.already_isolated ? "; already isolated" : "") +
+           " ms, " + fixed(r.shared_ms, 2) + " ms concurrent with others  (" + r.why +
+           (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches have no such pointer") +
+           (r.distinguished ? "" : "; not known which launches have it") + (r.already_isolated ? "; already isolated" : "") +
            (r.fills == 0 ? "" : "; " + grouped(r.fills) + " fill the device") + ")\n";
   }
-  out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("beside", 9) + right("alone", 9) +
-         right("alone µs", 10) + right("beside µs", 11) + right("held up µs", 12) + right("total ms", 10) + "\n";
+  out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("concurrent", 12) + right("alone", 9) +
+         right("alone µs", 10) + right("concurrent µs", 15) + right("delay µs", 12) + right("total ms", 10) + "\n";
   std::size_t left_out = 0;
   for (const boundary& b : report.boundaries) {
     if (rows-- == 0) {
       left_out = 1;
       break;
     }
-    out += left(b.before, 34) + left(b.after, 34) + left(b.in_graph ? "graph" : "stream", 8) + right(grouped(b.beside), 9) +
+    out += left(b.before, 34) + left(b.after, 34) + left(b.in_graph ? "graph" : "stream", 8) + right(grouped(b.beside), 12) +
            right(grouped(b.alone), 9) + right(b.alone == 0 ? "-" : fixed(b.step_alone, 2), 10) +
-           right(fixed(b.step_beside, 2), 11) + right(b.known ? fixed(b.held_up, 2) : "not known", 12) +
-           right(b.known ? fixed(b.total_ms(), 2) : "-", 10) + (b.no_room ? "  for room" : "") + "\n";
+           right(fixed(b.step_beside, 2), 15) + right(b.known ? fixed(b.held_up, 2) : "not known", 12) +
+           right(b.known ? fixed(b.total_ms(), 2) : "-", 10) + (b.no_room ? "  multiprocessors full" : "") + "\n";
   }
   if (left_out != 0) {
-    out += "  and others, less costly\n";
+    out += "  and others with smaller totals\n";
   }
   return out;
 }
@@ -504,11 +502,11 @@ std::string list_of(const overlap_report& report, const warnings_by_name* warned
   std::string out =
       list_header + std::to_string(list_version) +
       "\n# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
-      "# A line: remote, default or a physical domain's number; then a regular expression of kernel names. The first match "
-      "decides.\n"
-      "# With :far after the domain it is about launches with a pointer to a peer's or the host's memory among their "
-      "arguments.\n"
-      "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
+      "# Each line: remote, default or the number of a physical domain, then a regular expression for kernel names. The first "
+      "match\n# decides.\n"
+      "# With :far after the domain, a line applies only to launches with a pointer to a peer's or the host's memory among "
+      "their\n# arguments.\n"
+      "# Requirement: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
@@ -519,8 +517,8 @@ std::string list_of(const overlap_report& report, const warnings_by_name* warned
     const bool is_active = !r.already_isolated && r.shared_ms > 0;
     out += std::string(r.already_isolated ? "# already isolated: "
                        : is_active        ? ""
-                                          : "# ran beside nothing: ") +
-           rule + "  # " + r.why + ", " + fixed(r.shared_ms, 2) + " ms beside others\n";
+                                          : "# ran while no other kernel did: ") +
+           rule + "  # " + r.why + ", " + fixed(r.shared_ms, 2) + " ms concurrent with others\n";
     if (is_active && warned != nullptr) {
       const auto found = warned->find(r.name);
       out += check_line(rule, found == warned->end() ? "" : *found->second.begin());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which kernels ran beside remote ones, and what the boundaries of the others cost there.
+/// Finds which kernels ran concurrently with remote kernels, and how much longer their boundaries took.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,10 @@ struct boundary {
   bool in_graph = false;
   std::size_t alone = 0, beside = 0;
   double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
-  double held_up = 0;    ///< µs each, beside; 0 where it is not known
-  bool no_room = false;  ///< of those beside a remote kernel that fills the device; the others are a row of their own
-  bool known = false;    ///< both were seen often enough
+  double held_up = 0;  ///< delay in µs of each concurrent boundary; 0 if not known
+  bool no_room =
+      false;  ///< the row is for boundaries concurrent with a remote kernel that fills the device; others are in another row
+  bool known = false;  ///< both were seen often enough
   double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
 };
 
@@ -46,11 +47,11 @@ struct remote_kernel {
   std::string why;
   std::size_t count = 0;
   double total_ms = 0;
-  double shared_ms = 0;                 ///< of it beside kernels of other streams
+  double shared_ms = 0;                 ///< the part of it that is concurrent with kernels of other streams
   bool alone_of_its_short_name = true;  ///< no other kernel has its short name
-  std::size_t near = 0;                 ///< launches of its name that have no far pointers: these are no remote kernels
-  std::size_t fills = 0;                ///< launches whose blocks take all room of the device
-  bool distinguished = true;            ///< its far launches could be told from the others
+  std::size_t near = 0;                 ///< launches without far pointers, which do not count as remote
+  std::size_t fills = 0;                ///< launches whose blocks fill the device
+  bool distinguished = true;            ///< its far launches could be distinguished from the others
   bool already_isolated = false;        ///< the program itself runs it in another domain
 };
 
@@ -59,21 +60,21 @@ struct overlap_report {
   std::vector<boundary> boundaries;  ///< the costliest first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
-  double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
-  std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
+  double beside_ms = 0;         ///< time for which streams of other kernels worked concurrently with remote kernels
+  std::size_t unknown = 0;      ///< concurrent boundaries with too few of the same kind alone
   std::set<std::string> local;  ///< names of kernels that ran and are not remote
-  std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: no domain gives them room
-  double no_room_ms = 0;        ///< by which they took longer than alone
-  bool to_host() const;         ///< the remote kernel to move that ran beside others for longest stores to the host
-  bool all_isolated() const;    ///< every remote kernel that ran beside others is already isolated
-  bool distinguished() const;   ///< every remote kernel's launches could be told from others of its name
+  std::size_t no_room = 0;      ///< boundaries concurrent with a remote kernel that fills the device, which no domain helps
+  double no_room_ms = 0;        ///< how much longer they took than alone
+  bool to_host() const;         ///< the remote kernel to move with the longest time concurrent with others stores to the host
+  bool all_isolated() const;    ///< every remote kernel that ran concurrently with others is already isolated
+  bool distinguished() const;   ///< the far launches of every remote kernel could be distinguished from its other launches
 };
 
 /// A gap longer than this is a stream without work.
 inline constexpr double longest_gap_us = 50;
 /// Kernels longer than this share bandwidth with the remote kernel: of them only the gap counts.
 inline constexpr double longest_small_kernel_us = 20;
-/// Boundaries of a kind that must have been seen, alone and beside.
+/// The fewest recorded boundaries of a kind, both alone and concurrent.
 inline constexpr std::size_t enough = 5;
 
 /// `why_remote` returns why a kernel of the (recorded) name counts as remote; empty: it does not.

@@ -21,7 +21,7 @@ std::string xml(const std::string& text) {
   return out;
 }
 
-/// A boundary that was held up: where it should have ended, and where it did.
+/// A delayed boundary: when it should have ended, and when it did.
 struct held {
   std::uint64_t start, end;
   std::uint32_t device, stream;
@@ -63,7 +63,7 @@ drawn_kernels sorted_for_drawing(const records& of, const overlap_report& report
   return out;
 }
 
-/// The boundaries that were held up, in order.
+/// The delayed boundaries, in order.
 std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   std::map<std::tuple<std::uint32_t, std::string, std::string, bool>, const boundary*> kinds;
   for (const boundary& b : report.boundaries) {
@@ -90,7 +90,7 @@ std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   return waits;
 }
 
-/// The start of the window, which is the start of a wait, that holds most of the waiting.
+/// The start of the window that contains the most waiting time; it is the start of a wait.
 std::uint64_t busiest_start(const std::vector<held>& waits, std::uint64_t span) {
   std::uint64_t from = waits.front().start;
   std::uint64_t most = 0;
@@ -143,7 +143,7 @@ std::string bars_of(drawn_kernels& of, const std::vector<kernel_record>& kernels
 }
 
 std::string bar_of(const held& w, const window& shown, double y) {
-  return "<rect class=\"held\" " + shown.bar(w.start, w.end, y + 21) + " height=\"5\"><title>held up " +
+  return "<rect class=\"held\" " + shown.bar(w.start, w.end, y + 21) + " height=\"5\"><title>delayed by " +
          fixed(static_cast<double>(w.end - w.start) / 1000, 2) + " µs</title></rect>\n";
 }
 
@@ -195,8 +195,8 @@ std::string timeline(const records& of, const overlap_report& report, double spa
          "<rect class=\"remote\" x=\"120\" y=\"10\" width=\"14\" height=\"12\"/><text x=\"139\" y=\"20\">stores to a peer or "
          "the host</text>"
          "<rect class=\"local\" x=\"330\" y=\"10\" width=\"14\" height=\"12\"/><text x=\"349\" y=\"20\">other kernels</text>"
-         "<rect class=\"held\" x=\"470\" y=\"13\" width=\"14\" height=\"5\"/><text x=\"489\" y=\"20\">later than alone: the "
-         "boundary was held up</text>\n" +
+         "<rect class=\"held\" x=\"470\" y=\"13\" width=\"14\" height=\"5\"/><text x=\"489\" y=\"20\">delay of the next "
+         "kernel</text>\n" +
          axis(span_us, y) + rows + "</svg>\n";
 }
 

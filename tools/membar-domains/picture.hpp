@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The timeline: streams as rows, kernels as bars, and the boundaries that were held up.
+/// The timeline: streams as rows, kernels as bars, and the delayed boundaries.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace membar_domains {
 
-/// An SVG image, for light and dark pages, of `span_us` of the run where most was held up. Empty if nothing was.
+/// An SVG image, for light and dark pages, of the `span_us` of the run with the most delay. Empty if there was none.
 [[nodiscard]] std::string timeline(const records& of, const overlap_report& report, double span_us = 200);
 
 }  // namespace membar_domains

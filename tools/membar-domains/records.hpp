@@ -12,7 +12,7 @@
 ///                                               outside graphs there were; ?: their order is not known
 ///     I image name                              of the check: the kernel of this name is in <process>.<image>.image
 ///     K device stream graph start end name launch fills   a kernel record; those of a graph's launch have its number. `fills`
-///                                               is 1 if its blocks took all room of the device
+///                                               is 1 if its blocks filled the device
 ///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
 ///                                               order is not known
 ///     G name far near                           its nodes in graphs, with far pointers and without
@@ -45,7 +45,7 @@ struct kernel_record {
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
   std::uint32_t launch = 0;  ///< the call that launched it; 0: not known
-  bool fills = false;        ///< its blocks took all room of the device
+  bool fills = false;        ///< its blocks filled the device
   bool near = false;         ///< had no far pointers, while others of its name had: set by `distinguish_launches`
 };
 
@@ -86,7 +86,7 @@ struct records {
   std::map<std::uint32_t, far_launches> far;  ///< by name
   std::set<std::uint32_t> already_isolated;   ///< names that the program itself runs in another domain
   std::set<std::uint32_t>
-      not_distinguished;  ///< names whose far launches `distinguish_launches` could not tell from the others
+      not_distinguished;  ///< names whose far launches `distinguish_launches` could not distinguish from the others
   int unreadable = 0;     ///< lines that were cut off, as by a crash
 };
 

@@ -30,9 +30,9 @@ constexpr int most_windows = 6;
 constexpr const char* kept = "kept";
 constexpr const char* undone = "undone";
 constexpr const char* nothing_moved = "nothing moved";
-constexpr const char* not_decided = "the program ended before anything was decided, so nothing is kept";
+constexpr const char* not_decided = "the program ended before run reached a decision, so no move was kept";
 
-/// Null if the file is not that of a process of this version.
+/// Null if the file was not written by a process of this version.
 process_state* mapped(const fs::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
@@ -104,8 +104,8 @@ void steering::step(steered& of, const fs::path& folder) {
   } else if (of.outcome == kept) {
     of.next_look = clock::now() + std::chrono::minutes(1);
     say(std::string(of.state->program) + " (" + std::to_string(of.state->pid) + "): " + of.outcome + ": " + of.reason + "; " +
-        grouped(of.state->sum(&thread_counts::launches)) + " launches, of which " +
-        grouped(of.state->sum(&thread_counts::moved)) + " moved");
+        grouped(of.state->sum(&thread_counts::launches)) + " launches, " + grouped(of.state->sum(&thread_counts::moved)) +
+        " moved");
   }
 }
 
@@ -135,7 +135,7 @@ void steering::begin_turns(steered& of, const fs::path& folder) {
     settle(of, folder, nothing_moved, checked.warnings.empty() ? sentence(overlaps) : checked.warnings.front());
     return;
   }
-  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with room");
+  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with free space");
   of.begun = clock::now();
   of.state->asked = phase::trying;
 }
@@ -149,10 +149,10 @@ void steering::decide(steered& of, const fs::path& folder) {
     return;
   }
   const bool gains_something = !report.lanes.empty() && report.gain.low > 1 && report.fewest_turns >= enough_turns;
-  const std::string found = report.lanes.empty()
-                                ? "no gain could be measured"
-                                : "the others ran at " + fixed(report.gain.value, 3) + "× (95 %: " + fixed(report.gain.low, 3) +
-                                      " to " + fixed(report.gain.high, 3) + ") of their pace";
+  const std::string found = report.lanes.empty() ? "no gain could be measured"
+                                                 : "the other kernels were " + fixed(report.gain.value, 3) +
+                                                       "× as fast (95 %: " + fixed(report.gain.low, 3) + " to " +
+                                                       fixed(report.gain.high, 3) + ")";
   if (gains_something || late || report.fewest_turns >= enough_turns) {
     settle(of, folder, gains_something ? kept : undone, found);
   }
@@ -160,7 +160,7 @@ void steering::decide(steered& of, const fs::path& folder) {
 
 void steering::settle(steered& of, const fs::path& folder, const std::string& outcome, const std::string& reason) {
   of.list = outcome == kept ? of.list : "";
-  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with room");
+  write(folder / (std::to_string(of.state->pid) + ".list"), of.list, "set TMPDIR to a folder with free space");
   of.outcome = outcome;
   of.reason = reason;
   of.state->asked = phase::settled;

@@ -15,7 +15,7 @@ class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {
     membar::check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-                  "the code was compiled for another device, or is newer than the driver");
+                  "the code was compiled for another device or for a newer driver");
     cudaKernel_t found = nullptr;
     const cudaError_t status = cudaLibraryGetKernel(&found, library_, kernel);
     if (status != cudaSuccess) {

@@ -174,7 +174,7 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
     }
   }
   if (bounded) {
-    std::cerr << "membar-litmus: bounded: runs with a second jump back at line " << counts.cut.line << " are left out\n";
+    std::cerr << "membar-litmus: bounded: omits runs that jump back a second time at line " << counts.cut.line << '\n';
   }
 }
 
@@ -217,7 +217,7 @@ int main(int count, char** arguments) {
   const request& asked = std::get<request>(read);
   const file_list found = files_of(asked.paths);
   for (const std::string& folder : found.empty_folders) {
-    print_error(folder, "the folder contains no *.litmus");
+    print_error(folder, "the folder contains no *.litmus file");
   }
   const int status = execute(asked, found.files);
   return status == 0 && !found.empty_folders.empty() ? 2 : status;

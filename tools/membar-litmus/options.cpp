@@ -26,35 +26,32 @@ using membar_tools::quote;
 namespace {
 
 constexpr std::string_view usage =
-    "usage: membar-litmus verdict [--jobs=N] PATH...     PATH<TAB>1|0 per test: does the quantified condition hold?\n"
-    "       membar-litmus outcomes PATH                  every final state that the model allows, one per line\n"
-    "       membar-litmus explain [--dot] PATH           one execution that shows the outcome, or the rule that forbids it\n"
-    "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress; compare every outcome with the "
-    "model\n"
+    "usage: membar-litmus verdict [--jobs=N] PATH...     print PATH<TAB>1|0 per test: does the quantified condition hold?\n"
+    "       membar-litmus outcomes PATH                  print every final state that the model allows, one per line\n"
+    "       membar-litmus explain [--dot] PATH           print one execution that shows the outcome, or the rule that forbids "
+    "it\n"
+    "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress and compare every outcome with "
+    "the model\n"
     "       membar-litmus --version                      print the version\n"
-    "A PATH may be a folder: every *.litmus in it and below is a test. Every command gives up on a test after --time=S seconds "
-    "of\n"
-    "one core (default 30), after --limit=N steps of the model's search (default 300000000), or where the states of the "
-    "search\n"
-    "need more than --memory=MIB (default 256); 0 is no limit. A loop that does more than wait is an error if it may jump "
-    "back\n"
-    "more than once; --bounded decides the shorter runs alone, and marks such a verdict. Where the PTX ISA leaves a place\n"
-    "open, --reading=NAME takes the other side of one reading, and --readings=lenient or strict a side of all.\n"
-    "A location that is accessed and not declared gets a warning; with --strict it is an error.\n"
-    "Every command prints its report as --format=text (the default) or --format=json, also spelled --json: one JSON document\n"
-    "per test, each on one line. explain --dot prints a picture for Graphviz.\n"
+    "If a PATH is a folder, every *.litmus file in it and below is a test. A command gives up on a test after --time=S seconds "
+    "of\none core (default 30), after --limit=N steps of the model's search (default 300000000), or when the states of the "
+    "search\nneed more than --memory=MIB (default 256); 0 removes a limit. A loop that does more than wait is an error if it "
+    "may jump\nback more than once; --bounded decides only the shorter runs, and marks the verdict as bounded. Where the PTX "
+    "ISA is\nambiguous, --reading=NAME selects the other reading of one rule, and --readings=lenient or strict selects one "
+    "side for all.\nAn access to an undeclared location is reported as a warning; with --strict it is an error.\nEvery command "
+    "prints its report as --format=text (the default) or --format=json, also spelled --json: one JSON document\nper test, each "
+    "on one line. explain --dot prints a graph for Graphviz.\n"
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
-    "  --tune=S          first search S seconds for the parameters that show the condition's outcomes most often; the search\n"
-    "                    begins with those of --params\n"
-    "  --params=TEXT     run with these parameters, written as in a report; the others keep their defaults\n"
+    "  --tune=S          first search for S seconds for the parameters that show the condition's outcomes most often, "
+    "starting\n                    from those of --params\n"
+    "  --params=TEXT     run with these parameters, written as in a report; others keep their defaults\n"
     "  --seed=N          seed of all random choices (default 1)\n"
-    "  --source          print the CUDA source of each test, and do not run it\n"
-    "  --compile-for=CC  compile each test for this compute capability, such as 90, and do not run it\n"
-    "  --cache=DIR       keep compiled tests in DIR, not in $XDG_CACHE_HOME/membar; --no-cache keeps none\n"
-    "Exit status of run: 0 if the model allows every observed outcome, 1 if a forbidden outcome was observed, else 2 if a "
-    "test\n"
-    "did not run. Exit status of the other commands: 0, or 2 for an error.\n";
+    "  --source          print the CUDA source of each test instead of running it\n"
+    "  --compile-for=CC  compile each test for this compute capability, such as 90, instead of running it\n"
+    "  --cache=DIR       cache compiled tests in DIR instead of $XDG_CACHE_HOME/membar; --no-cache disables the cache\n"
+    "Exit status of run: 0 if the model allows every observed outcome, 1 if a forbidden outcome was observed, otherwise 2 if "
+    "a\ntest did not run. Exit status of the other commands: 0, or 2 for an error.\n";
 
 [[nodiscard]] bool read_number(const std::string& text, std::uint64_t& value) {
   char* end = nullptr;
@@ -70,9 +67,9 @@ constexpr std::string_view usage =
   return !text.empty() && *end == '\0' && value > 0 && value <= 1e6;
 }
 
-/// "; the nearest is 'verdict'": what a mistyped word was most likely meant to be.
+/// "; did you mean 'verdict'?": what a mistyped word was most likely meant to be.
 [[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& names) {
-  return word.empty() ? "" : "; the nearest is " + quote(nearest_name(word, names));
+  return word.empty() ? "" : "; did you mean " + quote(nearest_name(word, names)) + "?";
 }
 
 /// The subcommands and their options, which fill in a request.

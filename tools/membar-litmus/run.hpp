@@ -21,7 +21,7 @@ struct run_request {
   std::uint64_t seed = 1;
   std::uint64_t limit = 300'000'000;  ///< the most steps of the model's search
   std::string parameters;             ///< as `text_of(parameters)` writes them; the others keep their defaults
-  bool strict = false;                ///< a location that is accessed and not declared is an error
+  bool strict = false;                ///< a location that is accessed but not declared is an error
   bool json = false;
   bool use_cache = true;
   std::optional<std::filesystem::path> cache;  ///< instead of the default folder

@@ -41,11 +41,12 @@ namespace {
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
     static_cast<void>(cudaDriverGetVersion(&driver));
-    return driver == 0 ? "run needs a GPU, and no NVIDIA driver is installed here"
-                       : "run needs a driver for CUDA " + cuda_version_text(CUDART_VERSION) +
-                             ", and the one installed is for CUDA " + cuda_version_text(driver) + ": install a newer one";
+    return driver == 0
+               ? "run needs a GPU, but no NVIDIA driver is installed: install one"
+               : "run needs a driver for CUDA " + cuda_version_text(CUDART_VERSION) +
+                     ", but the installed driver supports only CUDA " + cuda_version_text(driver) + ": install a newer driver";
   }
-  return "run needs a GPU, and the CUDA runtime finds none" +
+  return "run needs a GPU, but the CUDA runtime found none" +
          (status == cudaSuccess ? std::string() : std::string(": ") + cudaGetErrorString(status));
 }
 
@@ -57,7 +58,8 @@ namespace {
     const int here = 10 * device.major + device.minor;
     if (least != 0 && least / 10 != here / 10) {
       throw model::error("the test's GPUs have compute capabilities " + std::to_string(least / 10) + ".x and " +
-                         std::to_string(here / 10) + ".x, and a test is compiled for one of them");
+                         std::to_string(here / 10) +
+                         ".x, but a test is compiled for only one: run it on GPUs of one major compute capability");
     }
     least = least == 0 || here < least ? here : least;
   }
@@ -74,8 +76,8 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
     int native = 0;
     membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal));
     if (native == 0) {
-      throw model::error(update + " updates what a host thread writes, and the link from " + device.name +
-                         " to the host makes no update one access: what is lost then says nothing about memory order");
+      throw model::error(update + " atomically updates a location that a host thread writes, but " + device.name +
+                         " has no native atomics on host memory: lost updates would say nothing about memory order");
     }
   }
 }
@@ -169,9 +171,9 @@ struct test_pair {
       out += std::to_string(count) + " instances " + what + "\n";
     }
   };
-  line(folded.unfinished, "left a loop after " + std::to_string(jump_limit) + " turns: they have no outcome");
-  line(folded.unknown, "did not report how a thread ended: the engine or the machine failed");
-  line(folded.strayed, "accessed an address that is no location's: forbidden by the model");
+  line(folded.unfinished, "left a loop after " + std::to_string(jump_limit) + " iterations and have no outcome");
+  line(folded.unknown, "did not report how a thread ended: the engine or the hardware failed");
+  line(folded.strayed, "accessed an address outside every location, which the model forbids");
   return out;
 }
 
@@ -194,7 +196,7 @@ struct test_pair {
   require_compilable(source.needs, capability, version);
   if (!compile.library().supports(capability)) {
     throw model::error("NVRTC " + cuda_version_text(version) + " does not support compute capability " +
-                       std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ": install a newer one");
+                       std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ": install a newer NVRTC");
   }
   const kernel_library library(compile(compilation_of(source.text, capability)), "membar_litmus_kernel");
   const test_pair test = make_tests(plan, on_host, library.kernel());
@@ -228,7 +230,7 @@ struct test_pair {
     }
   }
   if (folded.strayed != 0) {
-    std::cerr << file << "\tforbidden: " << folded.strayed << " instances accessed an address that is no location's\n";
+    std::cerr << file << "\tforbidden: " << folded.strayed << " instances accessed an address outside every location\n";
   }
   if (folded.unknown != 0) {
     std::cerr << file << "\tcorrupt: " << folded.unknown << " instances did not report how a thread ended\n";

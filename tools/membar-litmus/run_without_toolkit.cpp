@@ -8,9 +8,8 @@
 namespace membar::litmus_files {
 
 int run_on_gpu(const run_request&) {
-  std::cerr
-      << "membar-litmus: this executable was built without a CUDA toolkit, so it cannot run tests on a GPU: build it where "
-         "CMake finds one; run --source shows what would run\n";
+  std::cerr << "membar-litmus: this executable was built without a CUDA toolkit, so it cannot run tests on a GPU: build it "
+               "where CMake finds a toolkit; run --source prints the source that would run\n";
   return not_run;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the PyTorch programs here share: a step, timed alone and beside communication on a side stream, by turns in one process. They
-know nothing of membar. Run them by torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
+"""Shared by the PyTorch programs here: a step, timed alone and during communication on a side stream, in turns within one process. The
+programs do not use membar. Run them with torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
 import hashlib
 import json
 import os
@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 def start(kind='symm'):
-    """Returns this process's rank and device; one process drives one GPU. Without other GPUs there is one process."""
+    """Returns this process's rank and device. Each process uses one GPU; without communication there is only one process."""
     if kind in ('alone', 'offload', 'copy'):
         torch.cuda.set_device(0)
         torch.manual_seed(1)
@@ -27,7 +27,7 @@ def start(kind='symm'):
 
 
 class Offload:
-    """Copies `mib` MiB to pinned memory of the host, on a side stream, as caches of keys and values are moved out: by a kernel, or by the
+    """Copies `mib` MiB to pinned host memory on a side stream, as a program that moves out a key-value cache does: with a kernel, or with the
     copy engine (`copy`)."""
 
     CODE = r'''extern "C" __global__ void offload_cache(uint4* host, const uint4* cache, unsigned long long count) {
@@ -79,18 +79,18 @@ class Communication:
 
 
 def beside(kind, mib, device):
-    """What runs beside the step."""
+    """Returns the work that runs concurrently with the step."""
     return Offload(mib, device, kind == 'offload') if kind in ('offload', 'copy') else Communication(kind, mib, device)
 
 
 def together():
-    """All processes, if there are several, come here before one goes on."""
+    """Waits until all processes have reached this point, if there are several."""
     if dist.is_initialized():
         dist.barrier()
 
 
 def captured(step):
-    """A function that replays the step's graph, and returns what the step returned."""
+    """Returns a function that replays the step's graph and returns the step's result."""
     for _ in range(3):
         step()
     torch.cuda.synchronize()
@@ -106,13 +106,13 @@ def captured(step):
 
 
 def digest(tensor):
-    """A word that is another one if a bit of the tensor is, so that runs can be compared."""
+    """Returns a hash of the tensor's bits, to compare the outputs of runs."""
     torch.cuda.synchronize()
     return hashlib.sha256(tensor.detach().reshape(-1).view(torch.uint8).cpu().numpy().tobytes()).hexdigest()[:16]
 
 
 def times_of(step, count):
-    """The step's times on the device, in us."""
+    """Returns the step's times on the device, in us."""
     out = []
     for _ in range(count):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -130,7 +130,7 @@ def percentile(values, fraction):
 
 
 def summary(values):
-    """`low` and `high` are the median's interval of 95 %, if steps do not depend on each other."""
+    """`low` and `high` are the 95 % interval of the median, if steps are independent of each other."""
     half = .98 / len(values)**.5
     return {
         **{name: round(percentile(values, min(max(at, 0), 1)), 3) for name, at in (('p50', .5), ('low', .5 - half), ('high', .5 + half), ('p99', .99))},
@@ -139,7 +139,7 @@ def summary(values):
 
 
 def rounds(count):
-    """`count` rounds, or as many as ARMS_SECONDS seconds take; rank 0 tells the others when the time is up."""
+    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is up."""
     seconds = float(os.environ.get('ARMS_SECONDS', 0))
     end = time.monotonic() + seconds
     done = 0
@@ -156,7 +156,7 @@ def rounds(count):
 
 
 def pairs(alone, beside, times, count):
-    """The times of `count` steps alone, then of as many beside, for `times` rounds."""
+    """Times `count` steps alone, then as many during communication, for `times` rounds."""
     out = [], []
     for _ in rounds(times):
         for side, step in zip(out, (alone, beside)):
@@ -167,7 +167,7 @@ def pairs(alone, beside, times, count):
 
 
 def by_turns(program, step, communication, divide=1, times=8, steps=40):
-    """`steps` steps alone, then beside launches of the communication, for `times` rounds; prints what a step took."""
+    """Times `steps` steps alone, then during communication, for `times` rounds; prints the time of a step."""
     launches = 700 if isinstance(communication, Offload) else 250
     communication.enqueue(8)
     times_of(step, 5)
@@ -181,7 +181,7 @@ def by_turns(program, step, communication, divide=1, times=8, steps=40):
         communication.enqueue(launches)
         for _ in range(steps):
             once = times_of(step, 1)
-            if communication.stream.query():  # the communication was over before the step was
+            if communication.stream.query():  # the communication ended before the step
                 break
             beside += once
         overlapped += not communication.stream.query()
@@ -192,7 +192,7 @@ def by_turns(program, step, communication, divide=1, times=8, steps=40):
 
 
 def result(program, alone, beside, divide=1, **more):
-    """Prints what a step took alone, beside, and in the last quarter of the steps beside."""
+    """Prints the time of a step alone, during communication, and in the last quarter of the steps during communication."""
     many = dist.is_initialized()
     if not many or dist.get_rank() == 0:
         sides = (('alone', alone), ('beside', beside), ('beside_late', beside[len(beside) * 3 // 4:]))
@@ -204,7 +204,7 @@ def result(program, alone, beside, divide=1, **more):
 
 
 def without_communication(program, step, steps=1500):
-    """`steps` steps as a graph, then a fifth as many launch by launch; prints what a step took."""
+    """Times `steps` steps as a graph, then a fifth as many launch by launch; prints the time of a step."""
     times = {}
     for how, once, count in (('graph', captured(step), steps), ('eager', step, steps // 5)):
         times_of(once, 50)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's asynchronous tensor parallelism: a layer whose all-gather and reduce-scatter are fused with its matrix products, beside the same products
+"""PyTorch's asynchronous tensor parallelism: a layer whose all-gather and reduce-scatter are fused with its matrix products, compared with the same products
 without communication."""
 import torch
 import torch.distributed as dist

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program that knows nothing of domains: a chain of short kernels on GPU 0, alone and beside kernels that store to GPU 1. Its word
-// says in which stream the chain is: created (also without a word), legacy, per_thread, or green (of a green context that has 32
-// multiprocessors, which needs CUDA 12.5); with graph it is a captured graph. A second word says who stores: one (GPU 0 to GPU 1, also
-// without a word), all (GPU 0 to every other), from_all (every GPU but 1 to GPU 1), or host (GPU 0 to pinned memory of the host, for which
-// one GPU is enough). It prints RESULT and a line of JSON.
+// A program that does not use domains: a chain of short kernels on GPU 0, alone and while other kernels store to GPU 1. The first argument
+// selects the stream of the chain: created (the default), legacy, per_thread, or green (a green context with 32 multiprocessors, which needs
+// CUDA 12.5); graph selects a captured graph. The second argument selects the stores: one (GPU 0 to GPU 1, the default), all (GPU 0 to every
+// other GPU), from_all (every GPU except 1 to GPU 1), or host (GPU 0 to pinned host memory, which needs only one GPU). It prints RESULT and a
+// line of JSON.
 #include <cuda.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Function* driver(const char* name) {
   cudaDriverEntryPointQueryResult result{};
   check(cudaGetDriverEntryPointByVersion(name, &found, 12050, cudaEnableDefault, &result), name);
   if (found == nullptr) {
-    std::printf("SKIPPED: the driver has no %s\n", name);
+    std::printf("SKIPPED: the driver does not export %s\n", name);
     std::exit(77);
   }
   return reinterpret_cast<Function*>(found);
@@ -93,7 +93,7 @@ int main(int count, char** words) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < (to_host ? 1 : 2)) {
-    std::printf("SKIPPED: this program needs %s, and sees %d\n", to_host ? "a GPU" : "two GPUs", devices);
+    std::printf("SKIPPED: this program needs %s, but finds %d\n", to_host ? "a GPU" : "two GPUs", devices);
     return 77;
   }
   struct put {  // a kernel that stores from one GPU to another
@@ -109,7 +109,7 @@ int main(int count, char** words) {
       all.push_back(who == "all" ? put{0, d} : put{d == 1 ? 0 : d, 1});
     }
   } else {
-    std::fprintf(stderr, "who stores is '%s': write one, all, from_all or host\n", who.c_str());
+    std::fprintf(stderr, "'%s' does not name stores: write one, all, from_all or host\n", who.c_str());
     return 2;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -133,7 +133,7 @@ int main(int count, char** words) {
   const std::string where = count > 1 ? words[1] : "created";
   cudaStream_t compute = where == "legacy" ? cudaStreamLegacy : where == "per_thread" ? cudaStreamPerThread : nullptr;
   if (compute == nullptr && where != "created" && where != "green" && where != "graph") {
-    std::fprintf(stderr, "the stream is '%s': write created, legacy, per_thread, green or graph\n", where.c_str());
+    std::fprintf(stderr, "'%s' is not a stream: write created, legacy, per_thread, green or graph\n", where.c_str());
     return 2;
   }
   if (where == "created" || where == "graph") {

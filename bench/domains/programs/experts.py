@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A mixture of experts: 8 small experts of this GPU compute one micro-batch, while the tokens of the next are sent to their experts, half of them on the
-next GPU: a gather whose output lies in that GPU's memory, on a side stream."""
+next GPU: a gather whose output is in that GPU's memory, on a side stream."""
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric

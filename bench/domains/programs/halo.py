@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A halo exchange: each step sends 8 boundaries of 16 MiB into the next GPU's memory on a side stream while short kernels update the
-interior, and ends when both are over. With the word `small` it sends 32 of 2 MiB, whose blocks leave room on the multiprocessors, from a
-buffer that it fills before; all its kernels are one kernel then, and only their pointers tell them apart."""
+interior, and ends when both have finished. With the argument `small` it sends 32 boundaries of 2 MiB, whose blocks do not fill the multiprocessors, from a
+buffer that it fills first; then all launches are of one kernel, and only their pointers distinguish them."""
 import sys
 
 import torch

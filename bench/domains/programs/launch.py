@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts a program of this folder once for each GPU, as torch.distributed.run does, without importing PyTorch itself, which takes
-seconds: launch.py <processes> <port> program.py [arguments]. Its exit status is 0 or the first that is not."""
+"""Starts a program of this folder once for each GPU, as torch.distributed.run does, but without the seconds that importing PyTorch takes:
+launch.py <processes> <port> program.py [arguments]. Its exit status is 0, or the first other exit status of a process."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A program that profiles itself by torch.profiler: how many of its 200 launches of one kernel did the profiler see?"""
+"""Profiles itself with torch.profiler, and reports how many of its 200 launches of one kernel the profiler recorded."""
 import json
 
 import torch

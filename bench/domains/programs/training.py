@@ -23,7 +23,7 @@ else:
     trained = model
     buckets = {}
     for p in model.parameters():
-        # Two-shot all-reduce wants a multiple of 16 bytes for each GPU.
+        # Two-shot all-reduce requires a multiple of 16 bytes for each GPU.
         size = (p.numel() + 1023) // 1024 * 1024
         buckets[p] = symmetric.empty(size, dtype=torch.bfloat16, device=device).zero_()
         symmetric.rendezvous(buckets[p], group)

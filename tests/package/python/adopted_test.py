@@ -231,18 +231,18 @@ class Adopted(unittest.TestCase):
         self.assertEqual(len([key for key in self.store.values if "process" not in key]), 2)
 
     def test_what_is_no_symmetric_memory_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "not contiguous on a GPU"):
+        with self.assertRaisesRegex(ValueError, "must be contiguous and on a GPU"):
             self.adopted_memory(Tensor(0, contiguous=False))
         with self.assertRaisesRegex(ValueError, "4096 bytes at byte 6000 of a symmetric buffer of 8192"):
             self.adopted_memory(Tensor(0, offset=6000))
         self.memory.rendezvous = lambda tensor, group: None
-        with self.assertRaisesRegex(ValueError, "found no symmetric memory"):
+        with self.assertRaisesRegex(ValueError, "is not in PyTorch.s symmetric memory"):
             self.adopted_memory(Tensor(0))
 
     def test_memory_out_of_reach_is_refused(self):
         self.memory.rendezvous = lambda tensor, group: types.SimpleNamespace(
             rank=0, world_size=COUNT, buffer_ptrs=[BUFFERS[0], 0, BUFFERS[2]], buffer_size=8192)
-        with self.assertRaisesRegex(RuntimeError, "do not reach the symmetric memory of every process"):
+        with self.assertRaisesRegex(RuntimeError, "cannot access the symmetric memory of every process"):
             self.adopted_memory(Tensor(0))
 
     def test_a_missing_group_or_pytorch_is_said(self):

@@ -53,8 +53,8 @@ class Auto(unittest.TestCase):
 
     def test_what_is_missing_is_said(self):
         cases = {
-            "the CUDA driver is loaded already": self.run_python(self.program("import ctypes", "ctypes.CDLL('libcuda.so.1')", "membar.domains.auto()")),
-            "an interactive Python cannot be started again": self.run_python("-", stdin="import membar; membar.domains.auto()"),
+            "the CUDA driver is already loaded": self.run_python(self.program("import ctypes", "ctypes.CDLL('libcuda.so.1')", "membar.domains.auto()")),
+            "cannot restart an interactive Python": self.run_python("-", stdin="import membar; membar.domains.auto()"),
             "is neither in this package nor in PATH": self.run_python(self.program("membar.domains.auto()"), path="/nowhere"),
         }
         for words, ran in cases.items():

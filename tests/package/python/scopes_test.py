@@ -62,7 +62,7 @@ class Scopes(unittest.TestCase):
 
     def test_what_is_no_stream_is_refused(self):
         for stream in (None, "stream", True):
-            with self.assertRaisesRegex(TypeError, "is no stream: pass"), membar.sync_domain(stream, remote=True):
+            with self.assertRaisesRegex(TypeError, "is not a stream: pass"), membar.sync_domain(stream, remote=True):
                 pass
 
     def test_a_map_beyond_the_devices_domains_is_refused(self):
@@ -86,7 +86,7 @@ class Scopes(unittest.TestCase):
 
     def test_a_failed_set_puts_back_what_was_set_before(self):
         self.stub.stub_fail(_driver.ATTRIBUTE_MEM_SYNC_DOMAIN)
-        with self.assertRaisesRegex(membar.Error, r"cuStreamSetAttribute failed: made-up error \(CUresult 1\): pass a stream") as seen:
+        with self.assertRaisesRegex(membar.Error, r"cuStreamSetAttribute failed: made-up error \(CUresult 1\): pass an existing stream") as seen:
             with membar.sync_domain(1000, remote=True, map=(1, 1)):
                 self.fail("the block ran")
         self.assertEqual(seen.exception.code, 1)
@@ -149,18 +149,18 @@ class Scopes(unittest.TestCase):
         self.addCleanup(sys.modules.pop, "cupy")
         with membar.persisting(array):
             self.assertIn("window 0x10000", self.state())
-        with self.assertRaisesRegex(TypeError, "the stream of a Array is not known: pass stream="), membar.persisting(Array((4,))):
+        with self.assertRaisesRegex(TypeError, "cannot determine the current stream for a Array: pass stream="), membar.persisting(Array((4,))):
             pass
 
     def test_what_cannot_persist_is_refused(self):
         for array, arguments, sentence in (
-                (Array((64 * MIB,)), {}, f"the array has {256 * MIB} bytes, and the largest window on device 0 has {128 * MIB}"),
+                (Array((64 * MIB,)), {}, f"the array has {256 * MIB} bytes, but the largest window on device 0 has {128 * MIB}"),
                 (Array((4,)), {"hit_ratio": 1.5}, "the hit ratio is 1.5: use a value above 0 and at most 1"),
                 (Array((0, 4)), {}, "the array is empty"),
         ):
             with self.assertRaisesRegex(ValueError, sentence), membar.persisting(array, stream=1000, **arguments):
                 pass
-        with self.assertRaisesRegex(TypeError, "list is no array on a GPU"), membar.persisting([1], stream=1000):
+        with self.assertRaisesRegex(TypeError, "list is not an array on a GPU"), membar.persisting([1], stream=1000):
             pass
         with self.assertRaisesRegex(membar.Error, "cuPointerGetAttribute failed.*pass an array in the memory of a GPU"):
             with membar.persisting(Array((4,), start=16), stream=1000):
@@ -168,7 +168,7 @@ class Scopes(unittest.TestCase):
 
     def test_a_device_that_sets_nothing_aside_is_refused(self):
         self.stub.stub_device(0, 4, 0)
-        with self.assertRaisesRegex(ValueError, "no L2 can be set aside on device 0"), membar.persisting(Array((4,)), stream=1000):
+        with self.assertRaisesRegex(ValueError, "device 0 cannot set aside L2"), membar.persisting(Array((4,)), stream=1000):
             pass
 
     def test_a_window_that_the_driver_refuses_leaves_no_set_aside(self):

@@ -22,7 +22,7 @@ CUresult on_gone(std::uintptr_t owner) {
     unsigned flags = 0;
     int active = 0;
     if (driver::cuDevicePrimaryCtxGetState_(static_cast<CUdevice>(owner), &flags, &active) == CUDA_SUCCESS && active != 0) {
-      return result;  // others hold it: programs may retain and release it often
+      return result;  // other code holds it: programs may retain and release it often
     }
   }
   session::get().forget();

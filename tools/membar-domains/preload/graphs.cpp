@@ -83,8 +83,8 @@ void moved_nodes::look_at(CUgraph graph, mode how) {
     std::vector<CUgraph> inner;
     if (!graphs_in(node, type, inner) && session::get().what() != job::watch) {
       session::get().complain(
-          "a graph has a conditional node that the library did not see when it was made, so it cannot look into its body: "
-          "listed kernels in it are not moved");
+          "membar-domains did not see the creation of a conditional node in a graph, so listed kernels in the node's body are "
+          "not moved");
     }
     for (const CUgraph each : inner) {
       look_at(each, how);
@@ -164,8 +164,9 @@ bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameter
     return true;
   }
   of.complain(
-      "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
-      "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
+      "the program replaced a listed kernel by another, or another by a listed one, in a node of an executable graph (or, with "
+      ":far, changed its pointers), but the node keeps its domain: instantiate the graph again after the change, or remove the "
+      "kernel from the list");
   of.state().refused.fetch_add(1, std::memory_order_relaxed);
   return false;
 }

@@ -29,7 +29,7 @@ class moved_nodes {
 
   /// Whether there are listed ones.
   [[nodiscard]] bool any() const noexcept { return any_; }
-  /// What tells the graph from others, for try.
+  /// Identifies the graph for try.
   [[nodiscard]] std::uint32_t print() const noexcept { return print_; }
 
  private:
@@ -48,7 +48,7 @@ class moved_nodes {
   std::uint32_t print_ = 0;
 };
 
-/// A conditional node was made: the driver tells of its graphs now, and never again.
+/// A conditional node was created: only now does the driver return its graphs.
 void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
 
 /// Whether the list decides the same for what a node of an executable graph holds and for the kernel and pointers that it gets. Else it complains.

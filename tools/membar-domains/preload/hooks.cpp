@@ -43,7 +43,7 @@ void detach_cupti() {
     nanosleep(&pause, nullptr);
   }
   session::get().complain(
-      "CUPTI could not be detached, as kernels ran all the time: the program stays slower than without membar-domains");
+      "CUPTI could not be detached because kernels were always running: the program stays slower than without membar-domains");
 }
 
 /// Of run: does what the command asks, until the process ends.
@@ -80,8 +80,8 @@ CUresult on_init(unsigned flags) {
   }
   if (is_first && of.what() != job::none && !of.is_counted()) {
     of.complain(
-        "the folder of MEMBAR_DOMAINS_FOLDER cannot be written here, so the report does not count this process: start the "
-        "command on each host");
+        "cannot write to the folder in MEMBAR_DOMAINS_FOLDER on this host, so the report omits this process: start "
+        "membar-domains on each host");
   }
   if (is_first && of.what() != job::none && of.what() != job::apply) {
     std::atexit(finish);

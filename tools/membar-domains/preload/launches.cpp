@@ -81,7 +81,7 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   std::array<CUlaunchAttribute, most_attributes> attributes;
   if (launch_with_attributes == nullptr || config.numAttrs >= most_attributes) {
     of.complain(
-        "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch has 32 attributes already");
+        "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch already has 32 attributes");
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
@@ -105,7 +105,7 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED) {
     const char* name = "?";
     static_cast<void>(driver::cuGetErrorName_(result, &name));
-    of.complain(std::string("the driver refused a listed kernel with its domain (") + name + "), so it ran as it was");
+    of.complain(std::string("the driver rejected the domain of a listed kernel (") + name + "), so the kernel was not moved");
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
@@ -124,7 +124,7 @@ void cannot_move(CUfunction kernel, CUstream stream, void** parameters) {
   } else if (where(kernel, parameters, nullptr).what != target::kind::leave) {
     of.complain("'" + short_name(of.name_of(kernel)) +
                 "' was launched by a function that takes no attribute (cuLaunch, cuLaunchGrid, cuLaunchGridAsync or "
-                "cuLaunchCooperativeKernelMultiDevice), so it ran as it was: launch it by cuLaunchKernel");
+                "cuLaunchCooperativeKernelMultiDevice), so it was not moved: launch it with cuLaunchKernel");
     this_thread::get().count(&thread_counts::listed);
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
   }

@@ -19,7 +19,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Our calls are harmless to a capture that another thread or stream of the program makes, and CUDA is told so.
+/// Tells CUDA that our calls do not affect a capture by another thread or stream of the program.
 class relaxed_capture {
  public:
   relaxed_capture() { static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&mode_)); }
@@ -80,13 +80,13 @@ std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
 
 std::atomic<std::uint32_t> lanes_made = 0;
 
-/// What tells streams apart: the per-thread default stream is another one in each thread.
+/// Identifies a stream: the per-thread default stream is a different stream in each thread.
 const void* key_of(CUstream stream) {
   static thread_local char own = 0;
   return stream == CU_STREAM_PER_THREAD ? static_cast<const void*>(&own) : stream;
 }
 
-/// Made before much of it is needed: allocating beside a kernel that spins may wait for it.
+/// Allocated in advance, because an allocation may wait for a spinning kernel.
 void make_events(context_pace& pace, int count) {
   const relaxed_capture relaxed;
   for (int i = 0; i < count; ++i) {
@@ -169,12 +169,12 @@ std::int64_t time_of(context_pace& pace, CUevent event) {
   return pace.anchor_ns + static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
 }
 
-/// Writes what is over. With the mutex held.
+/// Writes finished records. The mutex must be held.
 void resolve(context_pace& pace, std::size_t at_most) {
   for (; at_most > 0 && !pace.waiting.empty(); --at_most) {
     const pending p = pace.waiting.front();
     if (driver::cuEventQuery_(p.end) != CUDA_SUCCESS) {
-      // A kernel that runs for long must not hide the work beside it.
+      // A long kernel must not hide the work that runs concurrently.
       if (p.listed && pace.waiting.size() > 1 && driver::cuEventQuery_(p.start) == CUDA_SUCCESS) {
         pace.waiting.pop_front();
         pace.waiting.push_back(p);

@@ -24,15 +24,15 @@ namespace {
 constexpr int no_pointer = -1;
 constexpr int of_the_host = -2;
 
-/// Below and above it no address of a program lies: numbers that are no pointers, mostly.
+/// No address of a program is below or above these limits, so most numbers that are not pointers are excluded.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57;
 
 std::atomic<unsigned> changes{1};
 
-/// Bytes of each parameter of a kernel. The driver tells them since CUDA 12.4.
+/// The size in bytes of each parameter of a kernel, which the driver reports since CUDA 12.4.
 using sizes = std::vector<std::uint32_t>;
 
-/// Whether the driver tells sizes of arguments at all.
+/// Whether the driver reports argument sizes.
 std::atomic<bool> tells_sizes{true};
 
 const sizes* sizes_of(CUfunction kernel) {
@@ -71,7 +71,8 @@ const sizes* sizes_of(CUfunction kernel) {
     if (known == CUDA_ERROR_NOT_FOUND) {
       tells_sizes = false;
       of.complain(
-          "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: no launch counts as far");
+          "the driver does not report the sizes of kernel arguments, so no launch counts as far: install a driver for CUDA "
+          "12.4 or newer");
     }
     if (known != CUDA_SUCCESS) {
       break;

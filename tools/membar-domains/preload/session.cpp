@@ -163,7 +163,7 @@ void session::open_files() {
   }
   const std::string base = std::string(folder) + "/" + std::to_string(getpid());
   const int fd = open((base + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  // Written first: a hole that finds no room when it is touched is a SIGBUS.
+  // Written in advance: touching a hole in the file without free space raises SIGBUS.
   if (fd >= 0 && pwrite(fd, &unmapped_, sizeof unmapped_, 0) == sizeof unmapped_) {
     void* const at = mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) {
@@ -215,7 +215,7 @@ choice session::where(CUfunction kernel) {
   const unsigned began = generation();
   const std::string name = name_of(kernel);
   if (name.empty()) {
-    complain("the driver does not tell the names of kernels, which needs CUDA 12.3 or newer: nothing was moved");
+    complain("the driver does not report kernel names, so nothing was moved: install a driver for CUDA 12.3 or newer");
   }
   const auto target_of = [&](int rule) -> target {
     const target to = rule < 0 ? target{} : list_.load()->rules()[static_cast<std::size_t>(rule)].to;
@@ -228,12 +228,13 @@ choice session::where(CUfunction kernel) {
     state_->domains = domains;
     if (domains <= 1) {
       complain("device " + std::to_string(device) +
-               " has one memory synchronization domain (more exist from compute capability 9.0): nothing was moved");
+               " has only one memory synchronization domain (compute capability 9.0 and newer have more): nothing was moved");
       return {};
     }
     if (to.what == target::kind::physical && to.id >= domains) {
-      complain("the list moves '" + short_name(name) + "' to domain " + std::to_string(to.id) + ", and device " +
-               std::to_string(device) + " has " + std::to_string(domains) + ", numbered from 0: write a number below that");
+      complain("the list moves '" + short_name(name) + "' to domain " + std::to_string(to.id) + ", but device " +
+               std::to_string(device) + " has " + std::to_string(domains) + " domains: write a number from 0 to " +
+               std::to_string(domains - 1));
       return {};
     }
     return to;
@@ -318,7 +319,7 @@ bool session::listed_in(CUgraphExec exec) {
 void session::flush() {
   const std::lock_guard lock(file_mutex_);
   if (file_ != nullptr && (std::fflush(file_) != 0 || std::ferror(file_) != 0)) {
-    complain("records found no room, and are missing in the report: set TMPDIR to a folder with room");
+    complain("there was no space for some records, so the report lacks them: set TMPDIR to a folder with free space");
   }
 }
 

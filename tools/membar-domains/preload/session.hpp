@@ -62,7 +62,7 @@ class session {
   [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
   void give_back(thread_counts* counts);
 
-  /// Keeps the first complaint, for the command to say, or says it.
+  /// Stores the first complaint for the command to print, or prints it.
   void complain(const std::string& sentence);
 
   /// Of watch: whether the kernel is known to store to other devices by its name, or named by --remote.

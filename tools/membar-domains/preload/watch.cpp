@@ -92,7 +92,7 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
-/// Whether the blocks of a launch take all room of the device's multiprocessors: threads, blocks, registers and shared memory.
+/// Whether the blocks of a launch fill the device's multiprocessors, given their threads, blocks, registers and shared memory.
 bool fills_device(const CUpti_ActivityKernel10& k) {
   static constexpr std::array<CUdevice_attribute, 5> asked{
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -170,7 +170,7 @@ void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, co
 struct used_streams {
   std::shared_timed_mutex launching;  ///< shared by launches
   std::mutex mutex;                   ///< of `all`
-  std::map<CUstream, CUcontext> all;  ///< those that are no default streams
+  std::map<CUstream, CUcontext> all;  ///< streams other than the default streams
   std::set<CUcontext> legacy;         ///< contexts whose legacy default stream was used
   bool per_thread = false;            ///< another thread's default stream cannot be asked
 
@@ -248,8 +248,8 @@ void watch_start() {
   }
   if (!load()) {
     session::get().complain(
-        std::string("CUPTI was not found, which watch needs: put the folder of libcupti.so into LD_LIBRARY_PATH, or name "
-                    "the file in ") +
+        std::string(
+            "watch needs CUPTI, which was not found: add the folder of libcupti.so to LD_LIBRARY_PATH, or name the file in ") +
         environment::cupti);
     return;
   }
@@ -260,8 +260,9 @@ void watch_start() {
   if (result != CUPTI_SUCCESS) {
     const char* words = "unknown";
     static_cast<void>(api.words(result, &words));
-    session::get().complain(std::string("CUPTI refuses to record kernels (") + words +
-                            "): another profiler has it, or the driver is of another version: run watch without the profiler");
+    session::get().complain(std::string("CUPTI cannot record kernels (") + words +
+                            "): another profiler is using it, or its version does not match the driver. Run watch without the "
+                            "profiler, or with the driver's CUPTI");
     return;
   }
   static_cast<void>(api.flush_period(500));

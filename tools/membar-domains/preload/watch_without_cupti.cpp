@@ -6,8 +6,8 @@ namespace membar_domains {
 
 void watch_start() {
   session::get().complain(
-      "this membar-domains was built without CUPTI's headers, which watch needs: build it where cupti.h is; try and apply "
-      "work");
+      "watch needs CUPTI, but this membar-domains was built without cupti.h: build it where CMake finds cupti.h, or use try "
+      "and apply");
 }
 void watch_finish() {}
 bool watch_detach() { return true; }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar: the CUDA memory model as a C++20 library, and what of it a Python program needs.
+"""membar: the CUDA memory model as a C++20 library, with the parts that a Python program needs.
 
 * `include_path()`, `cmake_path()`: where the C++ headers and the CMake package are.
-* `sync_domain`, `persisting`: the memory synchronization domain, and an L2 access-policy window, of the kernels that a `with` block
-  launches, whoever compiled them. They call the CUDA driver; nothing else is needed, and nothing is compiled.
-* `domains.auto()`: `membar-domains run` for the program that calls it.
-* `adopted_memory`: a tensor of PyTorch's symmetric memory, for an extension that uses membar's symmetric memory.
+* `sync_domain`, `persisting`: set the memory synchronization domain, or an L2 access-policy window, for all kernels that a `with` block
+  launches into a stream, including those of other libraries. They need only the CUDA driver, and compile nothing.
+* `domains.auto()`: runs the calling program under `membar-domains run`.
+* `adopted_memory`: makes a tensor of PyTorch's symmetric memory available to an extension that uses membar's symmetric memory.
 """
 
 import importlib.metadata
@@ -30,15 +30,15 @@ _PACKAGE = pathlib.Path(__file__).resolve().parent
 def _installed(part):
     folder = _PACKAGE / part
     if not folder.is_dir():
-        raise RuntimeError(f"membar: there is no {folder}: install the package with pip, which puts it there")
+        raise RuntimeError(f"membar: {folder} does not exist: install the package with pip, which creates it")
     return str(folder)
 
 
 def include_path():
-    """The folder for a compiler's -I: it holds `membar/atomic.cuh` and the other headers."""
+    """Returns the folder for a compiler's -I option, with `membar/atomic.cuh` and the other headers."""
     return _installed("include")
 
 
 def cmake_path():
-    """The folder of the CMake package: `cmake -Dmembar_ROOT=<it>`, and `find_package(membar)` finds it."""
+    """Returns the folder of the CMake package. With `cmake -Dmembar_ROOT=<folder>`, `find_package(membar)` finds it."""
     return _installed("share/cmake/membar")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python -m membar --include | --cmake: the folders of the headers and of the CMake package, for a shell or a makefile."""
+"""python -m membar --include | --cmake: prints the folder of the headers or of the CMake package, for a shell or a makefile."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of the package: each becomes the program of its name in `bin/`, beside which the program finds its library."""
+"""The commands of the package. Each replaces itself by the program of its name in `bin/`, which finds its library in the same folder."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import sys
 def _become(name):
     program = pathlib.Path(__file__).resolve().parent / "bin" / name
     if not program.exists():
-        sys.exit(f"membar: there is no {program}: this package was built without the commands (MEMBAR_BUILD_TOOLS=OFF)")
+        sys.exit(f"membar: {program} does not exist, because this package was built with MEMBAR_BUILD_TOOLS=OFF: build the wheel without that option")
     os.execv(program, [str(program), *sys.argv[1:]])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions of the CUDA driver that the package calls. Every CUDA program has the driver, and has it once."""
+"""The functions of the CUDA driver that the package calls. A process has at most one CUDA driver."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ class AttributeValue(ctypes.Union):
 
 
 class Error(RuntimeError):
-    """A call of the CUDA driver that failed. `code` is the CUresult."""
+    """A failed call of the CUDA driver. `code` is the CUresult."""
 
     def __init__(self, code, sentence):
         super().__init__(sentence)
@@ -49,15 +49,15 @@ def library():
     try:
         found = ctypes.CDLL("libcuda.so.1")
     except OSError as why:
-        raise Error(0, f"membar: there is no CUDA driver ({why}): install that of the GPU") from why
+        raise Error(0, f"membar: cannot load the CUDA driver ({why}): install the driver of the GPU") from why
     status = found.cuInit(0)
     if status != 0:
-        raise Error(status, f"membar: the CUDA driver does not start (cuInit: CUresult {status}): is there a GPU?")
+        raise Error(status, f"membar: the CUDA driver failed to initialize (cuInit: CUresult {status}): check that this machine has a GPU that the process can use")
     return found
 
 
 def call(function, *arguments, remedy):
-    """Calls a function of the driver; an `Error` that names it and says what to do, if it fails."""
+    """Calls a function of the driver. If it fails, raises an `Error` with its name and the remedy."""
     status = getattr(library(), function)(*arguments)
     if status != 0:
         text = ctypes.c_char_p()
@@ -73,7 +73,7 @@ def device_attribute(attribute, device):
 
 @contextlib.contextmanager
 def primary_context(device):
-    """The device's context, which the runtime, PyTorch and CuPy use, as the current one."""
+    """Makes the device's primary context current, which the runtime, PyTorch and CuPy use."""
     context = ctypes.c_void_p()
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device), remedy="name a device that this process sees")
     try:
@@ -88,7 +88,7 @@ def primary_context(device):
 
 @contextlib.contextmanager
 def stream_attribute(stream, attribute, value, remedy):
-    """Sets an attribute of a stream, and puts the previous value back."""
+    """Sets an attribute of a stream, and restores the previous value at the end."""
     handle, previous = ctypes.c_void_p(stream), AttributeValue()
     call("cuStreamGetAttribute", handle, attribute, ctypes.byref(previous), remedy=remedy)
     call("cuStreamSetAttribute", handle, attribute, ctypes.byref(value), remedy=remedy)

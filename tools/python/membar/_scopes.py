@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attributes that the kernels of a `with` block have, launched by PyTorch, CuPy or whoever else launches into the stream."""
+"""Attributes for all kernels that a `with` block launches into a stream, by PyTorch, CuPy or other libraries."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ from membar import _driver
 
 
 def _handle_of(stream):
-    """The CUstream of an object that stands for one."""
+    """Returns the CUstream that an object represents."""
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     if hasattr(stream, "__cuda_stream__"):
@@ -19,48 +19,48 @@ def _handle_of(stream):
     for name in ("cuda_stream", "ptr"):  # of PyTorch, of CuPy
         if isinstance(getattr(stream, name, None), int):
             return getattr(stream, name)
-    raise TypeError(f"membar: {stream!r} is no stream: pass a stream of PyTorch or CuPy, an object with __cuda_stream__, or a CUstream as int")
+    raise TypeError(f"membar: {stream!r} is not a stream: pass a stream of PyTorch or CuPy, an object with __cuda_stream__, or a CUstream as int")
 
 
 def _device_of_stream(handle):
-    """The device of a stream; of the default stream, that of the current context."""
+    """Returns the device of a stream; for a default stream, the device of the current context."""
     device = ctypes.c_int()
     with contextlib.ExitStack() as stack:
         if handle > 2:  # 0, 1 and 2 are the default streams
             context = ctypes.c_void_p()
-            _driver.call("cuStreamGetCtx", ctypes.c_void_p(handle), ctypes.byref(context), remedy="pass a stream that exists")
+            _driver.call("cuStreamGetCtx", ctypes.c_void_p(handle), ctypes.byref(context), remedy="pass an existing stream")
             _driver.call("cuCtxPushCurrent_v2", context, remedy="report this")
             stack.callback(_driver.call, "cuCtxPopCurrent_v2", ctypes.byref(context), remedy="report this")
-        _driver.call("cuCtxGetDevice", ctypes.byref(device), remedy="use the GPU once before, or pass a stream that is not the default one")
+        _driver.call("cuCtxGetDevice", ctypes.byref(device), remedy="use the GPU once first, or pass a stream other than the default stream")
     return device.value
 
 
 def sync_domain_count(device=0):
-    """The number of physical memory synchronization domains of a device: 4 on compute capability 9.0, and 1 before it."""
+    """Returns the number of physical memory synchronization domains of a device: 4 on compute capability 9.0, and 1 before."""
     return _driver.device_attribute(_driver.DEVICE_MEM_SYNC_DOMAIN_COUNT, device)
 
 
 @contextlib.contextmanager
 def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-builtin
-    """The memory synchronization domain of the kernels that the block launches into `stream`.
+    """Sets the memory synchronization domain of the kernels that the block launches into `stream`.
 
-    remote: True for kernels that write to other devices or the host, False for others. map: the physical domains (default, remote) of
-    the stream's logical ones, each from 0 to `sync_domain_count() - 1`. A fence of a kernel, and its end, wait for the writes of its
-    domain only. Kernels in different physical domains need system scope to order accesses between them: device scope is not enough.
-    What the stream had before is put back, also by an exception. Captured launches keep the domain in the graph. On a device with one
-    domain `remote` changes nothing.
+    remote: True for kernels that write to other devices or the host, False for others. map: the physical domains to which the stream maps
+    its logical domains (default, remote), each from 0 to `sync_domain_count() - 1`. A kernel's fences, and the end of the kernel, wait only
+    for writes of the kernel's domain. Kernels in different physical domains need system scope to order accesses between them; device scope
+    is not enough. The end of the block restores the stream's previous attributes, also after an exception. Captured launches keep the domain
+    in the graph. On a device with one domain, `remote` has no effect.
     """
     if remote is None and map is None:
-        raise TypeError("membar: sync_domain changes nothing: pass remote=True or False, or map=(default, remote)")
+        raise TypeError("membar: sync_domain has nothing to set: pass remote=True or False, or map=(default, remote)")
     if remote is not None and not isinstance(remote, bool):
-        raise TypeError(f"membar: remote is {remote!r}: pass True or False; physical domains are map=(default, remote)")
+        raise TypeError(f"membar: remote is {remote!r}: pass True or False; to set physical domains, use map=(default, remote)")
     handle = _handle_of(stream)
-    remedy = "pass a stream that exists, of the current device"
+    remedy = "pass an existing stream of the current device"
     with contextlib.ExitStack() as stack:
         if map is not None:
             ids = tuple(map)
             if len(ids) != 2 or not all(isinstance(each, int) and not isinstance(each, bool) for each in ids):
-                raise TypeError(f"membar: map is {map!r}: pass two physical domains, those of the default and of the remote domain")
+                raise TypeError(f"membar: map is {map!r}: pass two physical domains, for the default and the remote logical domain")
             count = sync_domain_count(_device_of_stream(handle))
             for each in ids:
                 if not 0 <= each < count:
@@ -75,15 +75,15 @@ def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-
 
 
 def _memory_of(array):
-    """The address and the bytes from the first to the last element of a tensor or array in device memory."""
-    if hasattr(array, "data_ptr"):  # PyTorch, whose __cuda_array_interface__ refuses what requires a gradient
+    """Returns the address of a tensor or array in device memory, and the number of bytes from its first to its last element."""
+    if hasattr(array, "data_ptr"):  # PyTorch, whose __cuda_array_interface__ rejects tensors that require a gradient
         start, shape, item = array.data_ptr(), tuple(array.shape), array.element_size()
         strides = tuple(stride * item for stride in array.stride())
     elif hasattr(array, "__cuda_array_interface__"):
         facts = array.__cuda_array_interface__
         start, shape, item, strides = facts["data"][0], facts["shape"], int(facts["typestr"][2:]), facts.get("strides")
     else:
-        raise TypeError(f"membar: {type(array).__name__} is no array on a GPU: pass a tensor of PyTorch or an array with __cuda_array_interface__")
+        raise TypeError(f"membar: {type(array).__name__} is not an array on a GPU: pass a PyTorch tensor or an array with __cuda_array_interface__")
     if 0 in shape:
         return start, 0
     if strides is None:  # in C order, without gaps
@@ -96,17 +96,18 @@ def _memory_of(array):
 
 
 def _current_stream(array):
-    """The stream into which the array's library launches."""
+    """Returns the stream into which the array's library launches."""
     library = type(array).__module__.split(".")[0]
     if library == "torch":
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
     if library == "cupy":
         return sys.modules["cupy"].cuda.get_current_stream().ptr
-    raise TypeError(f"membar: the stream of a {type(array).__name__} is not known: pass stream=")
+    raise TypeError(f"membar: cannot determine the current stream for a {type(array).__name__}: pass stream=")
 
 
 class _SetAside:
-    """What the blocks of this process hold of the L2 of each device: the limit is the sum, and in the end what the first one found."""
+    """The L2 set-aside of each device, for all blocks of this process: the limit is their sum; the last block restores the limit that the
+    first one found."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -115,7 +116,7 @@ class _SetAside:
     def _limit(self, device, size):
         with _driver.primary_context(device):
             _driver.call("cuCtxSetLimit", _driver.LIMIT_PERSISTING_L2_CACHE_SIZE, ctypes.c_size_t(size),
-                         remedy="the set-aside of L2 is fixed, as it is under MPS")
+                         remedy="the L2 set-aside cannot be changed here, for example under MPS")
 
     def _found(self, device):
         found = ctypes.c_size_t()
@@ -145,19 +146,19 @@ _set_aside = _SetAside()
 
 @contextlib.contextmanager
 def persisting(array, *, stream=None, hit_ratio=None):
-    """The memory of `array` stays in L2 for the kernels that the block launches into `stream`: an L2 access-policy window.
+    """Keeps the memory of `array` in L2 for the kernels that the block launches into `stream`, with an L2 access-policy window.
 
-    array: a tensor of PyTorch, an array of CuPy, or what else has `__cuda_array_interface__`. stream: by default that into which PyTorch
-    or CuPy launches. hit_ratio: the share of the accesses that persist, above 0 and at most 1; by default as much as the set-aside
-    holds. The block holds that much of L2 for persisting lines. Window and set-aside are put back at its end, also by an exception; lines
-    that persist stay so until `reset_persisting_lines`, or until L2 turns them back. A window changes neither values nor order.
-    Requires compute capability 8.0.
+    array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which
+    PyTorch or CuPy launches. hit_ratio: the share of the accesses that persist, above 0 and at most 1; by default as large as the set-aside
+    permits. The block reserves that part of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, also
+    after an exception. Lines that persist remain so until `reset_persisting_lines`, or until the hardware resets them. A window affects
+    neither values nor memory order. Requires compute capability 8.0.
     """
     start, size = _memory_of(array)
     if hit_ratio is not None and not 0 < hit_ratio <= 1:
         raise ValueError(f"membar: the hit ratio is {hit_ratio}: use a value above 0 and at most 1")
     if size == 0:
-        raise ValueError("membar: the array is empty: there is nothing to keep in L2")
+        raise ValueError("membar: the array is empty: pass an array with at least one element")
     handle = _current_stream(array) if stream is None else _handle_of(stream)
     ordinal = ctypes.c_int()
     _driver.call("cuPointerGetAttribute", ctypes.byref(ordinal), _driver.POINTER_DEVICE_ORDINAL, ctypes.c_uint64(start),
@@ -166,24 +167,23 @@ def persisting(array, *, stream=None, hit_ratio=None):
     largest = _driver.device_attribute(_driver.DEVICE_MAX_PERSISTING_L2_CACHE_SIZE, device)
     largest_window = _driver.device_attribute(_driver.DEVICE_MAX_ACCESS_POLICY_WINDOW_SIZE, device)
     if largest == 0:
-        raise ValueError(f"membar: no L2 can be set aside on device {device}: it needs compute capability 8.0, and no MIG instance")
+        raise ValueError(f"membar: device {device} cannot set aside L2: use a GPU of compute capability 8.0 or newer that is not a MIG instance")
     if size > largest_window:
-        raise ValueError(f"membar: the array has {size} bytes, and the largest window on device {device} has {largest_window}: pass the part "
-                         "that is used most")
+        raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} has {largest_window}: pass the part that is used most")
     ratio = min(1.0, largest / size) if hit_ratio is None else float(hit_ratio)
     if hit_ratio is None and int(ctypes.c_float(ratio).value * size) > largest:
-        ratio *= 1 - 2**-22  # rounding to float must not exceed the set-aside
+        ratio *= 1 - 2**-22  # so that rounding to float does not exceed the set-aside
     window = _driver.AccessPolicyWindow(start, size, ratio, 2, 1)  # hits persist, misses stream
     with contextlib.ExitStack() as stack:
         stack.enter_context(_set_aside.hold(device, min(int(size * ratio), largest), largest))
         stack.enter_context(_driver.primary_context(device))
         stack.enter_context(_driver.stream_attribute(handle, _driver.ATTRIBUTE_ACCESS_POLICY_WINDOW,
                                                      _driver.AttributeValue(accessPolicyWindow=window),
-                                                     "pass a stream that exists, of the array's device"))
+                                                     "pass an existing stream of the array's device"))
         yield
 
 
 def reset_persisting_lines(device=0):
-    """Turns all persisting lines of a device's L2 back to normal, also those of other parts of the program."""
+    """Resets all persisting lines in a device's L2 to normal, including those of other parts of the program."""
     with _driver.primary_context(device):
-        _driver.call("cuCtxResetPersistingL2Cache", remedy="compute capability 8.0 is needed")
+        _driver.call("cuCtxResetPersistingL2Cache", remedy="use a GPU of compute capability 8.0 or newer")

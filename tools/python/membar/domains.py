@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`membar-domains run` for the program that calls it."""
+"""Runs the calling program under `membar-domains run`."""
 
 import os
 import pathlib
@@ -13,24 +13,25 @@ def _command():
     own = pathlib.Path(__file__).resolve().parent / "bin" / "membar-domains"
     found = str(own) if own.exists() else shutil.which("membar-domains")
     if not found:
-        raise RuntimeError("membar: the command membar-domains is neither in this package nor in PATH: build the wheel with the CUDA toolkit, which it needs")
+        raise RuntimeError("membar: the command membar-domains is neither in this package nor in PATH: build the wheel where CMake finds the CUDA toolkit")
     return found
 
 
 def auto(seconds=None, output=None):
-    """Finds the kernels of this program that hold others up, and runs them in another memory synchronization domain while that gains.
+    """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that gains.
 
-    It starts the program again, under `membar-domains run`, which stands in front of the driver from the beginning; in the program that was
-    so started it returns at once. So call it first, before anything that must happen once. `seconds` is how long it watches the kernels before
-    it moves any (default 10), `output` the folder of the report (default membar-domains). It does nothing where membar-domains already runs
-    the program. RuntimeError says what is missing: the command; a program that has a file to start again from; CUDA not in use yet.
+    It restarts the program under `membar-domains run`, which must intercept the driver from the start; in the restarted program it returns at
+    once. Therefore call it first, before any code that must run only once. `seconds` is how long it watches the kernels before it moves any
+    (default 10); `output` is the folder of the report (default membar-domains). If membar-domains already runs the program, it does nothing.
+    It raises RuntimeError if the command membar-domains is missing, if the program cannot be restarted because it is interactive, or if CUDA
+    is already in use.
     """
     if os.environ.get(_OF_THE_LIBRARY):
         return
     if sys.argv[0] in ("", "-") or hasattr(sys, "ps1") or "ipykernel" in sys.modules:
-        raise RuntimeError("membar: an interactive Python cannot be started again: start it by membar-domains run -- <command>")
+        raise RuntimeError("membar: domains.auto() cannot restart an interactive Python: start it with membar-domains run -- <command>")
     if "libcuda.so" in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"):
-        raise RuntimeError("membar: the CUDA driver is loaded already, and the program would start again: call membar.domains.auto() before it uses CUDA")
+        raise RuntimeError("membar: the CUDA driver is already loaded, but domains.auto() restarts the program: call it before the program uses CUDA")
     words = pathlib.Path("/proc/self/cmdline").read_bytes().split(b"\0")[1:-1]
     options = [f"--seconds={seconds}"] if seconds is not None else []
     options += [f"--output={output}"] if output is not None else []
