@@ -367,7 +367,7 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
-        "At block scope a store and an acquire take {} ns too, so that is the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "At block scope a store and an acquire also take {} ns, so that time is the store's.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
