@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "membar-domains/format_version.hpp"
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/this_thread.hpp"
 
 namespace membar_domains {
