@@ -110,17 +110,20 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
 
 std::string library_path(const std::string& file, const std::string& installed) {
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const std::string& place : {std::string("."), std::string("../lib/membar"), std::string("../lib64/membar"), "../" + installed}) {
+  for (const std::string& place :
+       {std::string("."), std::string("../lib/membar"), std::string("../lib64/membar"), "../" + installed}) {
     const auto candidate = here / place / file;
     if (std::filesystem::exists(candidate)) {
       const std::string path = std::filesystem::canonical(candidate).string();
       if (path.find_first_of(" :") != std::string::npos) {
-        throw std::runtime_error("'" + path + "' has a space or a colon, at which LD_PRELOAD is split: install membar elsewhere");
+        throw std::runtime_error("'" + path +
+                                 "' has a space or a colon, at which LD_PRELOAD is split: install membar elsewhere");
       }
       return path;
     }
   }
-  throw std::runtime_error(file + " is neither beside the command nor in its lib folder: it is built where CMake finds the CUDA toolkit");
+  throw std::runtime_error(
+      file + " is neither beside the command nor in its lib folder: it is built where CMake finds the CUDA toolkit");
 }
 
 std::string preload_value(const std::string& library) {

@@ -94,7 +94,9 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& w
     return library == nullptr ? nullptr : reinterpret_cast<function*>(dlsym(library, "ZSTD_decompress"));
   }();
   if (decompress == nullptr) {
-    why = "the PTX is compressed by zstd, and there is no libzstd.so.1: install it (Debian: libzstd1), or build with nvcc -no-compress";
+    why =
+        "the PTX is compressed by zstd, and there is no libzstd.so.1: install it (Debian: libzstd1), or build with nvcc "
+        "-no-compress";
     return {};
   }
   std::string out(bytes, '\0');
@@ -158,8 +160,7 @@ std::vector<packed_ptx> ptx_of_image(const void* image) {
                                                    : packed_ptx::form::text;
       one.architecture = static_cast<int>(entry.architecture);
       const bool is_text = one.packed == packed_ptx::form::text;
-      one.bytes.assign(all + at + entry.header,
-                       is_text ? entry.bytes : std::min<std::size_t>(entry.packed_bytes, entry.bytes));
+      one.bytes.assign(all + at + entry.header, is_text ? entry.bytes : std::min<std::size_t>(entry.packed_bytes, entry.bytes));
       one.text_bytes = is_text ? one.bytes.size() : entry.text_bytes;
       out.push_back(std::move(one));
     }

@@ -16,7 +16,7 @@ namespace membar::intercept {
 struct packed_ptx {
   enum class form : unsigned char { text, lz4, zstd };
   form packed = form::text;
-  int architecture = 0;       ///< 90 for sm_90 and sm_90a; 0: unknown
+  int architecture = 0;  ///< 90 for sm_90 and sm_90a; 0: unknown
   std::size_t text_bytes = 0;
   std::string bytes;
 };

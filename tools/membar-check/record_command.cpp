@@ -86,7 +86,8 @@ void check_pattern(const std::string& pattern) {
   if (const int wrong = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); wrong != 0) {
     char why[200] = {};
     regerror(wrong, &compiled, why, sizeof why);
-    throw error("--kernels needs an extended regular expression of names, as 'scan|reduce': " + quote(pattern) + " is none (" + why + ")");
+    throw error("--kernels needs an extended regular expression of names, as 'scan|reduce': " + quote(pattern) + " is none (" +
+                why + ")");
   }
   regfree(&compiled);
 }
@@ -113,8 +114,8 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   // XLA compiles by a library of its own; what it is asked for decides nothing but the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
-  const std::string dump = given == std::string::npos ? (folder / "xla").string()
-                                                      : xla.substr(given + 14, xla.find(' ', given) - given - 14);
+  const std::string dump =
+      given == std::string::npos ? (folder / "xla").string() : xla.substr(given + 14, xla.find(' ', given) - given - 14);
   if (given == std::string::npos) {
     out.emplace_back("XLA_FLAGS", xla + (xla.empty() ? "" : " ") + "--xla_dump_to=" + dump);
   }
@@ -128,7 +129,9 @@ variables building_variables() {
   const std::string torch = variable("TORCH_CUDA_ARCH_LIST");
   const bool has_ptx = torch.find("+PTX") != std::string::npos;
   return {{"NVCC_APPEND_FLAGS", nvcc + (nvcc.empty() ? "" : " ") + "-gencode arch=compute_90,code=compute_90"},
-          {"TORCH_CUDA_ARCH_LIST", torch.empty() ? "9.0+PTX" : has_ptx ? torch : torch + "+PTX"}};
+          {"TORCH_CUDA_ARCH_LIST", torch.empty() ? "9.0+PTX"
+                                   : has_ptx     ? torch
+                                                 : torch + "+PTX"}};
 }
 
 std::string amount(int count, const std::string& what) {
@@ -147,7 +150,8 @@ void say_recorded(const recording& of) {
     say(sentence);
   }
   if (of.scenarios.empty()) {
-    say("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation, a fence, an ordered or volatile access, "
+    say("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation, a fence, an ordered or "
+        "volatile access, "
         "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
   } else if (of.has_contents) {
     say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only");
@@ -192,7 +196,8 @@ int record_command(const std::vector<std::string>& words) {
   CLI::App app("Runs a program and records the kernels that it launches as scenarios.", "membar-check record");
   app.footer("membar-check record [OPTION...] -- PROGRAM [ARGUMENT...]");
   record_request asked;
-  app.add_option("--kernels", asked.kernels, "the kernels whose names match (default: those whose PTX synchronizes)")->type_name("REGEX");
+  app.add_option("--kernels", asked.kernels, "the kernels whose names match (default: those whose PTX synchronizes)")
+      ->type_name("REGEX");
   app.add_flag("--all", asked.all, "all kernels, also those that do not synchronize");
   app.add_option("--output", asked.output, "the folder of the recording (membar-check-record)")->type_name("DIR");
   app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
@@ -229,13 +234,16 @@ int attach_command(const std::vector<std::string>& words) {
   std::vector<std::string> options;
   std::string source;
   app.add_option("scenarios", scenarios, "recorded scenarios")->type_name("FILE");
-  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options behind --, or PTX (.ptx)")->type_name("FILE");
+  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options behind --, or PTX (.ptx)")
+      ->type_name("FILE");
   try {
     std::vector<std::string> own = split(words, options);
     std::reverse(own.begin(), own.end());
     app.parse(std::move(own));
     if (scenarios.empty() || source.empty()) {
-      throw error("attach needs a recorded scenario and a source: membar-check attach NAME.scenario --source FILE.cu [-- NVCC_OPTION...]");
+      throw error(
+          "attach needs a recorded scenario and a source: membar-check attach NAME.scenario --source FILE.cu [-- "
+          "NVCC_OPTION...]");
     }
     const std::string ptx =
         fs::path(source).extension() == ".ptx" ? membar_tools::read_file(source) : compiled("", source, options);

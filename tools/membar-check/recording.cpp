@@ -69,8 +69,8 @@ struct recorded_launch {
   std::vector<recorded_variable> variables{};
   int graph_launch = 0, node = 0;
   std::vector<int> nodes_before{};
-  std::set<int> before{};   ///< launches that have ended when this one begins, by index
-  int depends_on = -1;      ///< the launch whose programmatic dependent it is
+  std::set<int> before{};  ///< launches that have ended when this one begins, by index
+  int depends_on = -1;     ///< the launch whose programmatic dependent it is
   int group = -1;
 };
 
@@ -355,7 +355,8 @@ class scenario_writer {
   void gather_memory() {
     for (const recorded_launch* l : launches_) {
       for (const recorded_memory& m : l->memory) {
-        const auto same = std::find_if(memory_.begin(), memory_.end(), [&](const scenario_memory& s) { return overlap(s.of, m); });
+        const auto same =
+            std::find_if(memory_.begin(), memory_.end(), [&](const scenario_memory& s) { return overlap(s.of, m); });
         if (same == memory_.end()) {
           memory_.push_back({m});
         } else if (m.address + m.bytes > same->of.address + same->of.bytes) {
@@ -521,7 +522,8 @@ class scenario_writer {
     if (!module_ || !v.copied) {
       return "";
     }
-    const auto of = std::find_if(module_->variables.begin(), module_->variables.end(), [&](const auto& o) { return o.name == v.name; });
+    const auto of =
+        std::find_if(module_->variables.begin(), module_->variables.end(), [&](const auto& o) { return o.name == v.name; });
     if (of == module_->variables.end() || of->bytes != v.bytes || !of->addresses.empty()) {
       return "";
     }
@@ -621,10 +623,10 @@ class scenario_writer {
   [[nodiscard]] std::string header(const std::string& ptx) const {
     std::string out = "# recorded by membar-check " + membar_tools::version_text() + "\n";
     for (const recorded_launch* l : launches_) {
-      out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " +
-             std::to_string(l->registers) + " registers, " + std::to_string(l->static_shared) +
-             " bytes of shared memory, on sm_" + std::to_string(l->architecture) + " with " +
-             std::to_string(l->multiprocessors) + " multiprocessors" + (l->cooperative ? "; a cooperative launch" : "") +
+      out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +
+             " registers, " + std::to_string(l->static_shared) + " bytes of shared memory, on sm_" +
+             std::to_string(l->architecture) + " with " + std::to_string(l->multiprocessors) + " multiprocessors" +
+             (l->cooperative ? "; a cooperative launch" : "") +
              (l->graph_launch != 0 ? "; a node of a graph, with memory from before the graph's launch" : "") +
              (l->cluster[1] > 1 || l->cluster[2] > 1 ? "; its cluster has more dimensions than this format" : "") + "\n";
       for (int j = 0; j < indices_.front(); ++j) {
@@ -661,7 +663,8 @@ class scenario_writer {
 /// How a build gets PTX of its kernels.
 std::string how_to_get_ptx() {
   return "To have PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
-         "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile the source: "
+         "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile "
+         "the source: "
          "membar-check attach NAME.scenario --source FILE.cu";
 }
 

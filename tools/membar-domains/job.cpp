@@ -171,8 +171,9 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   const scratch folder;
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
-  out.ended = membar::intercept::run(asked.program, environment,
-                  meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
+  out.ended =
+      membar::intercept::run(asked.program, environment,
+                             meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
         (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +

@@ -83,10 +83,11 @@ constexpr std::string_view line_directives[] = {".version", ".target", ".address
 }
 
 /// How opcodes of synchronization begin.
-constexpr std::string_view synchronizing[] = {
-    "atom.",     "red.",        "fence.",     "membar.",     "ld.acquire", "ld.relaxed", "ld.volatile", "ld.mmio",
-    "st.release", "st.relaxed", "st.volatile", "st.mmio",     "mbarrier.",  "cp.async",   "cp.reduce.async", "st.async",
-    "red.async", "st.bulk",     "griddepcontrol.", "barrier.cluster", "multimem.", "tcgen05.", "wgmma.", "tensormap.replace"};
+constexpr std::string_view synchronizing[] = {"atom.",       "red.",        "fence.",    "membar.",          "ld.acquire",
+                                              "ld.relaxed",  "ld.volatile", "ld.mmio",   "st.release",       "st.relaxed",
+                                              "st.volatile", "st.mmio",     "mbarrier.", "cp.async",         "cp.reduce.async",
+                                              "st.async",    "red.async",   "st.bulk",   "griddepcontrol.",  "barrier.cluster",
+                                              "multimem.",   "tcgen05.",    "wgmma.",    "tensormap.replace"};
 
 [[nodiscard]] bool has_opcode(std::string_view body, const auto& begins) {
   for (std::size_t at = 0; at < body.size();) {
@@ -105,7 +106,8 @@ constexpr std::string_view synchronizing[] = {
 
 [[nodiscard]] bool synchronizes(std::string_view body) {
   return has_opcode(body, [](std::string_view rest) {
-    return std::any_of(std::begin(synchronizing), std::end(synchronizing), [&](std::string_view o) { return rest.starts_with(o); });
+    return std::any_of(std::begin(synchronizing), std::end(synchronizing),
+                       [&](std::string_view o) { return rest.starts_with(o); });
   });
 }
 

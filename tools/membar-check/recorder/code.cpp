@@ -123,7 +123,8 @@ shared_text in_image(image& of, const std::string& name, int runs) {
 shared_text in_triton_cache(const std::string& name, const image* of) {
   const char* const given = std::getenv("TRITON_CACHE_DIR");
   const char* const home = std::getenv("TRITON_HOME") != nullptr ? std::getenv("TRITON_HOME") : std::getenv("HOME");
-  const fs::path folder = given != nullptr && *given != '\0' ? fs::path(given) : fs::path(home == nullptr ? "/" : home) / ".triton/cache";
+  const fs::path folder =
+      given != nullptr && *given != '\0' ? fs::path(given) : fs::path(home == nullptr ? "/" : home) / ".triton/cache";
   std::error_code failed;
   if (of == nullptr || of->machine_code.empty() || name.find('/') != std::string::npos) {
     return nullptr;
@@ -209,9 +210,8 @@ std::string demangled(const std::string& name) {
 void look_at_parameters(kernel& k, CUfunction handle, bool is_kernel) {
   for (std::size_t i = 0;; ++i) {
     kernel::parameter p{};
-    const CUresult known = is_kernel
-                               ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(handle), i, &p.offset, &p.bytes)
-                               : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
+    const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(handle), i, &p.offset, &p.bytes)
+                                     : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
     if (known == CUDA_ERROR_NOT_FOUND) {
       session::get().complain(
           "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: nothing is recorded");
@@ -233,11 +233,11 @@ void look_at_variables(kernel& k, CUfunction handle, bool is_kernel, const std::
     kernel::variable v{std::string(part.name), 0, 0};
     CUlibrary library = nullptr;
     CUmodule module = nullptr;
-    const bool found =
-        is_kernel ? driver::cuKernelGetLibrary_(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS &&
-                        driver::cuLibraryGetGlobal_(&v.address, &v.bytes, library, v.name.c_str()) == CUDA_SUCCESS
-                  : driver::cuFuncGetModule_(&module, handle) == CUDA_SUCCESS &&
-                        driver::cuModuleGetGlobal_(&v.address, &v.bytes, module, v.name.c_str()) == CUDA_SUCCESS;
+    const bool found = is_kernel
+                           ? driver::cuKernelGetLibrary_(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS &&
+                                 driver::cuLibraryGetGlobal_(&v.address, &v.bytes, library, v.name.c_str()) == CUDA_SUCCESS
+                           : driver::cuFuncGetModule_(&module, handle) == CUDA_SUCCESS &&
+                                 driver::cuModuleGetGlobal_(&v.address, &v.bytes, module, v.name.c_str()) == CUDA_SUCCESS;
     if (found && v.bytes != 0) {
       k.variables.push_back(std::move(v));
     }

@@ -113,8 +113,10 @@ bool pin(ring& r) {
   }
   r.failed = true;
   void* const memory = mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED || driver::cuMemHostRegister_(memory, ring_bytes, static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE |
-                                                                                                   CU_MEMHOSTREGISTER_DEVICEMAP)) != CUDA_SUCCESS ||
+  if (memory == MAP_FAILED ||
+      driver::cuMemHostRegister_(memory, ring_bytes,
+                                 static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)) !=
+          CUDA_SUCCESS ||
       driver::cuMemHostGetDevicePointer_(&r.device_base, memory, 0U) != CUDA_SUCCESS) {
     session::get().complain("no pinned memory could be had, so no contents were recorded");
     return false;

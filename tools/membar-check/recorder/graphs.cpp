@@ -59,8 +59,7 @@ bool look_at(CUgraphNode node, kernel_node& n) {
   if (!k->selected) {
     return false;
   }
-  n.config = {p.gridDimX,  p.gridDimY,       p.gridDimZ, p.blockDimX, p.blockDimY,
-              p.blockDimZ, p.sharedMemBytes, nullptr,    nullptr,     0};
+  n.config = {p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY, p.blockDimZ, p.sharedMemBytes, nullptr, nullptr, 0};
   for (const CUlaunchAttributeID id : {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
                                        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP}) {
     CUlaunchAttribute a{};

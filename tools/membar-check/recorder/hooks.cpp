@@ -47,8 +47,8 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 
 /// Begins to record into a folder that is there; `flags` as in records.hpp, `limit` 0: the default. 0, or -1 where it records already, the folder cannot
 /// be written, `kernels` is not a regular expression, or the library was not preloaded to be used like this.
-extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels, unsigned flags,
-                                                                          unsigned long long limit) {
+extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels,
+                                                                          unsigned flags, unsigned long long limit) {
   using namespace membar_record;
   int result = -1;
   quietly([&] {

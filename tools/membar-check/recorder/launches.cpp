@@ -199,8 +199,8 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
         break;
     }
   }
-  out.domain = domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE ? map.memSyncDomainMap.remote
-                                                                        : map.memSyncDomainMap.default_;
+  out.domain =
+      domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_;
   return out;
 }
 
@@ -218,7 +218,14 @@ class recorded_launches {
     if (!keys_.insert(key).second) {
       return false;
     }
-    return ++counts_[kernel] <= most_launches_of_a_kernel;
+    if (++counts_[kernel] <= most_launches_of_a_kernel) {
+      return true;
+    }
+    session::get().complain("'" + kernel + "' was launched in more than " + std::to_string(most_launches_of_a_kernel) +
+                            " different ways, of which the first " + std::to_string(most_launches_of_a_kernel) +
+                            " are recorded");
+    keys_.erase(key);
+    return false;
   }
   static recorded_launches& get() {
     static auto* const one = new recorded_launches;
@@ -258,7 +265,9 @@ void record_memory(json& line, const kernel& k, const std::vector<window>& windo
     line["memory"].push_back({{"address", w.begin},
                               {"bytes", w.bytes},
                               {"allocation", {w.of->base, w.of->bytes}},
-                              {"kind", w.of->managed ? "managed" : w.of->kind == CU_MEMORYTYPE_HOST ? "host" : "device"},
+                              {"kind", w.of->managed                      ? "managed"
+                                       : w.of->kind == CU_MEMORYTYPE_HOST ? "host"
+                                                                          : "device"},
                               {"device", w.of->device},
                               {"contents", copy(w.begin, w.bytes)}});
   }

@@ -49,8 +49,8 @@ template <hook_id Id>
 
 /// How a launch came to be recorded.
 struct launch_origin {
-  unsigned graph_launch = 0;  ///< the number of the launch of a graph that it is a node of; 0: it is none
-  std::size_t node = 0;       ///< the node's number there
+  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: it is none
+  std::size_t node = 0;              ///< the node's number there
   std::vector<std::size_t> after{};  ///< the nodes before it
 };
 
@@ -69,7 +69,8 @@ template <hook_id Id, class... More>
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   attribute.value.cooperative = 1;
-  const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, cooperative ? &attribute : nullptr, cooperative ? 1U : 0U};
+  const CUlaunchConfig config{
+      gx, gy, gz, bx, by, bz, shared, stream, cooperative ? &attribute : nullptr, cooperative ? 1U : 0U};
   void** buffer = nullptr;
   ((buffer = extra), ...);
   record_launch(config, f, parameters, buffer, stream_of(stream, Id));
