@@ -101,7 +101,8 @@ class launch_order {
  public:
   void add(const json& line) {
     const std::string what = line["order"];
-    const u64 stream = normal(line["stream"]);
+    const int device = line["device"];
+    const stream_key stream = normal(line["stream"], device);
     const u64 event = line["event"];
     if (what == "record") {
       events_[event] = streams_[stream];
@@ -112,23 +113,22 @@ class launch_order {
     } else if (what == "event") {
       host_.insert(events_[event].begin(), events_[event].end());
     } else {
-      for (const auto& [s, launches] : streams_) {
-        host_.insert(launches.begin(), launches.end());
-      }
+      const std::set<int>& launches = devices_[device];
+      host_.insert(launches.begin(), launches.end());
     }
   }
 
   void place(std::vector<recorded_launch>& all) {
     const int mine = static_cast<int>(all.size()) - 1;
     recorded_launch& l = all.back();
-    const u64 stream = normal(l.stream);
+    const stream_key stream = normal(l.stream, l.device);
     std::set<int> before = host_;
-    const auto take = [&](u64 of) { before.insert(streams_[of].begin(), streams_[of].end()); };
+    const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
     take(stream);
     if (l.blocking) {  // the null stream waits for those that do not say otherwise, and they for it
       is_blocking_.insert(stream);
-      for (const u64 other : is_blocking_) {
-        if (stream == 0 || other == 0) {
+      for (const stream_key& other : is_blocking_) {
+        if (stream == normal(0, l.device) || other == normal(0, l.device)) {
           take(other);
         }
       }
@@ -147,16 +147,20 @@ class launch_order {
     }
     l.before = std::move(before);
     streams_[stream].insert(mine);
+    devices_[l.device].insert(mine);
     last_[stream] = mine;
   }
 
  private:
-  /// 1 is the null stream by another name.
-  static u64 normal(u64 stream) { return stream == 1 ? 0 : stream; }
+  /// The handle, and the device of a stream that each device has: the null stream, of which 1 is another name, and the thread's own, 2.
+  using stream_key = std::pair<u64, int>;
+  static stream_key normal(u64 stream, int device) { return {stream == 1 ? 0 : stream, stream <= 2 ? device : -1}; }
 
-  std::map<u64, std::set<int>> streams_, events_;
-  std::map<u64, int> last_;
-  std::set<u64> is_blocking_;
+  std::map<stream_key, std::set<int>> streams_;
+  std::map<u64, std::set<int>> events_;
+  std::map<int, std::set<int>> devices_;
+  std::map<stream_key, int> last_;
+  std::set<stream_key> is_blocking_;
   std::set<int> host_;
 };
 
@@ -246,7 +250,8 @@ process_records read_process(const fs::path& path) {
 }
 
 [[nodiscard]] bool share_memory(const recorded_launch& a, const recorded_launch& b) {
-  return !a.variables.empty() || std::any_of(a.memory.begin(), a.memory.end(), [&](const recorded_memory& m) {
+  const bool same_variables = !a.variables.empty() && a.ptx == b.ptx && a.device == b.device;
+  return same_variables || std::any_of(a.memory.begin(), a.memory.end(), [&](const recorded_memory& m) {
     return std::any_of(b.memory.begin(), b.memory.end(), [&](const recorded_memory& n) { return overlap(m, n); });
   });
 }
@@ -262,7 +267,7 @@ std::vector<std::vector<int>> groups_of(std::vector<recorded_launch>& all) {
     int with = l.depends_on;
     for (int j = i - 1; j >= 0 && with < 0; --j) {
       const recorded_launch& other = all[static_cast<std::size_t>(j)];
-      with = l.before.count(j) == 0 && other.device == l.device && share_memory(l, other) ? j : -1;
+      with = l.before.count(j) == 0 && share_memory(l, other) ? j : -1;
     }
     const bool joins = with >= 0 && !l.ptx.empty() && all[static_cast<std::size_t>(with)].ptx == l.ptx;
     if (joins && groups[static_cast<std::size_t>(all[static_cast<std::size_t>(with)].group)].size() < most_of_a_group) {
@@ -321,6 +326,7 @@ class scenario_writer {
       launches_.push_back(&all[static_cast<std::size_t>(i)]);
       indices_.push_back(i);
     }
+    several_devices_ = std::any_of(launches_.begin(), launches_.end(), [&](const auto* l) { return l->device != launches_[0]->device; });
     gather_memory();
     name_memory();
     place_memory();
@@ -337,11 +343,11 @@ class scenario_writer {
     for (scenario_memory& m : memory_) {
       out += memory_line(folder, name, m);
     }
-    std::set<std::string> known;
+    std::set<std::pair<std::string, int>> known;
     for (const recorded_launch* l : launches_) {
       for (const recorded_variable& v : l->variables) {
-        if (known.insert(v.name).second) {
-          out += variable_line(folder, name, v);
+        if (known.insert({v.name, several_devices_ ? l->device : 0}).second) {
+          out += is_used(v.name) ? variable_line(folder, name, v, l->device) : "";
         }
       }
     }
@@ -436,6 +442,7 @@ class scenario_writer {
   void read_layout(const std::string& ptx) {
     const bool any = std::any_of(launches_.begin(), launches_.end(), [](const auto* l) { return !l->variables.empty(); });
     if (any && !ptx.empty()) {
+      parts_ = membar::ptx::parts_of(ptx);
       try {
         module_ = membar::ptx::read_ptx(ptx);
         layout_ = membar::ptx::layout_of(*module_);
@@ -513,12 +520,19 @@ class scenario_writer {
     contents.insert(0, before, '\0');
     std::string out = "memory " + m.name + " " + type_of(before + m.of.bytes, element) + " at " + hex(m.at);
     out += initial(folder, name, m.name, contents, before + m.of.bytes, element);
-    out += m.of.kind == "host" ? " host" : "";
+    out += m.of.kind == "host" ? " host" : several_devices_ ? " device " + std::to_string(m.of.device) : "";
     return out + (m.of.copied ? "" : "   # its contents were not copied") + "\n";
   }
 
+  /// Whether a kernel or function names the variable.
+  [[nodiscard]] bool is_used(const std::string& name) const {
+    return std::any_of(parts_.begin(), parts_.end(), [&](const membar::ptx::ptx_part& p) {
+      return p.kind != membar::ptx::ptx_part::kind_t::variable && p.text.find(name) != std::string_view::npos;
+    });
+  }
+
   /// Only variables that do not begin as their module says.
-  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v) {
+  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v, int device) {
     if (!module_ || !v.copied) {
       return "";
     }
@@ -537,8 +551,9 @@ class scenario_writer {
     }
     std::size_t element = 0;
     const std::string type = type_of(v.bytes, element);
-    const std::string values = initial(folder, name, v.name, contents, v.bytes, element);
-    return "memory " + v.name + " " + type + (values.empty() ? " = 0" : values) + "\n";
+    const std::string values = initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element);
+    return "memory " + v.name + " " + type + (values.empty() ? " = 0" : values) +
+           (several_devices_ ? " device " + std::to_string(device) : "") + "\n";
   }
 
   [[nodiscard]] std::string argument(const std::string& bytes) {
@@ -566,7 +581,8 @@ class scenario_writer {
 
   /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
-    const std::string key = l.graph_launch != 0 ? "graph " + std::to_string(l.number) : std::to_string(l.stream);
+    const std::string key = l.graph_launch != 0 ? "graph " + std::to_string(l.number)
+                                                : std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : "");
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
@@ -657,6 +673,8 @@ class scenario_writer {
   std::map<std::string, std::size_t> streams_{};
   std::optional<membar::ptx::ptx_module> module_{};
   membar::ptx::module_layout layout_{};
+  std::vector<membar::ptx::ptx_part> parts_{};
+  bool several_devices_ = false;
   bool* has_contents_ = nullptr;
 };
 

@@ -207,7 +207,10 @@ void record_order(const char* what, CUstream stream, CUevent event) noexcept {
   static std::atomic<unsigned> lines{0};
   if (lines.fetch_add(1, std::memory_order_relaxed) < most) {
     quietly([&] {
+      CUdevice device = 0;
+      static_cast<void>(driver::cuCtxGetDevice_(&device));
       session::get().write(nlohmann::json{{"order", what},
+                                          {"device", device},
                                           {"stream", reinterpret_cast<std::uintptr_t>(stream)},
                                           {"event", reinterpret_cast<std::uintptr_t>(event)}}
                                .dump());

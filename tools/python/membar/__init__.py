@@ -5,6 +5,7 @@
 * `sync_domain`, `persisting`: the memory synchronization domain, and an L2 access-policy window, of the kernels that a `with` block
   launches, whoever compiled them. They call the CUDA driver; nothing else is needed, and nothing is compiled.
 * `domains.auto()`: `membar-domains run` for the program that calls it.
+* `record`, `check`: what kernels of the program may do under the memory model, by the command membar-check; `pytest --membar` does it for tests.
 * `adopted_memory`: a tensor of PyTorch's symmetric memory, for an extension that uses membar's symmetric memory.
 """
 
@@ -14,10 +15,11 @@ import pathlib
 from membar import domains
 from membar._adopted import AdoptedMemory, adopted_memory
 from membar._driver import Error
+from membar._record import Finding, Recording, check, record
 from membar._scopes import persisting, reset_persisting_lines, sync_domain, sync_domain_count
 
-__all__ = ["AdoptedMemory", "Error", "adopted_memory", "cmake_path", "domains", "include_path", "persisting", "reset_persisting_lines", "sync_domain",
-           "sync_domain_count"]
+__all__ = ["AdoptedMemory", "Error", "Finding", "Recording", "adopted_memory", "check", "cmake_path", "domains", "include_path", "persisting",
+           "record", "reset_persisting_lines", "sync_domain", "sync_domain_count"]
 
 try:
     __version__ = importlib.metadata.version("membar")
