@@ -40,6 +40,6 @@ def pytest_runtest_call(item):
         try:
             recorded.check(**checks)
         except (_record.Finding, RuntimeError) as why:
-            outcome.force_exception(why)
+            outcome.force_exception(pytest.fail.Exception(str(why).strip(), pytrace=False))
         for line in recorded.undecided:
             item.add_report_section("call", "membar", f"too large to explore, and sampled: {line}")

@@ -179,7 +179,8 @@ class _Arguments:
         if not (root.flags.c_contiguous or root.flags.f_contiguous):
             raise ValueError(f"membar: argument {index} is a view of memory that is not contiguous: pass a contiguous array")
         if at not in self.memory:
-            name = f"arg{index}"
+            same = sum(name.split("_")[0] == f"arg{index}" for name in self.memory.values())
+            name = f"arg{index}" + (f"_{same + 1}" if same else "")
             size = root.dtype.itemsize
             kind = self.TYPES.get(root.dtype.kind)
             typed = kind is not None and size in ((4, 8) if kind == "f" else (1, 2, 4, 8))
@@ -216,7 +217,7 @@ def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), o
 
     `ptx` is PTX text or the path of a `.ptx` or `.cu` file. An array of NumPy is memory with its contents (a view is the memory of the array
     that it is of), a number is a number, bytes or a tuple of words is a struct. `final` has conditions that must hold at the end, in which
-    the array of argument N is argN: "arg0[0] == 2".
+    the array of argument N is argN: "arg0[0] == 2". Further arrays in one argument are argN_2 and so on.
     """
     with tempfile.TemporaryDirectory(prefix="membar-check-") as name:
         folder = pathlib.Path(name)
