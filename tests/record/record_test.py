@@ -15,7 +15,8 @@ import time
 import unittest
 
 CHECK, PROGRAM, DRIVER, NVCC = (pathlib.Path(word) for word in sys.argv[1:5])
-MODULE = pathlib.Path(__file__).with_name("module.ptx")
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MODULE = pathlib.Path(__file__).resolve().with_name("module.ptx")
 
 
 class Recording:
@@ -233,6 +234,62 @@ class Images(Recorder):
                                text=True, timeout=120, env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")
+
+
+class Tests(Recorder):
+    """Recordings as tests of CMake, and in the action."""
+
+    def run_command(self, *words, **variables):
+        environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, timeout=120, cwd=self.folder)
+
+    def project(self, lines):
+        (self.folder / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\nproject(consumer NONE)\nenable_testing()\n"
+                                                    f"set(MEMBAR_CHECK {CHECK})\ninclude({ROOT}/cmake/membar-check.cmake)\n{lines}\n")
+        return self.run_command("cmake", "-S", ".", "-B", "build")
+
+    def ctest(self, **variables):
+        return self.run_command("ctest", "--test-dir", "build", "-V", **variables).stdout
+
+    def test_a_committed_recording_is_checked_without_the_program(self):
+        done = self.project(f"membar_add_recorded_test(kernels COMMAND {PROGRAM} {MODULE} put KERNELS put)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = self.run_command("cmake", "--build", "build", "--target", "kernels_recording")
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+        self.assertTrue((self.folder / "recordings/kernels/put_1.scenario").exists())
+        self.assertRegex(self.ctest(LD_LIBRARY_PATH=""), r"put_1.scenario\tverified(.|\n)*100% tests passed")
+        (self.folder / "recordings/kernels/put.ptx").write_text((self.folder / "recordings/kernels/put.ptx").read_text().replace("[%rd3+-8]", "[%rd3+-16]"))
+        self.assertIn("0 of 1 scenarios are 'verified'", self.ctest(LD_LIBRARY_PATH=""))
+
+    def test_another_status_can_be_expected(self):
+        done = self.project(f"membar_add_recorded_test(races COMMAND {PROGRAM} {MODULE} race EXPECT race)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("100% tests passed", self.ctest())  # recorded by the test itself
+
+    def test_without_a_recording_and_a_gpu_the_test_is_skipped(self):
+        self.project(f"membar_add_recorded_test(nothing COMMAND {PROGRAM} {MODULE} small)")
+        self.assertRegex(self.ctest(), r"SKIPPED: .*/recordings/nothing has no recording(.|\n)*Skipped")
+
+    def test_a_wrong_call_is_named(self):
+        self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)
+
+    def test_the_action_reports_what_is_found(self):
+        recorded = self.record("put", "race")
+        path = f"{CHECK.parent}:{os.environ['PATH']}"
+        script = ROOT / "tools/action/check.sh"
+        done = self.run_command("bash", script, FILES=f"{recorded.folder.name}/**/*.scenario", OPTIONS="", SARIF="out.sarif", PATH=path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("late_1.scenario\trace", done.stdout)
+        self.assertIn('"version": "2.1.0"', (self.folder / "out.sarif").read_text())
+        right = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--quiet", SARIF="out.sarif", PATH=path)
+        self.assertEqual(right.returncode, 0)
+        none = self.run_command("bash", script, FILES="no/*.scenario", OPTIONS="", SARIF="out.sarif", PATH=path)
+        self.assertEqual((none.returncode, none.stderr), (2, "membar-check: no file matches 'no/*.scenario'\n"))
+        large = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path)
+        self.assertEqual(large.returncode, 0)
+        strict = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path,
+                                  GAVE_UP="true")
+        self.assertEqual(strict.returncode, 3)
 
 
 if __name__ == "__main__":
