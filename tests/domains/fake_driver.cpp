@@ -15,10 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -254,7 +256,28 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
+/// The bytes of each parameter, as the file FAKE_DRIVER_PARAMETERS has them in lines: the kernel, and its numbers.
+namespace {
+std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
+  const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
+  std::ifstream file(path == nullptr ? "" : path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    if (words >> name && name == kernel) {
+      return {std::istream_iterator<std::size_t>(words), {}};
+    }
+  }
+  return {};
+}
+}  // namespace
 FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (std::getenv("FAKE_DRIVER_PARAMETERS") != nullptr) {
+    const std::vector<std::size_t> all = parameters_in_file(f->name);
+    *offset = 0;
+    *size = index < all.size() ? all[index] : 0;
+    return index < all.size() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   *offset = 0;
   if (f->name == "put") {
     *size = index == 0 ? sizeof(int) : 3 * sizeof(CUdeviceptr);
@@ -424,8 +447,12 @@ FAKE CUresult cuCtxSetCurrent(CUcontext context) {
   current_context = reinterpret_cast<std::size_t>(context);
   return CUDA_SUCCESS;
 }
+namespace {
+thread_local int current_device = 0;
+}
+FAKE void fakeUseDevice(int device) { current_device = device; }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {
-  *device = 0;
+  *device = current_device;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {

@@ -220,6 +220,7 @@ process_records read_process(const fs::path& path) {
   launch_order order;
   std::istringstream lines(read_file(path.string()));
   const std::string process = path.stem().string();
+  std::map<std::string, std::string> same_file;  // by its text
   std::string text;
   for (int number = 1; std::getline(lines, text); ++number) {
     const json line = json::parse(text, nullptr, false);
@@ -239,6 +240,9 @@ process_records read_process(const fs::path& path) {
       order.add(line);
     } else if (line.contains("launch")) {
       out.launches.push_back(launch_of(line, path.parent_path(), process));
+      if (std::string& ptx = out.launches.back().ptx; !ptx.empty()) {  // a module is loaded once per device
+        ptx = same_file.emplace(read_file(ptx), ptx).first->second;
+      }
       order.place(out.launches);
     }
   }
@@ -252,8 +256,8 @@ process_records read_process(const fs::path& path) {
 [[nodiscard]] bool share_memory(const recorded_launch& a, const recorded_launch& b) {
   const bool same_variables = !a.variables.empty() && a.ptx == b.ptx && a.device == b.device;
   return same_variables || std::any_of(a.memory.begin(), a.memory.end(), [&](const recorded_memory& m) {
-    return std::any_of(b.memory.begin(), b.memory.end(), [&](const recorded_memory& n) { return overlap(m, n); });
-  });
+           return std::any_of(b.memory.begin(), b.memory.end(), [&](const recorded_memory& n) { return overlap(m, n); });
+         });
 }
 
 /// The most launches of a scenario.
@@ -326,7 +330,8 @@ class scenario_writer {
       launches_.push_back(&all[static_cast<std::size_t>(i)]);
       indices_.push_back(i);
     }
-    several_devices_ = std::any_of(launches_.begin(), launches_.end(), [&](const auto* l) { return l->device != launches_[0]->device; });
+    several_devices_ =
+        std::any_of(launches_.begin(), launches_.end(), [&](const auto* l) { return l->device != launches_[0]->device; });
     gather_memory();
     name_memory();
     place_memory();
@@ -551,7 +556,8 @@ class scenario_writer {
     }
     std::size_t element = 0;
     const std::string type = type_of(v.bytes, element);
-    const std::string values = initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element);
+    const std::string values =
+        initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element);
     return "memory " + v.name + " " + type + (values.empty() ? " = 0" : values) +
            (several_devices_ ? " device " + std::to_string(device) : "") + "\n";
   }
@@ -581,8 +587,9 @@ class scenario_writer {
 
   /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
-    const std::string key = l.graph_launch != 0 ? "graph " + std::to_string(l.number)
-                                                : std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : "");
+    const std::string key = l.graph_launch != 0
+                                ? "graph " + std::to_string(l.number)
+                                : std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : "");
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 

@@ -175,9 +175,20 @@ bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel) 
 }
 
 std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels) {
+  using kind_t = ptx_part::kind_t;
+  std::vector<ptx_part> parts = parts_of(text);
+  std::erase_if(parts, [&](const ptx_part& p) {
+    const bool other_kernel = p.kind == kind_t::kernel && std::find(kernels.begin(), kernels.end(), p.name) == kernels.end();
+    return other_kernel || p.text.starts_with(".section");
+  });
+  const auto is_named = [&](const ptx_part& variable) {
+    return std::any_of(parts.begin(), parts.end(), [&](const ptx_part& p) {
+      return p.text.data() != variable.text.data() && p.text.find(variable.name) != std::string_view::npos;
+    });
+  };
   std::string out;
-  for (const ptx_part& p : parts_of(text)) {
-    if (p.kind != ptx_part::kind_t::kernel || std::find(kernels.begin(), kernels.end(), p.name) != kernels.end()) {
+  for (const ptx_part& p : parts) {
+    if (p.kind != kind_t::variable || is_named(p)) {
       out += p.text;
       out += '\n';
     }

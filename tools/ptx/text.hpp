@@ -27,7 +27,7 @@ struct ptx_part {
 /// an mbarrier, an asynchronous copy or a programmatic launch.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
-/// The module without the kernels that are not named.
+/// The module without the kernels that are not named, variables that nothing names, and sections for debuggers.
 [[nodiscard]] std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels);
 
 }  // namespace membar::ptx

@@ -145,7 +145,8 @@ shared_text in_xla_dump(const std::string& name) {
   std::error_code failed;
   std::optional<fs::file_time_type> newest;
   shared_text found;
-  for (fs::recursive_directory_iterator at(folder, failed), end; !folder.empty() && !failed && at != end; at.increment(failed)) {
+  for (fs::recursive_directory_iterator at(folder, failed), end; !folder.empty() && !failed && at != end;
+       at.increment(failed)) {
     if (at->path().extension() != ".ptx") {
       continue;
     }
