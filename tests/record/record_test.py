@@ -292,5 +292,35 @@ class Tests(Recorder):
         self.assertEqual(strict.returncode, 3)
 
 
+class Recordings(unittest.TestCase):
+    """Recordings of programs on a GPU, which are in the repository."""
+
+    FOLDER = pathlib.Path(__file__).resolve().with_name("recordings")
+    VERIFIED = ("DeviceReduceSingleTileKernel_1", "DeviceScanInitKernel_1", "DeviceScanKernel_1", "ring_sum_1", "through_table_1", "ticket_1")
+
+    def status(self, name, *options):
+        done = subprocess.run([CHECK, "--quiet", *options, self.FOLDER / f"{name}.scenario"], capture_output=True, text=True, timeout=60)
+        return done.stdout.split("\t")[1:]
+
+    def test_what_is_right_is_verified(self):
+        for name in self.VERIFIED:
+            self.assertEqual(self.status(name)[0], "verified", name)
+
+    def test_what_is_wrong_is_found(self):
+        status, what = self.status("flag_without_fence_1")
+        self.assertEqual(status, "race")
+        self.assertIn("groups.cu:20 and groups.cu:21", what)
+
+    def test_what_is_large_is_sampled_or_explored_in_part(self):
+        self.assertEqual(self.status("last_block_1", "--without-load-buffering")[0], "verified")
+        status, what = self.status("locked_add_1", "--random=3")
+        self.assertEqual(status, "gave up")
+        self.assertIn("3 executions", what)
+
+    def test_all_of_them_are_checked(self):
+        names = {path.stem for path in self.FOLDER.glob("*.scenario")}
+        self.assertEqual(names, {*self.VERIFIED, "flag_without_fence_1", "last_block_1", "locked_add_1"})
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
