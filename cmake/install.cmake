@@ -9,6 +9,6 @@ write_basic_package_version_file(membar-config-version.cmake COMPATIBILITY SameM
 install(TARGETS membar EXPORT membar-targets FILE_SET HEADERS COMPONENT membar)
 install(EXPORT membar-targets NAMESPACE membar:: DESTINATION ${package_dir} COMPONENT membar)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/membar-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/membar-config-version.cmake
-              cmake/membar-check.cmake cmake/membar-cuda.cmake cmake/membar-nvshmem.cmake
+              cmake/membar-check.cmake cmake/membar-recorded-test.cmake cmake/membar-cuda.cmake cmake/membar-nvshmem.cmake
         DESTINATION ${package_dir} COMPONENT membar)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/membar COMPONENT membar)

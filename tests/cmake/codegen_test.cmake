@@ -16,7 +16,7 @@ function(membar_add_codegen_test file)
   foreach(architecture IN LISTS arg_ARCHITECTURES)
     set(name codegen.${stem}.sm_${architecture})
     if(FILECHECK)
-      membar_add_recorded_test(${name} LABEL codegen
+      membar_add_result_test(${name} LABEL codegen
         COMMAND sh ${checker} ${FILECHECK} ${architecture} ${file} ${CMAKE_CURRENT_BINARY_DIR}/${stem}.sm_${architecture}.ptx
                 ${membar_nvcc} ${arg_OPTIONS} @DEPFILE@
         DEPENDS ${checker} ${file})

@@ -120,11 +120,11 @@ function(membar_add_header_suite suite)
       endif()
     endif()
     file(CONFIGURE OUTPUT ${unit} CONTENT "${content}" @ONLY)
-    membar_add_recorded_test(headers.${suite}.${short} LABEL headers COMMAND ${compile} @DEPFILE@ ${unit} DEPENDS ${unit})
+    membar_add_result_test(headers.${suite}.${short} LABEL headers COMMAND ${compile} @DEPFILE@ ${unit} DEPENDS ${unit})
   endforeach()
   if(arg_LINK)
     file(CONFIGURE OUTPUT ${dir}/main.cpp CONTENT "int main() {}\n" @ONLY)
-    membar_add_recorded_test(headers.${suite}.linked LABEL headers
+    membar_add_result_test(headers.${suite}.linked LABEL headers
       COMMAND sh -c "cp $1 $2 && shift 2 && \"$@\"" - ${unit}.o ${unit}.copy.o ${arg_LINK} ${dir}/main.cpp ${unit}.o ${unit}.copy.o
               ${arg_LIBRARIES} -o ${dir}/linked
       DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/results/headers.${suite}.everything.txt)
@@ -196,7 +196,7 @@ function(membar_add_header_tests)
   membar_add_header_suite(device SUFFIX .cu HEADERS ${device} OBJECT ${both_passes} LINK ${membar_nvcc} -arch=sm_90)
   set(unit ${CMAKE_CURRENT_BINARY_DIR}/device/everything.cu)
   foreach(architecture IN ITEMS 75 80 100 120)
-    membar_add_recorded_test(headers.device.everything.sm_${architecture} LABEL headers
+    membar_add_result_test(headers.device.everything.sm_${architecture} LABEL headers
       COMMAND ${membar_nvcc} -cubin -arch=sm_${architecture} -o /dev/null @DEPFILE@ ${unit} DEPENDS ${unit})
   endforeach()
 endfunction()

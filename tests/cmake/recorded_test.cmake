@@ -70,8 +70,8 @@ function(_membar_add_recording_target kind)
   membar_need_for_kind(${kind} membar_results_${folder})
 endfunction()
 
-# membar_add_recorded_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): such a build step and its test.
-function(membar_add_recorded_test name)
+# membar_add_result_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): such a build step and its test.
+function(membar_add_result_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
   set(result ${CMAKE_CURRENT_BINARY_DIR}/results/${name}.txt)
   membar_record(${result} LABEL ${arg_LABEL} COMMAND ${arg_COMMAND} DEPENDS ${arg_DEPENDS})

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for tests of membar-domains. With FAKE_DRIVER_BARE a launch does nothing at all. It writes each launch with its domains into the file
+/// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a launch does nothing at all. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
 /// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
-/// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
+/// after a cuMemMap. From 0x60000000 on are the allocations of cuMemAlloc, with their own sizes. The stream 0x3000 is being captured. The kernel "put" has an int and
+/// three pointers in an array.
 #include <cuda.h>
 
 #include <algorithm>
@@ -14,10 +15,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #undef cuGetProcAddress
@@ -43,6 +48,7 @@ struct CUgraphNode_st {
 };
 struct CUgraph_st {
   std::vector<CUgraphNode> nodes;
+  std::vector<std::pair<CUgraphNode, CUgraphNode>> edges;
 };
 
 namespace {
@@ -250,7 +256,28 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
+/// The bytes of each parameter, as the file FAKE_DRIVER_PARAMETERS has them in lines: the kernel, and its numbers.
+namespace {
+std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
+  const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
+  std::ifstream file(path == nullptr ? "" : path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    if (words >> name && name == kernel) {
+      return {std::istream_iterator<std::size_t>(words), {}};
+    }
+  }
+  return {};
+}
+}  // namespace
 FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (std::getenv("FAKE_DRIVER_PARAMETERS") != nullptr) {
+    const std::vector<std::size_t> all = parameters_in_file(f->name);
+    *offset = 0;
+    *size = index < all.size() ? all[index] : 0;
+    return index < all.size() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   *offset = 0;
   if (f->name == "put") {
     *size = index == 0 ? sizeof(int) : 3 * sizeof(CUdeviceptr);
@@ -261,6 +288,23 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* o
 }
 namespace {
 bool mapped = false;
+std::map<CUdeviceptr, std::size_t> allocations;
+/// The allocation of an address, or none.
+std::pair<CUdeviceptr, std::size_t> allocation_at(CUdeviceptr pointer) {
+  const auto behind = allocations.upper_bound(pointer);
+  if (behind == allocations.begin()) {
+    return {};
+  }
+  const auto at = std::prev(behind);
+  return pointer - at->first < at->second ? std::pair(at->first, at->second) : std::pair<CUdeviceptr, std::size_t>();
+}
+}  // namespace
+FAKE CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
+  static CUdeviceptr next = 0x60000000 + static_cast<CUdeviceptr>(number("FAKE_DRIVER_MOVES", 0));
+  *pointer = next;
+  allocations[next] = bytes;
+  next += (bytes + 511) / 512 * 512;
+  return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
   mapped = true;
@@ -274,6 +318,23 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
     log(text);
   }
   const auto region = pointer >> 28;
+  if (region >= 6 && region < 8) {
+    const auto [base, bytes] = allocation_at(pointer);
+    if (bytes == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (what == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) {
+      *static_cast<CUdeviceptr*>(value) = base;
+    } else if (what == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+      *static_cast<std::size_t*>(value) = bytes;
+    } else {
+      *static_cast<unsigned*>(value) = type ? CU_MEMORYTYPE_DEVICE : 0;
+    }
+    return CUDA_SUCCESS;
+  }
+  if (what == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || what == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   if (region == 4 || region > 5 || (region == 5 && !mapped)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -288,6 +349,11 @@ std::map<CUdeviceptr, CUdeviceptr> memory;
 }
 FAKE void fakeStore(CUdeviceptr at, CUdeviceptr word) { memory[at] = word; }
 FAKE CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
+  if (const auto [at, bytes] = allocation_at(pointer); bytes != 0) {
+    *base = at;
+    *size = bytes;
+    return CUDA_SUCCESS;
+  }
   *base = pointer & ~CUdeviceptr{4095};
   *size = 4096;
   return CUDA_SUCCESS;
@@ -322,6 +388,48 @@ FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, C
   }
   return CUDA_SUCCESS;
 }
+/// Host memory is memory, so a copy into it may be of any kind.
+FAKE CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  log("copy " + std::to_string(bytes) + (stream == nullptr ? " null" : ""));
+  return cuMemcpyDtoHAsync(reinterpret_cast<void*>(to), from, bytes, stream);
+}
+FAKE CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) {
+  for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
+    std::memcpy(&memory[to + at], static_cast<const char*>(from) + at, 8);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t, CUstream) {
+  if (number("FAKE_DRIVER_STALLS", 0) == 0) {  // else the stream does not come here
+    __atomic_store_n(reinterpret_cast<unsigned*>(to), value, __ATOMIC_RELEASE);
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemHostRegister(void*, std::size_t, unsigned) { return CUDA_SUCCESS; }
+FAKE CUresult cuMemHostGetDevicePointer(CUdeviceptr* on_device, void* on_host, unsigned) {
+  *on_device = reinterpret_cast<CUdeviceptr>(on_host);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamGetFlags(CUstream stream, unsigned* flags) {
+  *flags = stream == nullptr ? 0 : CU_STREAM_NON_BLOCKING;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetModule(CUmodule* module, CUfunction) {
+  *module = nullptr;
+  return CUDA_SUCCESS;
+}
+/// Every module has one variable of eight bytes, "total".
+FAKE CUresult cuModuleGetGlobal(CUdeviceptr* at, std::size_t* bytes, CUmodule, const char* name) {
+  *at = 0x6ff00000;
+  *bytes = 8;
+  return std::strcmp(name, "total") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+FAKE CUresult cuFuncGetAttribute(int* value, CUfunction_attribute what, CUfunction) {
+  *value = what == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+FAKE CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
 FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
   *name = f->name.c_str();
   return CUDA_SUCCESS;
@@ -339,13 +447,18 @@ FAKE CUresult cuCtxSetCurrent(CUcontext context) {
   current_context = reinterpret_cast<std::size_t>(context);
   return CUDA_SUCCESS;
 }
+namespace {
+thread_local int current_device = 0;
+}
+FAKE void fakeUseDevice(int device) { current_device = device; }
 FAKE CUresult cuCtxGetDevice(CUdevice* device) {
-  *device = 0;
+  *device = current_device;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
   *value = what == CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT                  ? number("FAKE_DRIVER_DOMAINS", 4)
            : what == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                 ? 4
+           : what == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR             ? 9
            : what == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR       ? 2048
            : what == CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR        ? 32
            : what == CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR     ? 65536
@@ -416,10 +529,13 @@ FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   *graph = new CUgraph_st;
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
+FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,
                                       const CUDA_KERNEL_NODE_PARAMS* p) {
   *node = new_node({.kernel = p->func, .parameters = p->kernelParams});
   graph->nodes.push_back(*node);
+  for (std::size_t i = 0; i < count; ++i) {
+    graph->edges.emplace_back(before[i], *node);
+  }
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
@@ -469,6 +585,14 @@ FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* co
   *count = graph->nodes.size();
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData*, std::size_t* count) {
+  for (std::size_t i = 0; from != nullptr && i < graph->edges.size(); ++i) {
+    from[i] = graph->edges[i].first;
+    to[i] = graph->edges[i].second;
+  }
+  *count = graph->edges.size();
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   *type = node->type;
   return CUDA_SUCCESS;
@@ -476,11 +600,14 @@ FAKE CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
 FAKE CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* p) {
   p->func = node->kernel;
   p->kernelParams = node->parameters;
+  p->gridDimX = p->gridDimY = p->gridDimZ = p->blockDimX = p->blockDimY = p->blockDimZ = 1;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue* value) {
   if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
     value->memSyncDomain = static_cast<CUlaunchMemSyncDomain>(node->domain < 0 ? 0 : node->domain);
+  } else if (id != CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) {
+    *value = {};
   } else {
     const auto map = static_cast<unsigned char>(node->map_default < 0 ? 0 : node->map_default);
     value->memSyncDomainMap = {map, static_cast<unsigned char>(node->map_default < 0 ? 1 : node->map_default)};

@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
     "tools/lint": {"vocabulary", "model", "tools/ptx", "tools/lint"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},
-    "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/lint", "tools/membar-check"},
+    "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/intercept", "tools/lint", "tools/membar-check"},
     "tools/intercept": {"tools/intercept"},
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }

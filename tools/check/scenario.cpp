@@ -152,6 +152,12 @@ class scenario_reader {
       read_host_thread(whole);
     } else if (directive == "assume" || directive == "accept") {
       read_assumption(directive, whole);
+    } else if (directive == "note") {
+      const std::size_t begin = whole.find("note") + 4;
+      const std::size_t end = whole.find_last_not_of(" \t\r");
+      word("what is noted");
+      result_.stated.emplace_back(whole.substr(std::min(whole.find_first_not_of(" \t", begin), end), end));
+      result_.stated.back().resize(result_.stated.back().find_last_not_of(" \t\r") + 1);
     } else if (directive == "repeat") {
       read_repeat();
     } else if (directive == "}" && repeats_ != 0) {
@@ -163,9 +169,9 @@ class scenario_reader {
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
       refuse(quote(directive) +
-             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, repeat or use" +
-             did_you_mean(directive, std::array<std::string, 10>{"source", "memory", "tensor_map", "launch", "host", "final",
-                                                                 "assume", "accept", "repeat", "use"}));
+             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use" +
+             did_you_mean(directive, std::array<std::string, 11>{"source", "memory", "tensor_map", "launch", "host", "final",
+                                                                 "assume", "accept", "note", "repeat", "use"}));
     }
   }
 
@@ -480,10 +486,10 @@ class scenario_reader {
     }
   }
 
-  std::array<std::uint32_t, 3> shape(const char* what) {
+  std::array<std::uint32_t, 3> shape(const char* what, std::uint64_t most) {
     std::array<std::uint32_t, 3> result{1, 1, 1};
     for (std::size_t k = 0; k < 3 && (k == 0 || number_is_next()); ++k) {
-      result[k] = static_cast<std::uint32_t>(small(what, 1024));
+      result[k] = static_cast<std::uint32_t>(small(what, most));
     }
     return result;
   }
@@ -495,9 +501,9 @@ class scenario_reader {
     bool arguments = false;
     while (more()) {
       if (accept("grid")) {
-        l.request.grid = shape("the grid");
+        l.request.grid = shape("the grid", 0x7fffffff);
       } else if (accept("block")) {
-        l.request.block = shape("the block");
+        l.request.block = shape("the block", 1024);
       } else if (accept("dependent")) {
         l.request.dependent = true;
       } else if (accept("cluster")) {

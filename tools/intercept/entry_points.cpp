@@ -99,7 +99,7 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 /// next behind a hook gets what it asks for, as it would call itself else.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
-  if (name == nullptr || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+  if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     return nullptr;
   }
   for (hook& h : hooks()) {

@@ -6,6 +6,7 @@
 #include <membar-check/lint_command.hpp>
 #include <membar-check/nvcc.hpp>
 #include <membar-check/progress.hpp>
+#include <membar-check/record_command.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/request.hpp>
 
@@ -224,6 +225,12 @@ int run(const std::string& path, const request& how, report& out) {
 int main(int count, char** arguments) {
   if (count > 1 && std::string(arguments[1]) == "lint") {
     return membar_check::lint_command({arguments + 2, arguments + count});
+  }
+  if (count > 1 && std::string(arguments[1]) == "record") {
+    return membar_check::record_command({arguments + 2, arguments + count});
+  }
+  if (count > 1 && std::string(arguments[1]) == "attach") {
+    return membar_check::attach_command({arguments + 2, arguments + count});
   }
   int worst = verified;
   const auto how = membar_check::read_request(count, arguments, worst);

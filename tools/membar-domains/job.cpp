@@ -126,15 +126,14 @@ bool is_address_sanitized(const std::string& program) {
 /// The variables with which the program is started; writes the list into the folder.
 std::vector<std::pair<std::string, std::string>> environment_of(const options& asked, const char* job, const std::string& list,
                                                                 const std::string& how, const fs::path& folder) {
-  const std::string library = library_path();
-  const char* const before = std::getenv("LD_PRELOAD");
   const std::string path = list.empty() ? "" : (folder / "list").string();
   if (!list.empty()) {
     write(path, list, "set TMPDIR to a folder with free space");
   }
   constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
   std::vector<std::pair<std::string, std::string>> environment{
-      {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
+      {"LD_PRELOAD", membar::intercept::preload_value(
+                         membar::intercept::library_path("libmembar_domains.so", MEMBAR_DOMAINS_LIBRARY_FOLDER))},
       {environment::job, job},
       {environment::folder, folder.string()},
       {environment::list, path},
@@ -171,8 +170,9 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   const scratch folder;
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
-  out.ended = run(asked.program, environment,
-                  meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
+  out.ended =
+      membar::intercept::run(asked.program, environment,
+                             meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
         (out.ended.status == 127 ? "the file does not exist" : "it is not an executable file") + "): write its path after --");

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "membar-domains/child.hpp"
+#include "intercept/child.hpp"
 #include "membar-domains/options.hpp"
 #include "membar-domains/records.hpp"
 
 namespace membar_domains {
+
+using membar::intercept::outcome;
 
 /// What a process left.
 struct process {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/hooks.hpp"
 #include "membar-domains/preload/images.hpp"
 #include "membar-domains/preload/session.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/watch.hpp"
 
 namespace membar_domains {

@@ -5,11 +5,13 @@
 
 #include <string_view>
 
+#include "intercept/driver.hpp"
 #include "intercept/hook.hpp"
 
 namespace membar_domains {
 
 namespace intercept = membar::intercept;
+namespace driver = membar::intercept::driver;
 using intercept::next;
 
 enum class hook_id : std::size_t {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "membar-domains/preload/images.hpp"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "intercept/code_image.hpp"
 #include "membar-domains/preload/session.hpp"
 
 namespace membar_domains {
@@ -34,49 +33,13 @@ kept& all() {
   return *one;
 }
 
-struct wrapper {  // of a fatbin, as nvcc puts it into a program
-  std::uint32_t magic, version;
-  const void* data;
-};
-
-struct fatbin {
-  std::uint32_t magic;
-  std::uint16_t version, header;
-  std::uint64_t bytes;
-};
-
-/// 0: it is none of the kinds that are known.
-std::size_t size_of(const void*& image) {
-  wrapper w;
-  std::memcpy(&w.magic, image, sizeof w.magic);
-  if (w.magic == 0x466243b1U) {
-    std::memcpy(&w, image, sizeof w);
-    image = w.data;
-  }
-  fatbin f;
-  std::memcpy(&f.magic, image, sizeof f.magic);
-  if (f.magic == 0xba55ed50U) {
-    std::memcpy(&f, image, sizeof f);
-    return f.header + f.bytes;
-  }
-  if (std::memcmp(image, ELFMAG, SELFMAG) == 0) {
-    Elf64_Ehdr header;
-    std::memcpy(&header, image, sizeof header);
-    return std::max(header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize,
-                    header.e_phoff + std::size_t{header.e_phnum} * header.e_phentsize);
-  }
-  const char first = *static_cast<const char*>(image);
-  const bool is_text = first == '/' || first == '.' || first == '\n' || first == ' ' || first == '\t' || first == '\r';
-  return is_text ? std::strlen(static_cast<const char*>(image)) : 0;
-}
-
 }  // namespace
 
 void keep_image(const void* handle, const void* image) {
   if (image == nullptr) {
     return;
   }
-  const std::size_t bytes = size_of(image);
+  const std::size_t bytes = membar::intercept::bytes_of_image(image);
   kept& k = all();
   const std::lock_guard lock(k.mutex);
   if (bytes == 0 || k.bytes + bytes > most_bytes) {

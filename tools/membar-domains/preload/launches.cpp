@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/pointers.hpp"
 
 namespace membar_domains {

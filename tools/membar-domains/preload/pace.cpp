@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/session.hpp"
 
 namespace membar_domains {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -12,7 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
+#include "intercept/table_reader.hpp"
 #include "membar-domains/preload/session.hpp"
 #include "membar-domains/preload/thread_memory.hpp"
 
@@ -191,69 +191,12 @@ pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void**
   return out;
 }
 
-namespace {
-
-/// Copies device memory of a context without waiting for the program's streams.
-class table_reader {
- public:
-  static constexpr std::size_t most = 4096;
-
-  /// The words at the address, or none.
-  std::vector<CUdeviceptr> read(CUdeviceptr from) {
-    const std::lock_guard lock(mutex_);
-    CUdeviceptr base = 0;
-    std::size_t size = 0;
-    if (gone_wrong_ || driver::cuMemGetAddressRange_(&base, &size, from) != CUDA_SUCCESS) {
-      return {};
-    }
-    const std::size_t bytes =
-        std::min(most, static_cast<std::size_t>(base + size - from)) / sizeof(CUdeviceptr) * sizeof(CUdeviceptr);
-    CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
-    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
-    std::vector<CUdeviceptr> out;
-    if (copy(from, bytes)) {
-      out.resize(bytes / sizeof(CUdeviceptr));
-      std::memcpy(out.data(), words_, bytes);
-    }
-    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
-    return out;
-  }
-
- private:
-  bool copy(CUdeviceptr from, std::size_t bytes) {
-    gone_wrong_ = (stream_ == nullptr &&
-                   driver::cuStreamCreate_(&stream_, static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != CUDA_SUCCESS) ||
-                  (words_ == nullptr && driver::cuMemAllocHost_(&words_, most) != CUDA_SUCCESS) ||
-                  driver::cuMemcpyDtoHAsync_(words_, from, bytes, stream_) != CUDA_SUCCESS;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-    while (!gone_wrong_ && driver::cuStreamQuery_(stream_) != CUDA_SUCCESS) {
-      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the words stay where the copy may still write them
-    }
-    return !gone_wrong_;
-  }
-
-  std::mutex mutex_;
-  CUstream stream_ = nullptr;
-  void* words_ = nullptr;
-  bool gone_wrong_ = false;
-};
-
-}  // namespace
-
 bool look_into_table(CUdeviceptr table, const see_pointer& see) {
-  static auto* const mutex = new std::mutex;
-  static auto* const readers = new std::unordered_map<CUcontext, table_reader>;
-  CUcontext context = nullptr;
   CUdevice device = 0;
-  if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
+  if (driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
     return false;
   }
-  table_reader* reader = nullptr;
-  {
-    const std::lock_guard lock(*mutex);
-    reader = &(*readers)[context];
-  }
-  const std::vector<CUdeviceptr> words = reader->read(table);
+  const std::vector<CUdeviceptr> words = membar::intercept::words_at(table);
   known_owners& mine = of_thread<known_owners>();
   for (const CUdeviceptr word : words) {
     if (word >= lowest_address && word < end_of_addresses) {

@@ -16,8 +16,8 @@
 #include <new>
 #include <utility>
 
+#include "intercept/driver.hpp"
 #include "membar-domains/format_version.hpp"
-#include "membar-domains/preload/driver.hpp"
 #include "membar-domains/preload/this_thread.hpp"
 
 namespace membar_domains {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/graphs.hpp"
 #include "membar-domains/preload/session.hpp"
 

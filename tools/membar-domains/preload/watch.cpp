@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "membar-domains/preload/driver.hpp"
+#include "intercept/driver.hpp"
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"

@@ -5,6 +5,7 @@
 * `sync_domain`, `persisting`: set the memory synchronization domain, or an L2 access-policy window, for all kernels that a `with` block
   launches into a stream, including those of other libraries. They need only the CUDA driver, and compile nothing.
 * `domains.auto()`: runs the calling program under `membar-domains run`.
+* `record`, `check`: check kernels of the program under the memory model with the command membar-check; `pytest --membar` does so for tests.
 * `adopted_memory`: makes a tensor of PyTorch's symmetric memory available to an extension that uses membar's symmetric memory.
 """
 
@@ -14,10 +15,11 @@ import pathlib
 from membar import domains
 from membar._adopted import AdoptedMemory, adopted_memory
 from membar._driver import Error
+from membar._record import Finding, Recording, check, record
 from membar._scopes import persisting, reset_persisting_lines, sync_domain, sync_domain_count
 
-__all__ = ["AdoptedMemory", "Error", "adopted_memory", "cmake_path", "domains", "include_path", "persisting", "reset_persisting_lines", "sync_domain",
-           "sync_domain_count"]
+__all__ = ["AdoptedMemory", "Error", "Finding", "Recording", "adopted_memory", "check", "cmake_path", "domains", "include_path", "persisting",
+           "record", "reset_persisting_lines", "sync_domain", "sync_domain_count"]
 
 try:
     __version__ = importlib.metadata.version("membar")

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python -m membar --include | --cmake: prints the folder of the headers or of the CMake package, for a shell or a makefile."""
+"""python -m membar --include | --cmake | --recorder: the folders of the headers and of the CMake package, and the library that records, for a
+shell or a makefile. python -m membar run [-m MODULE | SCRIPT] [ARGUMENT...]: runs Python with the library preloaded, so that `membar.record` works."""
 
 import sys
 
 import membar
+from membar import _record
 
-FOLDERS = {"--include": membar.include_path, "--cmake": membar.cmake_path}
+PATHS = {"--include": membar.include_path, "--cmake": membar.cmake_path, "--recorder": _record.recorder}
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in FOLDERS:
-        sys.exit(f"usage: python -m membar {' | '.join(FOLDERS)}")
-    print(FOLDERS[sys.argv[1]]())
+    if len(sys.argv) > 2 and sys.argv[1] == "run":
+        try:
+            _record.start_again(sys.argv[2:])
+        except RuntimeError as why:
+            sys.exit(str(why))
+    if len(sys.argv) != 2 or sys.argv[1] not in PATHS:
+        sys.exit(f"usage: python -m membar {' | '.join(PATHS)} | run SCRIPT [ARGUMENT...]")
+    print(PATHS[sys.argv[1]]())

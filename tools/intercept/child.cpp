@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "membar-domains/child.hpp"
+#include "intercept/child.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -11,10 +11,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <stdexcept>
 
-#include "membar-domains/move_list.hpp"
-
-namespace membar_domains {
+namespace membar::intercept {
 
 namespace {
 
@@ -54,7 +53,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   words.push_back(nullptr);
   int failure[2];
   if (pipe2(failure, O_CLOEXEC) != 0) {
-    throw error(std::string("cannot create a pipe: ") + std::strerror(errno));
+    throw std::runtime_error(std::string("cannot create a pipe: ") + std::strerror(errno));
   }
   // Signals wait until there is a program that they can go to.
   sigset_t all, before;
@@ -63,7 +62,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   const pid_t child = fork();
   if (child < 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    throw error(std::string("cannot create a process: ") + std::strerror(errno));
+    throw std::runtime_error(std::string("cannot create a process: ") + std::strerror(errno));
   }
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -109,23 +108,29 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   return out;
 }
 
-std::string library_path() {
+std::string library_path(const std::string& file, const std::string& installed) {
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const char* place : {".", "../lib/membar", "../lib64/membar", "../" MEMBAR_DOMAINS_LIBRARY_FOLDER}) {
-    const auto candidate = here / place / "libmembar_domains.so";
+  for (const std::string& place :
+       {std::string("."), std::string("../lib/membar"), std::string("../lib64/membar"), "../" + installed}) {
+    const auto candidate = here / place / file;
     if (std::filesystem::exists(candidate)) {
       const std::string path = std::filesystem::canonical(candidate).string();
       if (path.find_first_of(" :") != std::string::npos) {
-        throw error(
-            "'" + path +
-            "' contains a space or a colon, where the loader would split LD_PRELOAD: install membar-domains in another folder");
+        throw std::runtime_error("'" + path +
+                                 "' contains a space or a colon, where the loader would split LD_PRELOAD: install membar in "
+                                 "another folder");
       }
       return path;
     }
   }
-  throw error(
-      "libmembar_domains.so is neither in the command's folder nor in its lib folder: build membar-domains where CMake finds "
-      "the CUDA toolkit");
+  throw std::runtime_error(file +
+                           " is neither in the command's folder nor in its lib folder: build membar where CMake finds the CUDA "
+                           "toolkit");
 }
 
-}  // namespace membar_domains
+std::string preload_value(const std::string& library) {
+  const char* const before = std::getenv("LD_PRELOAD");
+  return before == nullptr || *before == '\0' ? library : library + ":" + before;
+}
+
+}  // namespace membar::intercept

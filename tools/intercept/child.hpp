@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program that runs with the library preloaded.
+/// A program that runs with a library preloaded.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar_domains {
+namespace membar::intercept {
 
 struct outcome {
   int status = 0;  ///< the exit status, 128 + the signal, 126 or 127
@@ -21,7 +21,11 @@ struct outcome {
                           const std::vector<std::pair<std::string, std::string>>& environment,
                           const std::function<void()>& meanwhile = {});
 
-/// The path of the preloaded library, in the command's folder or in ../lib relative to it. Throws `error` if it is not there, or cannot be preloaded from there.
-[[nodiscard]] std::string library_path();
+/// The preloaded library of this file name, in the command's folder or in ../lib/membar relative to it (`installed`: the folder relative to the
+/// command's parent). Throws `std::runtime_error` if it is not there, or cannot be preloaded from there.
+[[nodiscard]] std::string library_path(const std::string& file, const std::string& installed);
 
-}  // namespace membar_domains
+/// The value of LD_PRELOAD that loads the library before what the variable names already.
+[[nodiscard]] std::string preload_value(const std::string& library);
+
+}  // namespace membar::intercept

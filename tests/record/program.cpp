@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
+/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small,
+/// many (one launch 1000 times), race (in two streams), ordered (with an event between), waited (the host waits between), dependent, graph, captured, late (of another module of
+/// the same name), begin=FOLDER and end (of recording), exit=STATUS.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::vector<char> bytes_of_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> out{std::istreambuf_iterator<char>(file), {}};
+  out.resize(out.size() + 64);
+  return out;
+}
+
+CUstream stream(int i) { return reinterpret_cast<CUstream>(static_cast<std::size_t>(0x1000 * i)); }
+
+CUdeviceptr allocated(const std::vector<std::uint64_t>& words, std::size_t bytes) {
+  CUdeviceptr at = 0;
+  cuMemAlloc(&at, bytes);
+  cuMemcpyHtoD(at, words.data(), words.size() * sizeof words[0]);
+  return at;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  cuInit(0);
+  const std::vector<char> image = bytes_of_file(words[1]);
+  CUmodule module = nullptr;
+  CUfunction put = nullptr;
+  CUfunction small = nullptr;
+  CUfunction late = nullptr;
+  cuModuleLoadData(&module, image.data());
+  cuModuleGetFunction(&put, module, "put");
+  cuModuleGetFunction(&small, module, "small");
+  cuModuleGetFunction(&late, module, "late");
+  CUdeviceptr data = allocated({1, 2, 3}, 64);
+  const CUdeviceptr behind_table = allocated({7}, 32);
+  const CUdeviceptr table = allocated({0, 0, behind_table + 8, 5}, 4096);
+  int number = 5;
+  std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
+  void* of_put[] = {&number, pointers.data()};
+  void* of_data[] = {&data};
+  const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
+    return cuLaunchKernel(f, 1, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
+  };
+  for (int i = 2; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "put") {
+      launch(put, of_put, 1);
+    } else if (word == "put/fewer") {
+      launch(put, of_put, 1, 1);
+    } else if (word == "small") {
+      launch(small, of_data, 1);
+    } else if (word == "many") {
+      for (int k = 0; k < 1000; ++k) {
+        launch(late, of_data, 1);
+        launch(small, of_data, 1);
+      }
+    } else if (word == "shapes") {
+      for (int k = 1; k <= 40; ++k) {
+        launch(late, of_data, 1, static_cast<unsigned>(k));
+      }
+    } else if (word == "race" || word == "ordered" || word == "waited") {
+      launch(late, of_data, 1, 3);
+      CUevent event = nullptr;
+      if (word == "ordered") {
+        cuEventCreate(&event, 0);
+        cuEventRecord(event, stream(1));
+        cuStreamWaitEvent(stream(2), event, 0);
+      } else if (word == "waited") {
+        cuStreamSynchronize(stream(1));
+      }
+      launch(late, of_data, 2, 3);
+    } else if (word == "dependent") {
+      launch(late, of_data, 1, 4);
+      CUlaunchAttribute attribute{};
+      attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attribute.value.programmaticStreamSerializationAllowed = 1;
+      const CUlaunchConfig config{1, 1, 1, 4, 1, 1, 0, stream(1), &attribute, 1};
+      cuLaunchKernelEx(&config, late, of_data, nullptr);
+    } else if (word == "domain") {
+      CUlaunchAttribute attribute{};
+      attribute.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+      attribute.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      const CUlaunchConfig config{1, 1, 1, 5, 1, 1, 16, stream(1), &attribute, 1};
+      cuLaunchKernelEx(&config, late, of_data, nullptr);
+    } else if (word == "captured") {
+      launch(late, of_data, 3);
+    } else if (word == "graph") {  // put, and late in two nodes after it
+      CUgraph graph = nullptr;
+      CUgraphExec exec = nullptr;
+      std::array<CUgraphNode, 3> nodes{};
+      CUDA_KERNEL_NODE_PARAMS p{};
+      cuGraphCreate(&graph, 0);
+      p.func = put;
+      p.kernelParams = of_put;
+      cuGraphAddKernelNode(&nodes[0], graph, nullptr, 0, &p);
+      p.func = late;
+      p.kernelParams = of_data;
+      cuGraphAddKernelNode(&nodes[1], graph, nodes.data(), 1, &p);
+      cuGraphAddKernelNode(&nodes[2], graph, nodes.data(), 1, &p);
+      cuGraphInstantiate(&exec, graph, 0);
+      cuGraphLaunch(exec, stream(1));
+    } else if (word.starts_with("begin=")) {
+      auto* const begin = reinterpret_cast<int (*)(const char*, const char*, unsigned, unsigned long long)>(
+          dlsym(RTLD_DEFAULT, "membar_record_begin"));
+      std::printf("begin %d\n", begin == nullptr ? -2 : begin(word.c_str() + 6, "", 0, 0));
+    } else if (word == "end") {
+      reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "membar_record_end"))();
+    } else if (word.starts_with("exit=")) {
+      return std::atoi(word.c_str() + 5);
+    } else if (word == "abort") {
+      std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check record makes of programs that use a driver without a device.
+
+usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <nvcc>
+"""
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CHECK, PROGRAM, DRIVER, NVCC = (pathlib.Path(word) for word in sys.argv[1:5])
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MODULE = pathlib.Path(__file__).resolve().with_name("module.ptx")
+
+
+class Recording:
+    """What one run of the program left."""
+
+    def __init__(self, done, folder, log):
+        self.status, self.said, self.printed, self.folder = done.returncode, done.stderr, done.stdout, folder
+        self.log = log.read_text() if log.exists() else ""
+        self.files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())} if folder.exists() else {}
+
+    def scenarios(self):
+        return {name.removesuffix(".scenario"): text.decode() for name, text in self.files.items() if name.endswith(".scenario")}
+
+    def launches(self):
+        return [line for text in self.scenarios().values() for line in text.splitlines() if line.startswith("launch ")]
+
+    def check(self, name, *options):
+        done = subprocess.run([CHECK, "--quiet", *options, self.folder / f"{name}.scenario"], capture_output=True, text=True, timeout=60)
+        return done.stdout.split("\t")[1]
+
+
+class Recorder(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = pathlib.Path(held.name)
+        self.count = 0
+
+    def record(self, *words, options=(), module=MODULE, **variables):
+        self.count += 1
+        output, log = self.folder / f"recording{self.count}", self.folder / f"log{self.count}"
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), FAKE_DRIVER_LOG=str(log), TMPDIR=str(self.folder), **variables)
+        done = subprocess.run([CHECK, "record", f"--output={output}", *options, "--", PROGRAM, module, *words], capture_output=True,
+                              text=True, env=environment, timeout=60)
+        return Recording(done, output, log)
+
+
+class Record(Recorder):
+    def test_the_programs_status_is_kept(self):
+        self.assertEqual(self.record("put", "exit=7").status, 7)
+        aborted = self.record("put", "abort")
+        self.assertEqual(aborted.status, 128 + 6)
+        self.assertIn("put_1", aborted.scenarios())
+
+    def test_a_program_that_cannot_be_started_is_named(self):
+        done = subprocess.run([CHECK, "record", "--", "/no/such/program"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr),
+                         (127, "membar-check: '/no/such/program' could not be started (there is no such program): write its path after --\n"))
+
+    def test_a_launch_becomes_a_scenario_with_its_memory(self):
+        recorded = self.record("put")
+        text = recorded.scenarios()["put_1"]
+        self.assertIn("\nsource put.ptx\n", text)
+        self.assertIn("\nmemory arg1 u32[16] at 0x1000000000 = 1 0 2 0 3\n", text)
+        self.assertRegex(text, r"\nmemory arg1_8 u32\[1024\] at 0x1000002000 = 0 0 0 0 \d+ 16 5\n")
+        self.assertRegex(text, r"\nmemory arg1_8_at_16 u32\[8\] at 0x\w+ = 7\n")
+        self.assertIn("\nlaunch put grid 1 block 2 args 5 {arg1 arg1_8+16 42}\n", text)
+        self.assertIn("32 registers", text)
+        # The kernel follows a pointer of the table, and traps unless it finds the 7 there.
+        self.assertEqual(recorded.check("put_1"), "verified")
+
+    def test_the_architecture_of_the_ptx_is_in_the_verdict(self):
+        recorded = self.record("put")
+        done = subprocess.run([CHECK, recorded.folder / "put_1.scenario"], capture_output=True, text=True, timeout=60)
+        self.assertIn("PTX of sm_80, recorded on sm_90", done.stdout)
+
+    def test_memory_is_copied_before_the_launch_on_its_stream(self):
+        lines = self.record("put").log.splitlines()
+        launch = next(i for i, line in enumerate(lines) if line.startswith("plain put"))
+        self.assertEqual([line for line in lines[:launch] if line.startswith("copy")][:3], ["copy 64", "copy 4096", "copy 32"])
+        self.assertEqual([line for line in lines[launch:] if line.startswith("copy")], [])
+
+    def test_two_recordings_are_equal_wherever_memory_is(self):
+        words = ("put", "small", "race", "graph", "dependent", "waited")
+        one, other = self.record(*words), self.record(*words, FAKE_DRIVER_MOVES=str(1 << 20))
+        self.assertGreaterEqual(len(one.files), 4)
+        self.assertEqual(one.files, other.files)
+
+    def test_kernels_that_synchronize_are_selected(self):
+        self.assertEqual(list(self.record("put", "small").scenarios()), ["put_1"])
+        self.assertEqual(list(self.record("put", "small", options=["--all"]).scenarios()), ["put_1", "small_1"])
+        self.assertEqual(list(self.record("put", "small", options=["--kernels=^sm"]).scenarios()), ["small_1"])
+        nothing = self.record("small")
+        self.assertEqual(nothing.scenarios(), {})
+        self.assertIn("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation", nothing.said)
+
+    def test_equal_launches_are_recorded_once(self):
+        self.assertEqual(list(self.record("many").scenarios()), ["late_1"])
+        self.assertEqual(len(self.record("put", "put", "put/fewer").scenarios()), 2)
+
+    def test_a_kernel_is_recorded_sixteen_times_at_most(self):
+        recorded = self.record("shapes")
+        self.assertEqual(len(recorded.scenarios()), 16)
+        self.assertIn("'late' was launched in more than 16 different ways, of which the first 16 are recorded", recorded.said)
+
+    def test_launches_that_run_at_once_are_one_scenario(self):
+        raced = self.record("race")
+        self.assertEqual(raced.launches(), ["launch late grid 1 block 3 stream s1 args arg0", "launch late grid 1 block 3 stream s2 args arg0"])
+        self.assertEqual(raced.check("late_1"), "race")
+        self.assertEqual(list(self.record("ordered").scenarios()), ["late_1", "late_2"])
+        self.assertEqual(list(self.record("waited").scenarios()), ["late_1", "late_2"])
+
+    def test_programmatic_dependents_are_one_scenario(self):
+        recorded = self.record("dependent")
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 4 stream s1 args arg0",
+                                               "launch late grid 1 block 4 stream s1 dependent args arg0"])
+
+    def test_attributes_of_a_launch_are_recorded(self):
+        self.assertEqual(self.record("domain").launches(), ["launch late grid 1 block 5 domain 1 shared 16 args arg0"])
+
+    def test_a_graph_is_recorded_when_it_is_launched(self):
+        self.assertEqual(self.record("captured").scenarios(), {})
+        recorded = self.record("graph")
+        self.assertEqual(recorded.scenarios()["put_1"].splitlines()[-1], "launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}")
+        self.assertIn("a node of a graph, with memory from before the graph's launch", recorded.scenarios()["late_1"])
+        self.assertEqual(recorded.scenarios()["late_1"].splitlines()[-2:],
+                         ["launch late grid 1 block 1 stream s1 args arg0", "launch late grid 1 block 1 stream s2 args arg0"])
+
+    def test_files_are_their_owners(self):
+        recorded = self.record("put")
+        for path in [recorded.folder, *recorded.folder.iterdir()]:
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
+        self.assertIn("The recording has the program's data, and only you may read its files", recorded.said)
+
+    def test_contents_can_be_left_out(self):
+        recorded = self.record("put", options=["--no-contents"])
+        self.assertIn("memory arg1 u32[16] at 0x1000000000   # its contents were not copied\n", recorded.scenarios()["put_1"])
+        self.assertNotIn("copy", recorded.log)
+        self.assertNotIn("program's data", recorded.said)
+
+    def test_the_limit_holds(self):
+        recorded = self.record("put", options=["--limit=2K"])
+        self.assertIn("contents of memory are missing, because --limit was reached or the disk is full", self.record("put", options=["--limit=1"]).said)
+        self.assertIn("put_1", recorded.scenarios())
+        wrong = self.record("put", options=["--limit=1T"])
+        self.assertEqual((wrong.status, wrong.said), (125, "membar-check: --limit needs a size, as 1G, 200M or a number of bytes: '1T' was given\n"))
+
+    def test_a_wrong_expression_is_named(self):
+        self.assertIn("--kernels needs an extended regular expression of names, as 'scan|reduce': 'a(' is none",
+                      self.record("put", options=["--kernels=a("]).said)
+
+    def test_a_stream_that_never_comes_delays_the_end_by_seconds_only(self):
+        begin = time.monotonic()
+        recorded = self.record("put", "exit=4", FAKE_DRIVER_STALLS="1")
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(recorded.status, 4)
+        self.assertIn("its contents were not copied", recorded.scenarios()["put_1"])
+
+    def test_recording_begins_and_ends_when_the_program_says_so(self):
+        raw = self.folder / "raw"
+        raw.mkdir()
+        words = [PROGRAM, MODULE, "put", f"begin={raw}", "late", "race", "end", "put/fewer"]
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), LD_PRELOAD=str(CHECK.with_name("libmembar_record.so")), MEMBAR_RECORD_WAITS="1")
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60)
+        self.assertEqual(done.stdout, "begin 0\n")
+        output = self.folder / "out"
+        self.assertEqual(subprocess.run([CHECK, "record", f"--from={raw}", f"--output={output}"], capture_output=True, timeout=60).returncode, 0)
+        self.assertEqual(sorted(path.name for path in output.iterdir()), ["late.ptx", "late_1.scenario"])
+
+    def test_records_of_another_version_are_rejected(self):
+        (self.folder / "1.records").write_text('{"records":99}\n')
+        done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("have version 99, and this membar-check reads version 1", done.stderr)
+
+    def test_a_build_gets_options_for_ptx(self):
+        environment = {key: value for key, value in os.environ.items() if key not in ("NVCC_APPEND_FLAGS", "TORCH_CUDA_ARCH_LIST")}
+        done = subprocess.run([CHECK, "record", "--build", "--", "sh", "-c", "echo $NVCC_APPEND_FLAGS, $TORCH_CUDA_ARCH_LIST; exit 3"],
+                              capture_output=True, text=True, timeout=60, env=environment)
+        self.assertEqual((done.returncode, done.stdout), (3, "-gencode arch=compute_90,code=compute_90, 9.0+PTX\n"))
+
+
+SOURCE = """struct three { unsigned* a; unsigned long long* b; long c; };
+extern "C" __global__ void put(int n, three p) { atomicAdd(p.a, n); }
+extern "C" __global__ void late(unsigned* p) { atomicAdd(p, 1); __threadfence(); }
+extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
+"""
+
+
+@unittest.skipUnless(NVCC.exists(), "no nvcc")
+class Images(Recorder):
+    """Images as nvcc makes them."""
+
+    def image(self, *options):
+        (self.folder / "kernels.cu").write_text(SOURCE)
+        subprocess.run([NVCC, *options, "-o", self.folder / "image", self.folder / "kernels.cu"], check=True, timeout=120, capture_output=True)
+        return self.folder / "image"
+
+    def test_ptx_is_found_in_fatbins(self):
+        for how in ([], ["-no-compress"], ["--compress-mode=speed"]):
+            with self.subTest(how):
+                image = self.image("-fatbin", *how, "-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_90,code=compute_90",
+                                   "-gencode=arch=compute_120,code=compute_120")
+                recorded = self.record("put", "small", module=image)
+                self.assertEqual(list(recorded.scenarios()), ["put_1"])
+                self.assertIn(b".target sm_90", recorded.files["put.ptx"])
+                self.assertNotIn("note PTX", recorded.scenarios()["put_1"])
+
+    def test_a_kernel_without_ptx_is_attached_to_its_source(self):
+        image = self.image("-cubin", "-arch=sm_90")
+        silent = self.record("put", module=image)
+        self.assertEqual(silent.scenarios(), {})
+        self.assertIn("1 kernel has machine code only: put. Unless --kernels names them, they are not recorded. To have PTX, build with nvcc's", silent.said)
+        recorded = self.record("put", module=image, options=["--kernels=put"])
+        self.assertEqual(recorded.check("put_1"), "error")
+        scenario = recorded.folder / "put_1.scenario"
+        self.assertIn("# no PTX was found: membar-check attach put_1.scenario --source FILE.cu", scenario.read_text())
+        other = self.folder / "other.cu"
+        other.write_text(SOURCE.replace("put(", "putt("))
+        wrong = subprocess.run([CHECK, "attach", scenario, "--source", other], capture_output=True, text=True, timeout=120,
+                               env=dict(os.environ, CUDACXX=str(NVCC)))
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("the source has no kernel 'put'; did you mean 'putt'?", wrong.stderr)
+        right = subprocess.run([CHECK, "attach", scenario, "--source", self.folder / "kernels.cu", "--", "-DNDEBUG"], capture_output=True,
+                               text=True, timeout=120, env=dict(os.environ, CUDACXX=str(NVCC)))
+        self.assertEqual(right.returncode, 0, right.stderr)
+        self.assertEqual(recorded.check("put_1"), "verified")
+
+
+class Tests(Recorder):
+    """Recordings as tests of CMake, and in the action."""
+
+    def run_command(self, *words, **variables):
+        environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, timeout=120, cwd=self.folder)
+
+    def project(self, lines):
+        (self.folder / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\nproject(consumer NONE)\nenable_testing()\n"
+                                                    f"set(MEMBAR_CHECK {CHECK})\ninclude({ROOT}/cmake/membar-check.cmake)\n{lines}\n")
+        return self.run_command("cmake", "-S", ".", "-B", "build")
+
+    def ctest(self, **variables):
+        return self.run_command("ctest", "--test-dir", "build", "-V", **variables).stdout
+
+    def test_a_committed_recording_is_checked_without_the_program(self):
+        done = self.project(f"membar_add_recorded_test(kernels COMMAND {PROGRAM} {MODULE} put KERNELS put)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = self.run_command("cmake", "--build", "build", "--target", "kernels_recording")
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+        self.assertTrue((self.folder / "recordings/kernels/put_1.scenario").exists())
+        self.assertRegex(self.ctest(LD_LIBRARY_PATH=""), r"put_1.scenario\tverified(.|\n)*100% tests passed")
+        (self.folder / "recordings/kernels/put.ptx").write_text((self.folder / "recordings/kernels/put.ptx").read_text().replace("[%rd3+-8]", "[%rd3+-16]"))
+        self.assertIn("0 of 1 scenarios are 'verified'", self.ctest(LD_LIBRARY_PATH=""))
+
+    def test_another_status_can_be_expected(self):
+        done = self.project(f"membar_add_recorded_test(races COMMAND {PROGRAM} {MODULE} race EXPECT race)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("100% tests passed", self.ctest())  # recorded by the test itself
+
+    def test_without_a_recording_and_a_gpu_the_test_is_skipped(self):
+        self.project(f"membar_add_recorded_test(nothing COMMAND {PROGRAM} {MODULE} small)")
+        self.assertRegex(self.ctest(), r"SKIPPED: .*/recordings/nothing has no recording(.|\n)*Skipped")
+
+    def test_a_wrong_call_is_named(self):
+        self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)
+
+    def test_the_action_reports_what_is_found(self):
+        recorded = self.record("put", "race")
+        path = f"{CHECK.parent}:{os.environ['PATH']}"
+        script = ROOT / "tools/action/check.sh"
+        done = self.run_command("bash", script, FILES=f"{recorded.folder.name}/**/*.scenario", OPTIONS="", SARIF="out.sarif", PATH=path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("late_1.scenario\trace", done.stdout)
+        self.assertIn('"version": "2.1.0"', (self.folder / "out.sarif").read_text())
+        right = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--quiet", SARIF="out.sarif", PATH=path)
+        self.assertEqual(right.returncode, 0)
+        none = self.run_command("bash", script, FILES="no/*.scenario", OPTIONS="", SARIF="out.sarif", PATH=path)
+        self.assertEqual((none.returncode, none.stderr), (2, "membar-check: no file matches 'no/*.scenario'\n"))
+        large = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path)
+        self.assertEqual(large.returncode, 0)
+        strict = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path,
+                                  GAVE_UP="true")
+        self.assertEqual(strict.returncode, 3)
+
+
+class Recordings(unittest.TestCase):
+    """Recordings of programs on a GPU, which are in the repository."""
+
+    FOLDER = pathlib.Path(__file__).resolve().with_name("recordings")
+    VERIFIED = ("DeviceReduceSingleTileKernel_1", "DeviceScanInitKernel_1", "DeviceScanKernel_1", "ring_sum_1", "through_table_1", "ticket_1")
+
+    def status(self, name, *options):
+        done = subprocess.run([CHECK, "--quiet", *options, self.FOLDER / f"{name}.scenario"], capture_output=True, text=True, timeout=60)
+        return done.stdout.split("\t")[1:]
+
+    def test_what_is_right_is_verified(self):
+        for name in self.VERIFIED:
+            self.assertEqual(self.status(name)[0], "verified", name)
+
+    def test_what_is_wrong_is_found(self):
+        status, what = self.status("flag_without_fence_1")
+        self.assertEqual(status, "race")
+        self.assertIn("groups.cu:20 and groups.cu:21", what)
+
+    def test_what_is_large_is_sampled_or_explored_in_part(self):
+        self.assertEqual(self.status("last_block_1", "--without-load-buffering")[0], "verified")
+        status, what = self.status("locked_add_1", "--random=3")
+        self.assertEqual(status, "gave up")
+        self.assertIn("3 executions", what)
+
+    def test_all_of_them_are_checked(self):
+        names = {path.stem for path in self.FOLDER.glob("*.scenario")}
+        self.assertEqual(names, {*self.VERIFIED, "flag_without_fence_1", "last_block_1", "locked_add_1"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

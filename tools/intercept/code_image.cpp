@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "intercept/code_image.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace membar::intercept {
+
+namespace {
+
+struct wrapper {  // of a fatbin, as nvcc puts it into a program
+  std::uint32_t magic, version;
+  const void* data;
+};
+constexpr std::uint32_t wrapper_magic = 0x466243b1U;
+
+struct fatbin {
+  std::uint32_t magic;
+  std::uint16_t version, header;
+  std::uint64_t bytes;
+};
+constexpr std::uint32_t fatbin_magic = 0xba55ed50U;
+
+/// An image in a fatbin, as fatbinary of CUDA 10 to 13 writes it.
+struct fatbin_entry {
+  std::uint16_t kind, version;
+  std::uint32_t header;
+  std::uint64_t bytes;
+  std::uint32_t packed_bytes, options;
+  std::uint16_t minor, major;
+  std::uint32_t architecture;
+  std::uint32_t name_at, name_bytes;
+  std::uint64_t flags;
+  std::uint64_t unused;
+  std::uint64_t text_bytes;
+};
+constexpr std::uint16_t kind_ptx = 1;
+constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000;
+
+template <class T>
+T read_as(const char* at) {
+  T out;
+  std::memcpy(&out, at, sizeof out);
+  return out;
+}
+
+/// A block of LZ4, the format that fatbinary has used up to CUDA 12. Empty if it is damaged.
+std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
+  std::string out;
+  out.reserve(bytes);
+  std::size_t at = 0;
+  const auto length = [&](std::size_t nibble) {
+    std::size_t n = nibble;
+    for (unsigned char more = 255; nibble == 15 && more == 255 && at < in.size();) {
+      more = static_cast<unsigned char>(in[at++]);
+      n += more;
+    }
+    return n;
+  };
+  while (at < in.size()) {
+    const auto token = static_cast<unsigned char>(in[at++]);
+    const std::size_t literals = length(token >> 4U);
+    if (literals > in.size() - at || literals > bytes - out.size()) {
+      return {};
+    }
+    out.append(in, at, literals);
+    at += literals;
+    if (out.size() == bytes || at + 2 > in.size()) {
+      break;
+    }
+    const std::size_t back = static_cast<unsigned char>(in[at]) | std::size_t{static_cast<unsigned char>(in[at + 1])} << 8U;
+    at += 2;
+    const std::size_t copied = length(token & 15U) + 4;
+    if (back == 0 || back > out.size() || copied > bytes - out.size()) {
+      return {};
+    }
+    for (std::size_t k = 0; k < copied; ++k) {
+      out += out[out.size() - back];
+    }
+  }
+  return out.size() == bytes ? out : std::string();
+}
+
+/// The format of CUDA 13, by the machine's libzstd.
+std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& why) {
+  using function = std::size_t(void*, std::size_t, const void*, std::size_t);
+  static auto* const decompress = [] {
+    void* const library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library == nullptr ? nullptr : reinterpret_cast<function*>(dlsym(library, "ZSTD_decompress"));
+  }();
+  if (decompress == nullptr) {
+    why =
+        "the PTX is compressed by zstd, and there is no libzstd.so.1: install it (Debian: libzstd1), or build with nvcc "
+        "-no-compress";
+    return {};
+  }
+  std::string out(bytes, '\0');
+  if (decompress(out.data(), bytes, in.data(), in.size()) != bytes) {
+    why = "the compressed PTX could not be unpacked: build with nvcc -no-compress";
+    return {};
+  }
+  return out;
+}
+
+/// The architecture that the text names: 90 of ".target sm_90a".
+int target_of(std::string_view text) {
+  int out = 0;
+  std::size_t at = text.find(".target");
+  at = at == std::string_view::npos ? at : text.find("sm_", at);
+  for (at = at == std::string_view::npos ? text.size() : at + 3; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+    out = 10 * out + (text[at] - '0');
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t bytes_of_image(const void*& image) {
+  if (read_as<std::uint32_t>(static_cast<const char*>(image)) == wrapper_magic) {
+    image = read_as<wrapper>(static_cast<const char*>(image)).data;
+  }
+  const char* const at = static_cast<const char*>(image);
+  if (read_as<std::uint32_t>(at) == fatbin_magic) {
+    const auto f = read_as<fatbin>(at);
+    return f.header + f.bytes;
+  }
+  if (std::memcmp(image, ELFMAG, SELFMAG) == 0) {
+    const auto header = read_as<Elf64_Ehdr>(at);
+    return std::max(header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize,
+                    header.e_phoff + std::size_t{header.e_phnum} * header.e_phentsize);
+  }
+  const bool is_text = *at == '/' || *at == '.' || *at == '\n' || *at == ' ' || *at == '\t' || *at == '\r';
+  return is_text ? std::strlen(at) : 0;
+}
+
+std::vector<packed_ptx> ptx_of_image(const void* image) {
+  const std::size_t bytes = bytes_of_image(image);
+  const char* const all = static_cast<const char*>(image);
+  if (bytes == 0 || std::memcmp(image, ELFMAG, SELFMAG) == 0) {
+    return {};
+  }
+  if (read_as<std::uint32_t>(all) != fatbin_magic) {
+    return {{packed_ptx::form::text, target_of({all, bytes}), bytes, std::string(all, bytes)}};
+  }
+  std::vector<packed_ptx> out;
+  for (std::size_t at = read_as<fatbin>(all).header; at + sizeof(fatbin_entry) <= bytes;) {
+    const auto entry = read_as<fatbin_entry>(all + at);
+    if (entry.header < sizeof(fatbin_entry) || entry.header > bytes - at || entry.bytes > bytes - at - entry.header) {
+      break;
+    }
+    if (entry.kind == kind_ptx) {
+      packed_ptx one;
+      one.packed = (entry.flags & flag_zstd) != 0  ? packed_ptx::form::zstd
+                   : (entry.flags & flag_lz4) != 0 ? packed_ptx::form::lz4
+                                                   : packed_ptx::form::text;
+      one.architecture = static_cast<int>(entry.architecture);
+      const bool is_text = one.packed == packed_ptx::form::text;
+      one.bytes.assign(all + at + entry.header, is_text ? entry.bytes : std::min<std::size_t>(entry.packed_bytes, entry.bytes));
+      one.text_bytes = is_text ? one.bytes.size() : entry.text_bytes;
+      out.push_back(std::move(one));
+    }
+    at += entry.header + entry.bytes;
+  }
+  return out;
+}
+
+std::string unpacked(const packed_ptx& ptx, std::string& why) {
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  std::string text = ptx.bytes;
+  if (ptx.text_bytes > most) {
+    text.clear();
+  } else if (ptx.packed == packed_ptx::form::lz4) {
+    text = unpacked_lz4(ptx.bytes, ptx.text_bytes);
+    why = text.empty() ? "the compressed PTX could not be unpacked: build with nvcc -no-compress" : "";
+  } else if (ptx.packed == packed_ptx::form::zstd) {
+    text = unpacked_zstd(ptx.bytes, ptx.text_bytes, why);
+  }
+  text.resize(std::min(text.size(), text.find('\0')));  // the end is padded
+  return text;
+}
+
+}  // namespace membar::intercept

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
+#include <common/text_file.hpp>
+#include <intercept/child.hpp>
+#include <membar-check/nvcc.hpp>
+#include <membar-check/record_command.hpp>
+#include <membar-check/recorder/records.hpp>
+#include <membar-check/recording.hpp>
+
+#include <membar/model/error.hpp>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <regex.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+namespace membar_check {
+
+namespace {
+
+namespace fs = std::filesystem;
+using membar::model::error;
+using membar_tools::quote;
+
+constexpr int not_started = 125;
+
+struct record_request {
+  std::string kernels{}, output = "membar-check-record", limit{}, from{};
+  bool all = false, no_contents = false, build = false;
+  std::vector<std::string> program{};
+};
+
+void say(const std::string& sentence) { std::cerr << "membar-check: " << sentence << '\n'; }
+
+/// A folder for the records, which is removed at the end.
+class scratch_folder {
+ public:
+  scratch_folder() {
+    std::string name = (fs::temp_directory_path() / "membar-record-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw error("cannot make a folder in " + fs::temp_directory_path().string() + ": " + std::strerror(errno));
+    }
+    path_ = name;
+  }
+  ~scratch_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// "1G", "200M", "64K" or a number of bytes.
+std::uint64_t bytes_of(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
+  const std::string unit = end;
+  const unsigned shift = unit == "G" ? 30 : unit == "M" ? 20 : unit == "K" ? 10 : 0;
+  if (text.empty() || text[0] < '0' || text[0] > '9' || errno != 0 || value == 0 || (shift == 0 && !unit.empty()) ||
+      (value << shift) >> shift != value) {
+    throw error("--limit needs a size, as 1G, 200M or a number of bytes: " + quote(text) + " was given");
+  }
+  return value << shift;
+}
+
+void check_pattern(const std::string& pattern) {
+  regex_t compiled;
+  if (const int wrong = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); wrong != 0) {
+    char why[200] = {};
+    regerror(wrong, &compiled, why, sizeof why);
+    throw error("--kernels needs an extended regular expression of names, as 'scan|reduce': " + quote(pattern) + " is none (" +
+                why + ")");
+  }
+  regfree(&compiled);
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+using variables = std::vector<std::pair<std::string, std::string>>;
+
+/// The variables of a program that is recorded into the folder.
+variables recording_variables(const record_request& asked, const fs::path& folder) {
+  namespace record = membar_record;
+  const unsigned flags = (asked.all ? record::flag_all : 0U) | (asked.no_contents ? record::flag_no_contents : 0U);
+  variables out{{"LD_PRELOAD", membar::intercept::preload_value(
+                                   membar::intercept::library_path("libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
+                {record::environment::folder, folder.string()},
+                {record::environment::kernels, asked.kernels},
+                {record::environment::flags, std::to_string(flags)}};
+  if (!asked.limit.empty()) {
+    out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
+  }
+  // XLA compiles by a library of its own; what it is asked for decides nothing but the files that it writes.
+  const std::string xla = variable("XLA_FLAGS");
+  const std::size_t given = xla.find("--xla_dump_to=");
+  const std::string dump =
+      given == std::string::npos ? (folder / "xla").string() : xla.substr(given + 14, xla.find(' ', given) - given - 14);
+  if (given == std::string::npos) {
+    out.emplace_back("XLA_FLAGS", xla + (xla.empty() ? "" : " ") + "--xla_dump_to=" + dump);
+  }
+  out.emplace_back(record::environment::xla, dump);
+  return out;
+}
+
+/// The variables of a build that is to keep PTX.
+variables building_variables() {
+  const std::string nvcc = variable("NVCC_APPEND_FLAGS");
+  const std::string torch = variable("TORCH_CUDA_ARCH_LIST");
+  const bool has_ptx = torch.find("+PTX") != std::string::npos;
+  return {{"NVCC_APPEND_FLAGS", nvcc + (nvcc.empty() ? "" : " ") + "-gencode arch=compute_90,code=compute_90"},
+          {"TORCH_CUDA_ARCH_LIST", torch.empty() ? "9.0+PTX"
+                                   : has_ptx     ? torch
+                                                 : torch + "+PTX"}};
+}
+
+std::string amount(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
+}
+
+void say_recorded(const recording& of) {
+  constexpr std::size_t most = 8;
+  std::string files;
+  for (std::size_t i = 0; i < std::min(most, of.scenarios.size()); ++i) {
+    files += (i == 0 ? ": " : " ") + of.scenarios[i];
+  }
+  files += of.scenarios.size() > most ? " and " + std::to_string(of.scenarios.size() - most) + " more" : "";
+  say("recorded " + amount(of.kernels, "kernel") + " in " + amount(of.launches, "launch") + files);
+  for (const std::string& sentence : of.sentences) {
+    say(sentence);
+  }
+  if (of.scenarios.empty()) {
+    say("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation, a fence, an ordered or "
+        "volatile access, "
+        "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
+  } else if (of.has_contents) {
+    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only");
+  }
+}
+
+int write_from(const fs::path& records, const record_request& asked) {
+  say_recorded(write_recording(records, asked.output));
+  return 0;
+}
+
+int run_recorded(const record_request& asked) {
+  const scratch_folder folder;
+  const membar::intercept::outcome ended =
+      membar::intercept::run(asked.program, asked.build ? building_variables() : recording_variables(asked, folder.path()));
+  if (!ended.started) {
+    say(quote(asked.program[0]) + " could not be started (" +
+        (ended.status == 127 ? "there is no such program" : "it is no program that may be run") + "): write its path after --");
+    return ended.status;
+  }
+  if (asked.build) {
+    return ended.status;
+  }
+  try {
+    static_cast<void>(write_from(folder.path(), asked));
+  } catch (const std::exception& e) {
+    say(e.what());
+  }
+  return ended.status;
+}
+
+/// The words before and after "--".
+std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());
+  return {words.begin(), dashes};
+}
+
+}  // namespace
+
+int record_command(const std::vector<std::string>& words) {
+  CLI::App app("Runs a program and records the kernels that it launches as scenarios.", "membar-check record");
+  app.footer("membar-check record [OPTION...] -- PROGRAM [ARGUMENT...]");
+  record_request asked;
+  app.add_option("--kernels", asked.kernels, "the kernels whose names match (default: those whose PTX synchronizes)")
+      ->type_name("REGEX");
+  app.add_flag("--all", asked.all, "all kernels, also those that do not synchronize");
+  app.add_option("--output", asked.output, "the folder of the recording (membar-check-record)")->type_name("DIR");
+  app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
+  app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, and no contents of memory");
+  app.add_flag("--build", asked.build, "PROGRAM builds: lets nvcc and PyTorch put PTX into what they make");
+  app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
+  try {
+    std::vector<std::string> own = split(words, asked.program);
+    std::reverse(own.begin(), own.end());
+    app.parse(std::move(own));
+    if (!asked.kernels.empty()) {
+      check_pattern(asked.kernels);
+    }
+    if (!asked.from.empty()) {
+      return write_from(asked.from, asked);
+    }
+    if (asked.program.empty()) {
+      throw error("record needs a program: membar-check record [OPTION...] -- PROGRAM [ARGUMENT...]");
+    }
+    return run_recorded(asked);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return 0;
+  } catch (const std::exception& e) {
+    say(e.what());
+  }
+  return not_started;
+}
+
+int attach_command(const std::vector<std::string>& words) {
+  CLI::App app("Gives recorded scenarios without PTX the PTX of a source.", "membar-check attach");
+  app.footer("membar-check attach NAME.scenario... --source FILE [-- NVCC_OPTION...]");
+  std::vector<std::string> scenarios;
+  std::vector<std::string> options;
+  std::string source;
+  app.add_option("scenarios", scenarios, "recorded scenarios")->type_name("FILE");
+  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options behind --, or PTX (.ptx)")
+      ->type_name("FILE");
+  try {
+    std::vector<std::string> own = split(words, options);
+    std::reverse(own.begin(), own.end());
+    app.parse(std::move(own));
+    if (scenarios.empty() || source.empty()) {
+      throw error(
+          "attach needs a recorded scenario and a source: membar-check attach NAME.scenario --source FILE.cu [-- "
+          "NVCC_OPTION...]");
+    }
+    const std::string ptx =
+        fs::path(source).extension() == ".ptx" ? membar_tools::read_file(source) : compiled("", source, options);
+    for (const std::string& scenario : scenarios) {
+      std::cout << scenario << "\t" << attach_ptx(scenario, ptx) << "\n";
+    }
+    return 0;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return 0;
+  } catch (const std::exception& e) {
+    say(e.what());
+  }
+  return 2;
+}
+
+}  // namespace membar_check

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Code that the program loads, and the kernels in it.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+/// What is known of a kernel. It is never freed.
+struct kernel {
+  std::string name;
+  bool selected = false;
+  int ptx = -1;  ///< the number of the file with its PTX; -1: there is none
+  int registers = 0;
+  int static_shared = 0;
+  struct parameter {
+    std::size_t offset, bytes;
+  };
+  std::vector<parameter> parameters{};
+  struct variable {
+    std::string name;
+    CUdeviceptr address;
+    std::size_t bytes;
+  };
+  std::vector<variable> variables{};  ///< of its module, which the driver finds
+};
+
+/// The kernel of a handle, which is looked at once.
+[[nodiscard]] const kernel* kernel_of(CUfunction handle);
+
+/// An image was loaded, from memory or from a file.
+void keep_image(const void* owner, const void* image);
+void keep_image_file(const void* owner, const char* path);
+/// PTX that a compiler made, or that a linker gets.
+void keep_text(std::string_view text);
+/// A kernel was taken from a module or library, or from another handle of it.
+void keep_owner(const void* kernel, const void* owner, bool is_kernel_handle);
+/// Handles mean something else from now on.
+void forget_handles();
+
+/// Whether cuInit was called.
+[[nodiscard]] bool cuda_begun() noexcept;
+void cuda_begins() noexcept;
+
+template <hook_id Id>
+CUresult on_gone(std::uintptr_t owner) {
+  const CUresult result = next<Id>(owner);
+  if (session::get().watches()) {
+    quietly(forget_handles);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  const CUresult result = next<Id>(kernel, library, name);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_owner(*kernel, library, true); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_library_enumerate(CUkernel* kernels, unsigned count, CUlibrary library) {
+  const CUresult result = next<Id>(kernels, count, library);
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS && session::get().watches() && kernels[i] != nullptr; ++i) {
+    quietly([&] { keep_owner(kernels[i], library, true); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_kernel_get_function(CUfunction* function, CUkernel kernel) {
+  const CUresult result = next<Id>(function, kernel);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_owner(*function, kernel, false); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_module_get_function(CUfunction* function, CUmodule module, const char* name) {
+  const CUresult result = next<Id>(function, module, name);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_owner(*function, module, false); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_module_enumerate(CUfunction* functions, unsigned count, CUmodule module) {
+  const CUresult result = next<Id>(functions, count, module);
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS && session::get().watches() && functions[i] != nullptr; ++i) {
+    quietly([&] { keep_owner(functions[i], module, false); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         CUlibraryOption* options, void** values, unsigned count) {
+  const CUresult result = next<Id>(library, code, jit, jit_values, jit_count, options, values, count);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_image(*library, code); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                              CUlibraryOption* options, void** values, unsigned count) {
+  const CUresult result = next<Id>(library, path, jit, jit_values, jit_count, options, values, count);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_image_file(*library, path); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_module_load_file(CUmodule* module, const char* path) {
+  const CUresult result = next<Id>(module, path);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_image_file(*module, path); });
+  }
+  return result;
+}
+
+/// cuModuleLoadData, cuModuleLoadFatBinary, and with three more words cuModuleLoadDataEx.
+template <hook_id Id>
+CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
+                        std::uintptr_t fifth) {
+  const CUresult result = next<Id>(module, image, third, fourth, fifth);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_image(*module, image); });
+  }
+  return result;
+}
+
+/// cuLinkAddData: the PTX is in the input.
+template <hook_id Id>
+CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t bytes, const char* name, unsigned count,
+                 CUjit_option* options, void** values) {
+  if (type == CU_JIT_INPUT_PTX && data != nullptr && session::get().watches()) {
+    quietly([&] { keep_text({static_cast<const char*>(data), bytes}); });
+  }
+  return next<Id>(state, type, data, bytes, name, count, options, values);
+}
+
+/// nvJitLinkAddData, whose result is of the same size.
+template <hook_id Id>
+CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes, const char* name) {
+  constexpr int ptx = 2;
+  if (type == ptx && data != nullptr && session::get().watches()) {
+    quietly([&] { keep_text({static_cast<const char*>(data), bytes}); });
+  }
+  return next<Id>(link, type, data, bytes, name);
+}
+
+/// Asks NVRTC for the PTX of a program whose cubin the caller takes.
+void keep_ptx_of_program(void* program, void* next_function);
+
+template <hook_id Id>
+CUresult on_nvrtc_cubin(void* program, char* cubin) {
+  const CUresult result = next<Id>(program, cubin);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_ptx_of_program(program, hook_of(Id).next.load(std::memory_order_acquire)); });
+  }
+  return result;
+}
+
+}  // namespace membar_record

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Graphs: their kernels are recorded at each launch, with memory from before that launch.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/launches.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+/// Keeps the kernel nodes of a graph that was instantiated, or with which an executable graph was updated.
+void keep_graph(CUgraphExec exec, CUgraph graph);
+/// A node got another kernel or other arguments.
+void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
+void drop_graph(CUgraphExec exec);
+/// Records the selected kernels of a graph.
+void record_graph(CUgraphExec exec, CUstream stream);
+
+/// The functions of this name had different last parameters; all have at most five words, which are handed on.
+template <hook_id Id>
+CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
+  const CUresult result = next<Id>(exec, graph, third, fourth, fifth);
+  if (result == CUDA_SUCCESS && session::get().on()) {
+    quietly([&] { keep_graph(*exec, graph); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
+  const CUresult result = next<Id>(exec, graph, third, fourth);
+  if (result == CUDA_SUCCESS && session::get().on()) {
+    quietly([&] { keep_graph(exec, graph); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  const CUresult result = next<Id>(exec, node, parameters);
+  if (result == CUDA_SUCCESS && parameters != nullptr && session::get().on()) {
+    quietly([&] { change_node(exec, node, *parameters); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_destroy(CUgraphExec exec) {
+  if (session::get().watches()) {
+    quietly([&] { drop_graph(exec); });
+  }
+  return next<Id>(exec);
+}
+
+template <hook_id Id>
+CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
+  if (session::get().on() && !is_captured(stream_of(stream, Id))) {
+    quietly([&] { record_graph(exec, stream_of(stream, Id)); });
+  }
+  return next<Id>(exec, stream);
+}
+
+}  // namespace membar_record

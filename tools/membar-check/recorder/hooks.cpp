@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The table of hooks, the start of CUDA, and the functions by which a process begins to record and ends.
+#include "membar-check/recorder/hooks.hpp"
+
+#include <cuda.h>
+
+#include <cstdlib>
+#include <iterator>
+
+#include "membar-check/recorder/code.hpp"
+#include "membar-check/recorder/contents.hpp"
+#include "membar-check/recorder/graphs.hpp"
+#include "membar-check/recorder/launches.hpp"
+#include "membar-check/recorder/order.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+namespace {
+
+template <hook_id Id>
+CUresult on_init(unsigned flags) {
+  quietly([] { static_cast<void>(session::get()); });
+  cuda_begins();
+  return next<Id>(flags);
+}
+
+#define MEMBAR_HOOK(symbol, since, before, handler) \
+  MEMBAR_EXPORT_HOOK(#symbol, handler_of_##symbol, handler<hook_id::of_##symbol>)
+#include "membar-check/recorder/hooks.def"
+#undef MEMBAR_HOOK
+
+}  // namespace
+}  // namespace membar_record
+
+namespace membar::intercept {
+
+constinit hook membar_hooks[] = {
+#define MEMBAR_HOOK(symbol, since, before, handler) {#symbol, since, before, &membar_record::handler_of_##symbol},
+#include "membar-check/recorder/hooks.def"
+#undef MEMBAR_HOOK
+};
+constinit const std::size_t membar_hook_count = std::size(membar_hooks);
+
+}  // namespace membar::intercept
+
+/// Begins to record into a folder that is there; `flags` as in records.hpp, `limit` 0: the default. 0, or -1 where it records already, the folder cannot
+/// be written, `kernels` is not a regular expression, or the library was not preloaded to be used like this.
+extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels,
+                                                                          unsigned flags, unsigned long long limit) {
+  using namespace membar_record;
+  int result = -1;
+  quietly([&] {
+    options asked = session::get().asked();
+    asked.folder = folder;
+    asked.kernels = kernels;
+    asked.flags = flags;
+    asked.limit = limit == 0 ? default_limit : limit;
+    result = session::get().begin(asked) ? 0 : -1;
+  });
+  return result;
+}
+
+/// Ends that, and waits for copies that are still made.
+extern "C" __attribute__((visibility("default"))) void membar_record_end() {
+  membar_record::quietly([] { membar_record::session::get().end(); });
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-check/recorder/launches.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "intercept/table_reader.hpp"
+#include "membar-check/recorder/code.hpp"
+#include "membar-check/recorder/contents.hpp"
+
+namespace membar_record {
+
+namespace {
+
+using nlohmann::json;
+
+/// Below and above it no address of a program lies: numbers that are no pointers, mostly.
+constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
+constexpr std::size_t most_allocations = 64;
+constexpr std::uint64_t page = 4096;
+
+/// An allocation that a pointer leads to.
+struct allocation {
+  CUdeviceptr base = 0;
+  std::uint64_t bytes = 0;
+  unsigned kind = 0;
+  bool managed = false;
+  int device = 0;
+  std::set<CUdeviceptr> pointers{};
+};
+
+/// The allocations of a launch, by address.
+class reached_memory {
+ public:
+  /// Adds what the word is a pointer into. Whether it is one.
+  bool add(CUdeviceptr word) {
+    if (word < lowest_address || word >= end_of_addresses) {
+      return false;
+    }
+    for (allocation& a : all_) {
+      if (word >= a.base && word - a.base < a.bytes) {
+        a.pointers.insert(word);
+        return true;
+      }
+    }
+    allocation a;
+    if (all_.size() == most_allocations || !ask(word, a)) {
+      return false;
+    }
+    a.pointers.insert(word);
+    all_.push_back(std::move(a));
+    return true;
+  }
+
+  [[nodiscard]] const std::vector<allocation>& all() const noexcept { return all_; }
+
+ private:
+  static bool ask(CUdeviceptr word, allocation& a) {
+    const auto attribute = [&](auto& to, CUpointer_attribute what) {
+      return driver::cuPointerGetAttribute_(static_cast<void*>(&to), what, word) == CUDA_SUCCESS;
+    };
+    unsigned managed = 0;
+    std::size_t bytes = 0;
+    if (!attribute(a.kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE)) {
+      return false;
+    }
+    static_cast<void>(attribute(a.device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
+    if (attribute(managed, CU_POINTER_ATTRIBUTE_IS_MANAGED)) {
+      a.managed = managed != 0;
+    }
+    if (!attribute(a.base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) || !attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE) ||
+        word < a.base || word - a.base >= bytes) {
+      if (driver::cuMemGetAddressRange_(&a.base, &bytes, word) != CUDA_SUCCESS || word < a.base || word - a.base >= bytes) {
+        return false;
+      }
+    }
+    a.bytes = bytes;
+    return true;
+  }
+
+  std::vector<allocation> all_;
+};
+
+/// A stretch of an allocation that is recorded as memory of its own.
+struct window {
+  const allocation* of;
+  CUdeviceptr begin;
+  std::uint64_t bytes;
+};
+
+/// Each allocation from its first pointer on, as far as the limit; what is behind that gets windows of its own.
+std::vector<window> windows_of(const std::vector<allocation>& all) {
+  std::vector<window> out;
+  for (const allocation& a : all) {
+    CUdeviceptr covered = a.base;
+    for (const CUdeviceptr p : a.pointers) {
+      if (p < covered) {
+        continue;
+      }
+      const bool small = a.bytes <= most_bytes_of_memory;
+      const CUdeviceptr begin = small ? a.base : std::max(covered, p / page * page);
+      const std::uint64_t bytes = std::min<std::uint64_t>(a.base + a.bytes - begin, most_bytes_of_memory);
+      out.push_back({&a, begin, bytes});
+      covered = begin + bytes;
+    }
+  }
+  return out;
+}
+
+std::string hex_of(const char* bytes, std::size_t count) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto byte = static_cast<unsigned char>(bytes[k]);
+    out += digits[byte / 16U];
+    out += digits[byte % 16U];
+  }
+  return out;
+}
+
+/// The bytes of each argument.
+std::vector<std::string> arguments_of(const kernel& k, void** parameters, void** extra) {
+  std::vector<std::string> out;
+  const char* buffer = nullptr;
+  std::size_t size = 0;
+  for (std::size_t i = 0; parameters == nullptr && extra != nullptr && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = static_cast<const char*>(extra[i + 1]);
+    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      std::memcpy(&size, extra[i + 1], sizeof size);
+    }
+  }
+  for (std::size_t i = 0; i < k.parameters.size(); ++i) {
+    const kernel::parameter& p = k.parameters[i];
+    if (parameters != nullptr) {
+      out.emplace_back(static_cast<const char*>(parameters[i]), p.bytes);
+    } else if (buffer != nullptr && p.offset + p.bytes <= size) {
+      out.emplace_back(buffer + p.offset, p.bytes);
+    } else {
+      out.emplace_back(p.bytes, '\0');
+    }
+  }
+  return out;
+}
+
+/// The words of an argument that may be pointers.
+template <class Do>
+void for_each_word(const std::string& argument, const Do& each) {
+  for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= argument.size(); at += sizeof(CUdeviceptr)) {
+    CUdeviceptr word = 0;
+    std::memcpy(&word, argument.data() + at, sizeof word);
+    each(word);
+  }
+}
+
+/// What its attributes say of a launch.
+struct launch_attributes {
+  unsigned cluster[3] = {0, 0, 0};
+  bool cooperative = false;
+  bool dependent = false;
+  int domain = 0;  ///< physical
+};
+
+launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
+  launch_attributes out;
+  CUlaunchAttributeValue domain{};
+  CUlaunchAttributeValue map{};
+  map.memSyncDomainMap = {0, 1};
+  static_cast<void>(driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &domain));
+  static_cast<void>(driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &map));
+  for (unsigned i = 0; i < c.numAttrs; ++i) {
+    const CUlaunchAttribute& a = c.attrs[i];
+    switch (a.id) {
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        out.cluster[0] = a.value.clusterDim.x;
+        out.cluster[1] = a.value.clusterDim.y;
+        out.cluster[2] = a.value.clusterDim.z;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        out.cooperative = a.value.cooperative != 0;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        out.dependent = a.value.programmaticStreamSerializationAllowed != 0;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        domain = a.value;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        map = a.value;
+        break;
+      default:
+        break;
+    }
+  }
+  out.domain =
+      domain.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_;
+  return out;
+}
+
+/// Which launches were recorded, so that equal ones are recorded once.
+class recorded_launches {
+ public:
+  /// Whether a launch is new. `is_dependent`: it follows a recorded one of its stream, whose recording it completes.
+  bool is_new(unsigned generation, const std::string& kernel, const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    if (generation != generation_) {
+      keys_.clear();
+      counts_.clear();
+      generation_ = generation;
+    }
+    if (!keys_.insert(key).second) {
+      return false;
+    }
+    if (++counts_[kernel] <= most_launches_of_a_kernel) {
+      return true;
+    }
+    session::get().complain("'" + kernel + "' was launched in more than " + std::to_string(most_launches_of_a_kernel) +
+                            " different ways, of which the first " + std::to_string(most_launches_of_a_kernel) +
+                            " are recorded");
+    keys_.erase(key);
+    return false;
+  }
+  static recorded_launches& get() {
+    static auto* const one = new recorded_launches;
+    return *one;
+  }
+
+ private:
+  std::mutex mutex_;
+  unsigned generation_ = 0;
+  std::set<std::string> keys_;
+  std::map<std::string, unsigned> counts_;
+};
+
+/// Copies the windows and the module's variables, and describes them.
+void record_memory(json& line, const kernel& k, const std::vector<window>& windows, unsigned number, bool copies,
+                   CUstream stream) {
+  std::uint64_t bytes = 0;
+  for (const window& w : windows) {
+    bytes += w.bytes;
+  }
+  for (const kernel::variable& v : k.variables) {
+    bytes += std::min<std::uint64_t>(v.bytes, most_bytes_of_memory);
+  }
+  launch_copies into;
+  const bool has_room = copies && into.reserve(bytes, windows.size() + k.variables.size());
+  if (copies && !has_room) {
+    session::get().complain("the contents of " + std::to_string(bytes) + " bytes of a launch of '" + k.name +
+                            "' did not fit into the 128 MiB of pinned memory that the recorder has: record a smaller launch");
+  }
+  unsigned piece = 0;
+  const auto copy = [&](CUdeviceptr from, std::uint64_t count) -> std::string {
+    const std::string file = std::to_string(number) + "." + std::to_string(piece++) + ".bin";
+    return has_room && into.add(file, from, count, stream) ? file : "";
+  };
+  line["memory"] = json::array();
+  for (const window& w : windows) {
+    line["memory"].push_back({{"address", w.begin},
+                              {"bytes", w.bytes},
+                              {"allocation", {w.of->base, w.of->bytes}},
+                              {"kind", w.of->managed                      ? "managed"
+                                       : w.of->kind == CU_MEMORYTYPE_HOST ? "host"
+                                                                          : "device"},
+                              {"device", w.of->device},
+                              {"contents", copy(w.begin, w.bytes)}});
+  }
+  line["variables"] = json::array();
+  for (const kernel::variable& v : k.variables) {
+    const std::uint64_t count = std::min<std::uint64_t>(v.bytes, most_bytes_of_memory);
+    line["variables"].push_back(
+        {{"name", v.name}, {"address", v.address}, {"bytes", v.bytes}, {"contents", copy(v.address, count)}});
+  }
+  if (has_room) {
+    into.finish(stream);
+  }
+}
+
+json description_of(const CUlaunchConfig& c, const launch_attributes& a, const kernel& k, CUstream stream) {
+  CUdevice device = 0;
+  int processors = 0;
+  int major = 0;
+  int minor = 0;
+  unsigned flags = 0;
+  static_cast<void>(driver::cuCtxGetDevice_(&device));
+  static_cast<void>(driver::cuDeviceGetAttribute_(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+  static_cast<void>(driver::cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+  static_cast<void>(driver::cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+  static_cast<void>(driver::cuStreamGetFlags_(stream, &flags));
+  return {{"kernel", k.name},
+          {"ptx", k.ptx},
+          {"grid", {c.gridDimX, c.gridDimY, c.gridDimZ}},
+          {"block", {c.blockDimX, c.blockDimY, c.blockDimZ}},
+          {"cluster", {a.cluster[0], a.cluster[1], a.cluster[2]}},
+          {"shared", c.sharedMemBytes},
+          {"cooperative", a.cooperative},
+          {"dependent", a.dependent},
+          {"domain", a.domain},
+          {"device", device},
+          {"stream", reinterpret_cast<std::uintptr_t>(stream)},
+          {"blocking", (flags & CU_STREAM_NON_BLOCKING) == 0},
+          {"registers", k.registers},
+          {"static_shared", k.static_shared},
+          {"multiprocessors", processors},
+          {"architecture", 10 * major + minor}};
+}
+
+unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, void** extra, CUstream stream,
+                const launch_origin& from) {
+  session& s = session::get();
+  const unsigned generation = s.generation();
+  const std::vector<std::string> arguments = arguments_of(k, parameters, extra);
+  const launch_attributes attributes = attributes_of(c, stream);
+  json line = description_of(c, attributes, k, stream);
+  reached_memory reached;
+  std::string key = line.dump() + std::to_string(from.node);
+  for (const std::string& argument : arguments) {
+    for_each_word(argument, [&](CUdeviceptr word) {
+      if (reached.add(word)) {
+        key += " " + std::to_string(word);
+      }
+    });
+    line["arguments"].push_back(hex_of(argument.data(), argument.size()));
+  }
+  if (!recorded_launches::get().is_new(generation, k.name, key)) {
+    return 0;
+  }
+  std::vector<CUdeviceptr> tables;
+  for (const allocation& a : reached.all()) {
+    if (a.kind == CU_MEMORYTYPE_DEVICE) {
+      tables.insert(tables.end(), a.pointers.begin(), a.pointers.end());
+    }
+  }
+  for (const CUdeviceptr table : tables) {
+    for (const CUdeviceptr word : intercept::words_at(table / sizeof(CUdeviceptr) * sizeof(CUdeviceptr))) {
+      static_cast<void>(reached.add(word));
+    }
+  }
+  const unsigned number = s.next_launch();
+  line["launch"] = number;
+  if (from.graph_launch != 0) {
+    line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
+  }
+  CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
+  static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+  // A copy between a kernel and its programmatic dependent would wait for the first to end.
+  const bool copies = (s.asked().flags & flag_no_contents) == 0 && !attributes.dependent;
+  quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream); });
+  static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+  s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
+  return number;
+}
+
+}  // namespace
+
+passing_kernels& passing_kernels::make() {
+  if (mine_ == nullptr) {
+    mine_ = new passing_kernels;
+    struct owner {
+      ~owner() {
+        delete mine_;
+        mine_ = nullptr;
+      }
+    };
+    static thread_local const owner ends;
+    static_cast<void>(ends);
+  }
+  return *mine_;
+}
+
+bool is_captured(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver::cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** parameters, void** extra, CUstream stream,
+                       const launch_origin& from) noexcept {
+  unsigned number = 0;
+  quietly([&] {
+    session& s = session::get();
+    const unsigned generation = s.generation();
+    const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
+    if (k == nullptr || !k->selected) {
+      passing_kernels::make().place_of(handle) = {handle, generation};
+      return;
+    }
+    if (!is_captured(stream)) {
+      number = record(config, *k, parameters, extra, stream, from);
+    }
+  });
+  return number;
+}
+
+}  // namespace membar_record

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Launches: what is recorded of them, and the way of those that are not.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+/// Kernels that a thread has launched and that are not recorded.
+class passing_kernels {
+ public:
+  struct known {
+    CUfunction kernel;
+    unsigned generation;
+  };
+  /// The thread's own, or null before its first launch.
+  [[nodiscard, gnu::always_inline]] static passing_kernels* if_made() noexcept { return mine_; }
+  [[nodiscard]] static passing_kernels& make();
+  [[nodiscard, gnu::always_inline]] known& place_of(CUfunction kernel) noexcept {
+    return places_[(reinterpret_cast<std::uintptr_t>(kernel) >> 4U) % places_.size()];
+  }
+
+ private:
+  // Of the initial thread-local storage, as the library is preloaded: the address is an addition, and not a call.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local passing_kernels* mine_ = nullptr;
+  std::array<known, 64> places_{};
+};
+
+/// Whether a launch is the program's own call and nothing else. It calls nothing, so a handler hands its arguments on as they came.
+template <hook_id Id>
+[[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
+  const session* const of = session::if_made();
+  passing_kernels* const mine = passing_kernels::if_made();
+  if (of == nullptr || mine == nullptr || hook_of(Id).next.load(std::memory_order_acquire) == nullptr) [[unlikely]] {
+    return false;
+  }
+  const passing_kernels::known& place = mine->place_of(kernel);
+  return place.kernel == kernel && place.generation == of->generation();
+}
+
+/// How a launch came to be recorded.
+struct launch_origin {
+  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: it is none
+  std::size_t node = 0;              ///< the node's number there
+  std::vector<std::size_t> after{};  ///< the nodes before it
+};
+
+/// Records a launch that comes next, unless its kernel is not selected, the stream is being captured, or an equal launch was recorded. Returns its
+/// number, or 0.
+unsigned record_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, CUstream stream,
+                       const launch_origin& from = {}) noexcept;
+
+/// Whether the stream is being captured, or cannot be asked.
+[[nodiscard]] bool is_captured(CUstream stream) noexcept;
+
+template <hook_id Id, class... More>
+[[gnu::noinline]] CUresult launch_with_care(bool cooperative, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                            unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
+                                            More... extra) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.value.cooperative = 1;
+  const CUlaunchConfig config{
+      gx, gy, gz, bx, by, bz, shared, stream, cooperative ? &attribute : nullptr, cooperative ? 1U : 0U};
+  void** buffer = nullptr;
+  ((buffer = extra), ...);
+  record_launch(config, f, parameters, buffer, stream_of(stream, Id));
+  return next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra...);
+}
+
+template <hook_id Id>
+CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   CUstream stream, void** parameters, void** extra) {
+  return passes<Id>(f) ? next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+                       : launch_with_care<Id>(false, f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+/// As `on_launch`, of a cooperative launch, which has no `extra`.
+template <hook_id Id>
+CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                               unsigned shared, CUstream stream, void** parameters) {
+  return passes<Id>(f) ? next<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+                       : launch_with_care<Id>(true, f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+}
+
+template <hook_id Id>
+CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
+  if (config != nullptr && !passes<Id>(f)) {
+    record_launch(*config, f, parameters, extra, stream_of(config->hStream, Id));
+  }
+  return next<Id>(config, f, parameters, extra);
+}
+
+}  // namespace membar_record

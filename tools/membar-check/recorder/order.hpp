@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What orders launches: events, waits, and the host's synchronization. It is written down once a launch was recorded.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+/// Writes what happened, with the stream and the event that it is about.
+void record_order(const char* what, CUstream stream, CUevent event) noexcept;
+
+template <hook_id Id>
+CUresult on_event_record(CUevent event, CUstream stream, std::uintptr_t flags) {
+  const CUresult result = next<Id>(event, stream, flags);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("record", stream_of(stream, Id), event);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_stream_wait(CUstream stream, CUevent event, unsigned flags) {
+  const CUresult result = next<Id>(stream, event, flags);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("wait", stream_of(stream, Id), event);
+  }
+  return result;
+}
+
+/// The host has waited for a stream, or found that nothing is left in it.
+template <hook_id Id>
+CUresult on_stream_synchronized(CUstream stream) {
+  const CUresult result = next<Id>(stream);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("stream", stream_of(stream, Id), nullptr);
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_event_synchronized(CUevent event) {
+  const CUresult result = next<Id>(event);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("event", nullptr, event);
+  }
+  return result;
+}
+
+/// cuCtxSynchronize, and with the context cuCtxSynchronize_v2.
+template <hook_id Id>
+CUresult on_context_synchronized(std::uintptr_t context) {
+  const CUresult result = next<Id>(context);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("all", nullptr, nullptr);
+  }
+  return result;
+}
+
+/// A copy to the host waits for the null stream.
+template <hook_id Id>
+CUresult on_copied_to_host(void* to, CUdeviceptr from, std::size_t bytes) {
+  const CUresult result = next<Id>(to, from, bytes);
+  if (session::get().has_launches() && result == CUDA_SUCCESS) {
+    record_order("stream", nullptr, nullptr);
+  }
+  return result;
+}
+
+}  // namespace membar_record

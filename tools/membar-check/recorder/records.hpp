@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the command membar-check record and its preloaded library agree on: environment variables and the form of the records.
+///
+/// Each process writes PID.records into the folder: lines of JSON, of which the first has the version. Beside it are PID.N.ptx, the PTX of
+/// modules, and PID.N.bin, contents of memory, without the zeros at their ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace membar_record {
+
+inline constexpr int records_version = 1;
+
+namespace environment {
+inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";    ///< where records go; unset: nothing is recorded
+inline constexpr const char* kernels = "MEMBAR_RECORD_KERNELS";  ///< a regular expression; empty: those that synchronize
+inline constexpr const char* flags = "MEMBAR_RECORD_FLAGS";      ///< a sum of the flags below
+inline constexpr const char* limit = "MEMBAR_RECORD_LIMIT";      ///< bytes on disk
+inline constexpr const char* xla = "MEMBAR_RECORD_XLA";          ///< the folder into which XLA writes PTX
+inline constexpr const char* waits = "MEMBAR_RECORD_WAITS";      ///< set: recording begins by membar_record_begin
+}  // namespace environment
+
+enum flags : unsigned { flag_all = 1, flag_no_contents = 2 };
+
+inline constexpr std::uint64_t default_limit = std::uint64_t{1} << 30U;
+/// The most recordings of one kernel.
+inline constexpr unsigned most_launches_of_a_kernel = 16;
+/// The most bytes of one allocation that are recorded, from its first pointer on.
+inline constexpr std::uint64_t most_bytes_of_memory = std::uint64_t{16} << 20U;
+
+struct options {
+  std::string folder{};
+  std::string kernels{};
+  std::string xla{};
+  unsigned flags = 0;
+  std::uint64_t limit = default_limit;
+};
+
+}  // namespace membar_record

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recording what a block of a program launches, and checking kernels, by the command membar-check."""
+
+import atexit
+import contextlib
+import ctypes
+import numbers
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import typing
+
+_PACKAGE = pathlib.Path(__file__).resolve().parent
+_LIBRARY = "libmembar_record.so"
+
+
+class Finding(AssertionError):
+    """A fault that membar-check found. `report` is its text."""
+
+    def __init__(self, report):
+        super().__init__("\n" + report)
+        self.report = report
+
+
+def checker():
+    """The path of the command membar-check: MEMBAR_CHECK, the package's own, or the one on the PATH."""
+    for place in (os.environ.get("MEMBAR_CHECK"), _PACKAGE / "bin" / "membar-check", shutil.which("membar-check")):
+        if place and os.access(place, os.X_OK):
+            return str(place)
+    raise RuntimeError("membar: there is no membar-check: install the wheel with the commands, or name the program in MEMBAR_CHECK")
+
+
+def recorder():
+    """The path of the library that records, which must be preloaded."""
+    beside = pathlib.Path(checker()).resolve().parent
+    for place in (beside, beside.parent / "lib" / "membar", beside.parent / "lib64" / "membar"):
+        if (place / _LIBRARY).exists():
+            return str(place / _LIBRARY)
+    raise RuntimeError(f"membar: there is no {_LIBRARY} near {beside}: it is built where CMake finds the CUDA toolkit")
+
+
+def variables():
+    """The environment of a process in which `record` works."""
+    before = os.environ.get("LD_PRELOAD", "")
+    result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "--xla_dump_to=" in flags:
+        result["MEMBAR_RECORD_XLA"] = flags.partition("--xla_dump_to=")[2].partition(" ")[0]
+    else:
+        result["MEMBAR_RECORD_XLA"] = result["MEMBAR_RECORD_XLA_REMOVED"] = tempfile.mkdtemp(prefix="membar-xla-")
+        result["XLA_FLAGS"] = f"{flags} --xla_dump_to={result['MEMBAR_RECORD_XLA']}".strip()
+    return result
+
+
+def _loaded():
+    """The recorder in this process, or None."""
+    process = ctypes.CDLL(None)
+    if not hasattr(process, "membar_record_begin"):
+        return None
+    process.membar_record_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_ulonglong]
+    return process
+
+
+def is_loaded():
+    return _loaded() is not None
+
+
+def start_again(words):
+    """Becomes a Python process with these words in which `record` works."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *words], dict(os.environ, **variables()))
+
+
+if "MEMBAR_RECORD_XLA_REMOVED" in os.environ and is_loaded():
+    atexit.register(shutil.rmtree, os.environ.pop("MEMBAR_RECORD_XLA_REMOVED"), ignore_errors=True)
+
+
+class Recording:
+    """What a block launched, as scenarios in `folder`. `said` has the sentences of the command that wrote them."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.scenarios: typing.List[pathlib.Path] = []
+        self.said = ""
+        self.undecided: typing.List[str] = []
+
+    def check(self, *, options=(), random=200, seconds=60):
+        """Checks each scenario. `Finding` with the report if one has a fault.
+
+        What is too large to explore is explored without load buffering or, where that is too large as well, sampled by `random` executions,
+        and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario cannot be read.
+        """
+        if not self.scenarios:
+            raise RuntimeError(f"membar: nothing was recorded.\n{self.said}")
+        self.undecided = []
+        reports = [_check(each, options, random, seconds, self.undecided) for each in self.scenarios]
+        found = "".join(filter(None, reports))
+        if found:
+            raise Finding(found)
+
+
+def _run(scenario, options, seconds):
+    done = subprocess.run([checker(), *options, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode == 2 or done.returncode < 0:
+        raise RuntimeError(f"membar: {scenario} cannot be checked: {done.stdout}{done.stderr}")
+    return done.returncode, done.stdout
+
+
+def _check(scenario, options, random, seconds, undecided):
+    """The report of a scenario with a fault, or None."""
+    try:
+        status, text = _run(scenario, options, seconds)
+    except subprocess.TimeoutExpired:
+        status, text = 3, f"{scenario}\tgave up\tafter {seconds} s\n"
+    line = text.partition("\n")[0]
+    for instead in ("--without-load-buffering", f"--random={random}" if random else None):
+        if status == 3 and instead:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status, text = _run(scenario, [*options, instead], seconds)
+            if status == 0:
+                undecided.append(text.partition("\n")[0])
+    if status == 3:
+        undecided.append(line)
+    return text if status == 1 else None
+
+
+@contextlib.contextmanager
+def record(kernels="", *, all=False, contents=True, limit=0, folder=None):  # pylint: disable=redefined-builtin
+    """Records the kernels that the block launches, and gives a `Recording`, which is complete after the block.
+
+    `kernels` is an extended regular expression of names; without it those are selected whose PTX synchronizes, or with `all` all of them.
+    The recording is in `folder`, or in one that is removed at the interpreter's exit.
+    """
+    process = _loaded()
+    if process is None:
+        raise RuntimeError("membar: the recorder is not in this process. It must be there before CUDA starts: run "
+                           "'python -m membar run SCRIPT', or 'pytest --membar'")
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="membar-recording-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    result = Recording(folder)
+    with tempfile.TemporaryDirectory(prefix="membar-records-") as records:
+        flags = (1 if all else 0) + (0 if contents else 2)
+        if process.membar_record_begin(records.encode(), kernels.encode(), flags, limit) != 0:
+            raise RuntimeError(f"membar: recording did not begin: another block records, or {kernels!r} is not an extended regular expression")
+        try:
+            yield result
+        finally:
+            process.membar_record_end()
+            done = subprocess.run([checker(), "record", f"--from={records}", f"--output={folder}"], capture_output=True, text=True, check=False)
+            result.said = done.stderr
+            result.scenarios = sorted(result.folder.glob("*.scenario"))
+
+
+class _Arguments:
+    """Arguments of a launch in the words of a scenario, and the memory that they lead to."""
+
+    TYPES = {"u": "u", "i": "s", "f": "f"}
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.memory = {}
+        self.lines = []
+
+    @staticmethod
+    def _hexadecimal(data):
+        words = [hex(int.from_bytes(data[at:at + 8], "little")) for at in range(0, len(data), 8)]
+        return words[0] if len(words) == 1 else "{" + " ".join(words) + "}"
+
+    def _array(self, array, index):
+        root = array
+        while getattr(root, "base", None) is not None and hasattr(root.base, "__array_interface__"):
+            root = root.base
+        at = root.__array_interface__["data"][0]
+        if not (root.flags.c_contiguous or root.flags.f_contiguous):
+            raise ValueError(f"membar: argument {index} is a view of memory that is not contiguous: pass a contiguous array")
+        if at not in self.memory:
+            same = sum(name.split("_")[0] == f"arg{index}" for name in self.memory.values())
+            name = f"arg{index}" + (f"_{same + 1}" if same else "")
+            size = root.dtype.itemsize
+            kind = self.TYPES.get(root.dtype.kind)
+            typed = kind is not None and size in ((4, 8) if kind == "f" else (1, 2, 4, 8))
+            (self.folder / f"{name}.bin").write_bytes(root.tobytes("A"))
+            count, name_of_type = (root.size, f"{kind}{8 * size}") if typed else (root.nbytes, "u8")
+            self.lines.append(f"memory {name} {name_of_type}[{count}] from {name}.bin\n")
+            self.memory[at] = name
+        offset = array.__array_interface__["data"][0] - at
+        return self.memory[at] + (f"+{offset}" if offset else "")
+
+    def word(self, argument, index):
+        if hasattr(argument, "__array_interface__") and getattr(argument, "shape", ()) != ():
+            return self._array(argument, index)
+        if hasattr(argument, "tobytes"):  # a number of NumPy
+            return self._hexadecimal(argument.tobytes())
+        if isinstance(argument, (bytes, bytearray)):
+            return self._hexadecimal(argument)
+        if isinstance(argument, (tuple, list)):
+            return "{" + " ".join(self.word(each, index) for each in argument) + "}"
+        if isinstance(argument, numbers.Integral):
+            return str(int(argument))
+        if isinstance(argument, numbers.Real):
+            return f"{float(argument):f}" if float(f"{float(argument):f}") == float(argument) else f"{float(argument):.17e}"
+        raise TypeError(f"membar: argument {index} is {type(argument).__name__}: expected an array, a number, bytes, or a tuple of the 8-byte "
+                        "words of a struct")
+
+
+def _shape(of):
+    return " ".join(str(int(each)) for each in (of if isinstance(of, (tuple, list)) else (of,)))
+
+
+def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), random=200, seconds=60):
+    """Checks one launch of a kernel without running it. `Finding` with the report if it has a fault; returns the line of the result.
+
+    `ptx` is PTX text or the path of a `.ptx` or `.cu` file. An array of NumPy is memory with its contents (a view is the memory of the array
+    that it is of), a number is a number, bytes or a tuple of words is a struct. `final` has conditions that must hold at the end, in which
+    the array of argument N is argN: "arg0[0] == 2". Further arrays in one argument are argN_2 and so on.
+    """
+    with tempfile.TemporaryDirectory(prefix="membar-check-") as name:
+        folder = pathlib.Path(name)
+        text = str(ptx)
+        if ".entry" in text:
+            (folder / "kernel.ptx").write_text(text)
+            source = "kernel.ptx"
+        else:
+            source = str(pathlib.Path(ptx).resolve())
+        arguments = _Arguments(folder)
+        words = [arguments.word(each, index) for index, each in enumerate(args)]
+        launch = f"launch {kernel} grid {_shape(grid)} block {_shape(block)}" + (f" shared {shared}" if shared else "") + (
+            f" cluster {cluster}" if cluster else "") + (" args " + " ".join(words) if words else "")
+        scenario = folder / "launch.scenario"
+        scenario.write_text(f"source {source}\n" + "".join(arguments.lines) + launch + "\n" + "".join(f"final {each}\n" for each in final))
+        undecided = []
+        found = _check(scenario, options, random, seconds, undecided)
+        if found:
+            raise Finding(found)
+        return undecided[0] if undecided else "verified"
