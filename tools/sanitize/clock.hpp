@@ -7,6 +7,7 @@
 /// clocks and are copied where one of them changes, so that what all threads of a block know is there once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -22,7 +23,8 @@ inline constexpr thread_time end_of_time = 0x7fffffff;
 namespace detail {
 
 struct clock_node {
-  std::uint64_t users = 1;
+  std::uint32_t users = 1;
+  std::uint32_t most = 0;  ///< no time below it is later
   std::uint64_t child[16] = {};
 };
 
@@ -52,6 +54,7 @@ struct clock_node_pool {
     clock_node* const result = free;
     free = reinterpret_cast<clock_node*>(result->child[0]);
     result->users = 1;
+    result->most = 0;
     return result;
   }
   void give(clock_node* n) noexcept {
@@ -113,6 +116,13 @@ class clock {
   /// The same where this clock has come from `base`, which was at a former time what `other` is now: only what changed since is looked at.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
+  /// Keeps the earlier time of each key.
+  void meet(const clock& other) {
+    const slot mine = root_;
+    root_ = met(mine, other.root_);
+    release(mine);
+  }
+
   /// Nodes that exist on this thread of the host.
   [[nodiscard]] static std::uint64_t nodes() noexcept { return pool_.live; }
   static constexpr std::uint64_t node_bytes = 136;
@@ -143,6 +153,7 @@ class clock {
       pool_.give(node_in(s));
     }
   }
+  [[nodiscard]] static thread_time most_in(slot s) noexcept { return is_node(s) ? node_in(s)->most : time_in(s); }
   [[nodiscard]] static slot child_of(slot s, unsigned k) noexcept { return is_node(s) ? node_in(s)->child[k] : s; }
 
   /// Lets `s` be a node that nothing else uses.
@@ -151,6 +162,7 @@ class clock {
       return node_in(s);
     }
     node* const n = pool_.take();
+    n->most = most_in(s);
     for (unsigned k = 0; k < 16; ++k) {
       n->child[k] = retained(child_of(s, k));
     }
@@ -169,6 +181,7 @@ class clock {
       return;
     }
     node* const n = owned(s);
+    n->most = std::max(n->most, time_in(time));
     const std::uint64_t part = size / 16;
     const std::uint64_t from = first > begin ? (first - begin) / part : 0;
     const std::uint64_t to = last < begin + size - 1 ? (last - begin) / part : 15;
@@ -196,6 +209,13 @@ class clock {
       a = later ? b : a;
       return later;
     }
+    if (is_time(a) && time_in(a) >= most_in(b)) {
+      return false;
+    }
+    if (is_time(b) && time_in(b) >= most_in(a)) {
+      release(std::exchange(a, b));
+      return true;
+    }
     bool changed = false;
     for (unsigned k = 0; k < 16; ++k) {
       const slot theirs = child_of(b, k);
@@ -211,7 +231,31 @@ class clock {
       }
       release(mine);
     }
+    if (changed) {
+      node_in(a)->most = std::max(node_in(a)->most, most_in(b));
+    }
+    if (changed && is_node(b) && std::equal(node_in(a)->child, node_in(a)->child + 16, node_in(b)->child)) {
+      release(std::exchange(a, retained(b)));  // what is equal is there once, so that it need not be looked at again
+    }
     return changed;
+  }
+
+  [[nodiscard]] static slot met(slot a, slot b) {
+    if (a == b || a == 0) {
+      return retained(a);
+    }
+    if (b == 0) {
+      return 0;
+    }
+    if (is_time(a) && is_time(b)) {
+      return std::min(a, b);
+    }
+    node* const n = pool_.take();
+    for (unsigned k = 0; k < 16; ++k) {
+      n->child[k] = met(child_of(a, k), child_of(b, k));
+      n->most = std::max(n->most, most_in(n->child[k]));
+    }
+    return reinterpret_cast<slot>(n);
   }
 
   static inline thread_local detail::clock_node_pool pool_{};

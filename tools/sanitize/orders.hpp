@@ -9,6 +9,7 @@
 #include <sanitize/run_state.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -61,6 +62,12 @@ class thread_order {
   void proxy_fence(lane& l, const check::instruction& i) {
     if (!i.restricted) {
       l.known.cross(i.proxy_spaces);
+      for (std::size_t k = 0; k < ptx::proxy_spaces && l.known.more != nullptr; ++k) {
+        if (((i.proxy_spaces >> k) & 1U) != 0) {
+          l.known.more->crossed[k].raise(l.key, l.time);
+        }
+      }
+      ++l.time;
       return;
     }
     const bool releases = i.order == memory_order::release;
@@ -327,6 +334,7 @@ class thread_order {
     if (releases) {
       passed.join(l.known.base);
       passed.raise(l.key, l.time);
+      ++l.time;
       return;
     }
     const ptx::proxy_space space = kind == ptx::one_way::tensor_maps     ? ptx::proxy_space::tensor_maps

@@ -198,7 +198,9 @@ class race_detector {
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {
       return;
     }
-    out_.race(shown(o, a.address, a.address & ~std::uint64_t{3}), shown(who, a));
+    shown_access second = shown(who, a);
+    second.follows = who.known->base.covers(o.key, o.time);
+    out_.race(shown(o, a.address, a.address & ~std::uint64_t{3}), second);
   }
 
   [[nodiscard]] shown_access shown(const accessor& who, const access& a) const {

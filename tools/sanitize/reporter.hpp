@@ -21,6 +21,7 @@ struct shown_access {
   thread_key key = 0;
   std::uint32_t number = 0;  ///< of its instruction
   check::graph_event event{};
+  bool follows = false;  ///< of the second: it comes after the first one, but not through its proxy
 };
 
 /// Collects the findings of one run.
@@ -47,6 +48,8 @@ class reporter {
     y.thread = 1;
     x.pc = pc_of(first);
     y.pc = pc_of(second);
+    const std::uint16_t before[2] = {static_cast<std::uint16_t>(second.follows ? 1 : 0), 0};
+    y.base = before;
     add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y});
   }
 
@@ -190,6 +193,7 @@ class reporter {
       shown.what = std::string(e.kind == model::event_kind::write ? "writes " : "reads ") + check::place_text(*view, e.address);
       shown.blamed = true;
       shown.event = e;
+      shown.event.base = nullptr;
       f.found.waiting.push_back(nullptr);
       f.places.push_back(check::place_of(*view, e.thread, *shown.at));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/machine.hpp>
 #include <sanitize/accesses.hpp>
+#include <sanitize/copies.hpp>
 #include <sanitize/meetings.hpp>
 #include <sanitize/orders.hpp>
 #include <sanitize/queue.hpp>
@@ -104,6 +105,9 @@ class schedule_run {
       std::uint64_t events = 0;
       lane* const l = queue_.take(events);
       run(*l, events);
+      if (copies_.perform_some()) {
+        wake_waiting();
+      }
       if (++turns_ % 64 == 0 && !spinning_.empty()) {
         wake_spinning();
       }
@@ -196,6 +200,7 @@ class schedule_run {
     b.number = l.plan->first_block + static_cast<int>(index);
     b.first_key = l.first_key + static_cast<thread_key>(index * l.keys_of_block);
     b.alive = static_cast<int>(size);
+    b.together.clear();
     b.launched_dependents = false;
     b.meetings.clear();
     b.described = check::shared_objects(l.plan->request, b.number);
@@ -258,7 +263,10 @@ class schedule_run {
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);
     }
-    b.launch->end.join(l.known, true);
+    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block know the same
+      b.launch->end.join(l.known, true);
+      b.launch->last_end = l.known.base;
+    }
     --b.alive;
     if (b.alive == 0) {
       end(b);
@@ -272,6 +280,7 @@ class schedule_run {
 
   void end(block& b) {
     launch_run& l = *b.launch;
+    copies_.finish(b);
     if (b.contexts.front().cluster_blocks > 1) {
       finish_cluster(b);
     }
@@ -289,10 +298,13 @@ class schedule_run {
       kept_.push_back(std::move(it->second));  // others of its cluster may look at its memory
     }
     running_.erase(it);
+    wake_waiting();
+    start_blocks();
+  }
+  void wake_waiting() {
     for (lane* const w : std::exchange(waiting_, {})) {
       queue_.add(*w);
     }
-    start_blocks();
   }
 
   // ---- who goes on
@@ -301,6 +313,10 @@ class schedule_run {
   bool wake() {
     if (wake_spinning()) {
       return true;
+    }
+    if (copies_.perform_one()) {
+      wake_waiting();
+      return wake_spinning() || !queue_.empty() || wake();
     }
     bool some = false;
     for (const auto& [at, b] : running_) {
@@ -438,11 +454,20 @@ class schedule_run {
       case op::grid_wait:
         return wait_for_launches(l, watch);
       case op::async_copy:
+        if (!copies_.start(l)) {
+          return false;
+        }
+        break;
       case op::async_commit:
+        copies_.commit(l, i);
+        break;
       case op::async_wait:
-        out_.add(check_status::gave_up, "thread " + out_.number_of(l) + " comes to '" + i.text + "', an asynchronous operation, which is not sanitized", l);
-        state_.stop();
-        return false;
+        if (!copies_.wait(l, i)) {
+          l.where = stand::waiting;
+          waiting_.push_back(&l);
+          return false;
+        }
+        break;
       default:
         if (!meetings_.arrive(l)) {
           state_.stop();
@@ -622,6 +647,7 @@ class schedule_run {
   meetings meetings_;
   thread_queue queue_;
   check::stack_arena arena_{};
+  asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
   std::uint64_t at_once_ = 8;  ///< blocks of a launch
   std::uint64_t turns_ = 0;
   std::unordered_map<block*, std::unique_ptr<block>> running_{};

@@ -15,8 +15,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace membar::sanitize {
@@ -47,15 +49,29 @@ struct thread_orders {
   std::uint64_t last_sequential_head = 0;  ///< 0: it has not
 };
 
-/// An asynchronous operation that a thread has started.
+/// An asynchronous operation that a thread, or several together, have started.
 struct operation {
+  static constexpr thread_time reading = 1;  ///< the time of its reads
+  static constexpr thread_time writing = 2;  ///< and of its writes
+
   thread_key key = 0;
+  block* home = nullptr;
+  std::uint16_t starter = 0;   ///< the thread that has started it, or the first of those
+  std::uint32_t number = 0;    ///< of the instruction
   ptx::async_group group = ptx::async_group::none;
-  bool committed = false;
+  int starts_missing = 0;
+  bool has_started = false;  ///< `known` is of some starter
   bool done = false;
-  knowledge started{};  ///< what comes before it
-  check::thread_context context{};  ///< of what performs it
+  knowledge known{};  ///< what comes before it
+  knowledge given{};  ///< what its completion passes on
   std::vector<check::copy_step> steps{};
+  std::vector<std::shared_ptr<operation>> before{};  ///< those of its thread
+};
+
+/// An operation in the list of a thread that has started it.
+struct started_operation {
+  std::shared_ptr<operation> what{};
+  std::uint32_t group = 0;  ///< the number of the group in which it is committed; 0: in none yet
 };
 
 /// A thread.
@@ -70,6 +86,9 @@ struct lane {
   std::uint32_t priority = 0;
   knowledge known{};
   std::unique_ptr<thread_orders> orders{};
+  std::vector<started_operation> operations{};  ///< that it has not waited for
+  std::array<std::uint32_t, 8> groups{};        ///< committed so far, by their kind
+  std::array<std::uint32_t, 3> together{};      ///< operations that it has started with others, by their number
   check::graph_event arrival{};  ///< at the sync point where it waits
 
   /// Looks for a loop that only waits: a state at a loop head that comes again.
@@ -114,6 +133,8 @@ struct block {
   std::vector<check::memory_object> described{};
   std::vector<object> shared{};
   std::vector<meeting_point> meetings{};
+  /// Operations that several threads start, by the first of them and their number as `check::starter_counts` has it.
+  std::map<std::pair<int, int>, std::vector<std::shared_ptr<operation>>> together{};
 
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
     for (object& o : shared) {
@@ -139,6 +160,7 @@ struct launch_run {
   std::shared_ptr<const check::register_use> registers{};
   knowledge begin{};  ///< what all threads begin with
   knowledge end{};    ///< what all threads that have ended have known
+  clock last_end{};   ///< what the thread that has ended last has known
   bool has_begin = false;
 
   [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
