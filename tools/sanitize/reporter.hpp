@@ -126,9 +126,9 @@ class reporter {
     }
     const actor who = state_.actor_of(a.key);
     check::thread_context c = state_.context_of(who);
-    const std::vector<bool>& loads = check::register_use_of(c, !c.where.host)->discarded;
+    const auto use = check::register_use_of(c, !c.where.host);
     const auto pc = static_cast<std::size_t>(pc_of(a));
-    return pc < loads.size() && loads[pc];
+    return pc < use->discarded.size() && use->discarded[pc];
   }
 
   /// A program with these threads only, and the memory that they can see.
