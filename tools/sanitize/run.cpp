@@ -2,6 +2,7 @@
 #include <check/machine.hpp>
 #include <sanitize/accesses.hpp>
 #include <sanitize/copies.hpp>
+#include <sanitize/fast_code.hpp>
 #include <sanitize/meetings.hpp>
 #include <sanitize/orders.hpp>
 #include <sanitize/queue.hpp>
@@ -35,6 +36,47 @@ class lane_watch {
   [[nodiscard]] check::watched operator()(const check::thread_state&, const Instruction&, bool) noexcept {
     ++state_.instructions;
     return check::watched::goes_on;
+  }
+
+  /// Executes what can be executed at once. False if the thread stands where a loop begins, or has taken too long.
+  [[nodiscard]] bool hurries(check::thread_state& s) {
+    const std::vector<fast_instruction>& code = lane_.home->launch->fast;
+    if (code.empty() || machine_.has_unknown_values(s)) {
+      return true;
+    }
+    constexpr int most = 100'000;
+    std::uint64_t* const words = s.words();
+    const check::thread_context& context = machine_.context();
+    std::int32_t pc = s.pc;
+    int n = 0;
+    for (; n < most; ++n) {
+      const fast_instruction& f = code[static_cast<std::size_t>(pc)];
+      if (f.what == fast_instruction::kind::slow) {
+        break;
+      }
+      if (f.head) {
+        s.pc = pc;
+        if (comes_to_head(s)) {
+          state_.instructions += static_cast<std::uint64_t>(n);
+          return false;
+        }
+      }
+      const bool runs = f.guard < 0 || ((words[f.guard] & 1U) != 0) != f.guard_negated;
+      if (f.what == fast_instruction::kind::jumps) {
+        pc = runs ? f.target : pc + 1;
+        continue;
+      }
+      if (runs) {
+        words[f.target] = f.compute(f, words, context) & f.kept;
+      }
+      ++pc;
+    }
+    s.pc = pc;
+    state_.instructions += static_cast<std::uint64_t>(n);
+    if (n == most) {
+      s.status = thread_status::too_long;
+    }
+    return n < most;
   }
 
   /// Whether a thread stands where a loop begins: it was there in this state, and has changed nothing since.
@@ -219,6 +261,7 @@ class schedule_run {
       check::thread_context c = check::context_of(*l.plan, index, t);
       if (l.registers == nullptr) {
         l.registers = check::register_use_of(c, !c.where.host);
+        l.fast = fast_code_of(*c.kernel, c.parameters);
       }
       c.registers = l.registers;
       c.number_in_program = static_cast<int>(t);

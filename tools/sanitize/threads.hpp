@@ -9,6 +9,7 @@
 #include <check/program.hpp>
 #include <check/sync_points.hpp>
 #include <sanitize/clock.hpp>
+#include <sanitize/fast_code.hpp>
 #include <sanitize/knowledge.hpp>
 #include <sanitize/memory.hpp>
 
@@ -158,6 +159,7 @@ struct launch_run {
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< blocks that have ended or launched the dependents
   std::shared_ptr<const check::register_use> registers{};
+  std::vector<fast_instruction> fast{};
   knowledge begin{};  ///< what all threads begin with
   knowledge end{};    ///< what all threads that have ended have known
   clock last_end{};   ///< what the thread that has ended last has known
