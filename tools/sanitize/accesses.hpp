@@ -9,7 +9,9 @@
 #include <sanitize/reporter.hpp>
 #include <sanitize/run_state.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 namespace membar::sanitize {
@@ -89,6 +91,9 @@ class memory_events {
     if (check::machine::is_shared(a.address)) {
       const check::thread_context& c = l.home->context_of(l);
       const bool other = c.block_of(a.address) != c.block_number;
+      if (c.is_in_cluster(a.address) && other && o != nullptr && !is_alive(l, *o, c.block_of(a.address))) {
+        return nullptr;
+      }
       if (!c.is_in_cluster(a.address) || (i.own_block && other)) {
         fail(l, check_status::undefined,
              other && i.own_block ? "'" + i.text + "' of thread " + out_.number_of(l) +
@@ -112,6 +117,22 @@ class memory_events {
     return o;
   }
 
+  /// Whether another block of the cluster has begun, as far as the thread can know, and has not ended. What it cannot know of the begin is taken to
+  /// be known once a thread of its block has read what another block has written.
+  [[nodiscard]] bool is_alive(const lane& l, const object& o, int number) {
+    const block& other = *state_.by_number[static_cast<std::size_t>(number)];
+    const bool begun = l.home->has_heard ||
+                       l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) || l.cluster_waits > 0;
+    if (begun && other.alive > 0) {
+      return true;
+    }
+    fail(l, check_status::undefined,
+         "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) + ", and nothing orders that " +
+             (begun ? "before the end of block " + std::to_string(number) + ": a barrier of the cluster is missing before the block ends"
+                    : "after the begin of block " + std::to_string(number) + ": a barrier of the cluster is missing before it"));
+    return false;
+  }
+
   void fail(const lane& l, check_status status, const std::string& message) {
     out_.add(status, message, l);
     state_.stop();
@@ -132,6 +153,12 @@ class memory_events {
   bool load(object& o, lane& l, access& a, const check::instruction& i, check::wide_value seen) {
     const cell* const word = o.constant ? nullptr : &o.cell_at(a.address);
     bool chained = false;
+    if (word != nullptr && l.home->context_of(l).cluster_blocks > 1 && !l.home->has_heard) {
+      const thread_key first = l.home->first_key;
+      l.home->has_heard = std::any_of(std::begin(word->last), std::end(word->last), [&](const stamp& s) {
+        return s.key != 0 && s.is_write() && (s.key < first || s.key >= first + l.home->launch->keys_of_block);
+      });
+    }
     if (a.strong && word != nullptr) {
       a.observes = observes(*word, l, a);
       chained = a.observes;

@@ -106,6 +106,16 @@ class clock {
   [[nodiscard]] bool is_same(const clock& other) const noexcept { return root_ == other.root_; }
   [[nodiscard]] bool is_empty() const noexcept { return root_ == 0; }
 
+  /// Whether some key from `first` to `last` has a time.
+  [[nodiscard]] bool has_some(thread_key first, thread_key last) const noexcept {
+    for (thread_key k = first; k <= last; ++k) {
+      if (at(k) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// Lets the keys from `first` to `last` have at least this time.
   void raise(thread_key first, thread_key last, thread_time time) {
     raise(root_, 4 * (levels_ - 1), 0, first, last, time_slot(time));

@@ -295,6 +295,12 @@ class asynchronous_operations {
       return complete(one, *o, l, a, m, s);
     }
     if (i.code == check::op::load) {
+      if (o->is_uninitialised(a.address, a.bytes)) {
+        out_.add(check_status::uninitialised,
+                 "an asynchronous operation of thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) +
+                     " before anything is written to it",
+                 l);
+      }
       touch(one, *o, context, a);
       return m.step(s, o->value(a.address, a.bytes));
     }

@@ -57,6 +57,25 @@ class race_detector {
     }
   }
 
+  /// Looks at the shared memory of a block that ends: each access by another block, or by an asynchronous operation, has to come before what some
+  /// thread of the block has known at its end. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+  void end_of(const block& b, const knowledge& known) {
+    const thread_key last = b.first_key + b.launch->keys_of_block - 1;
+    for (const object& o : b.shared) {
+      for (std::uint64_t at = o.address; at < o.address + o.bytes; at += 4) {
+        const cell& c = o.cell_at(at);
+        for (unsigned k = 0; k < 4; ++k) {
+          const stamp& s = c.last[k];
+          const bool own = s.key >= b.first_key && s.key <= last;
+          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed_by(b, c, k)) {
+            continue;
+          }
+          out_.outside_of_life(b, shown(s, at, at), s.key >= state_.first_copy);
+        }
+      }
+    }
+  }
+
   /// Whether a read of a location whose last write is `writer`'s, by a scope, is morally strong with it.
   [[nodiscard]] static bool reads_strongly(const sync_cell& c, const check::thread_context& reader, const access& a) noexcept {
     constexpr model::every_rule rules{};
@@ -163,6 +182,22 @@ class race_detector {
                    : own                            ? ptx::proxy_space::own_shared
                                                     : ptx::proxy_space::other_shared)
         .covers(o.key, o.time);
+  }
+
+  /// Whether an access is of a copy that is waited for in groups of its thread, as cp.async.
+  [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
+    return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
+           state_.accesses[s.number()]->via == model::proxy::generic;
+  }
+  /// Whether a thread of the block has read strongly what write `k` of a word, or a later one, has written.
+  [[nodiscard]] static bool is_observed_by(const block& b, const cell& c, unsigned k) noexcept {
+    for (unsigned n = k + 1; n < 4; ++n) {
+      const stamp& r = c.last[n];
+      if (r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block && (r.what & stamp::observes) != 0) {
+        return true;
+      }
+    }
+    return false;
   }
 
   [[nodiscard]] static thread_scope scope_of(const stamp& o) noexcept {

@@ -95,6 +95,24 @@ class reporter {
     }
   }
 
+  /// An access of the shared memory of a block that may have ended.
+  void outside_of_life(const block& b, const shown_access& access, bool copy) {
+    const std::uint64_t key = key_of(check_status::undefined, access.number, 0xffffffU);
+    if (is_known(key)) {
+      return;
+    }
+    auto view = excerpt({access.key, b.first_key});
+    check::graph_event e = access.event;
+    e.thread = 0;
+    e.pc = pc_of(access);
+    add(key, view, check_status::undefined,
+        check::thread_text(*view, 0) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
+            check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") + ", and nothing orders that before the end of block " +
+            std::to_string(b.number) +
+            (copy ? ": the block has to wait for the copy before it ends" : ": a barrier of the cluster is missing before the block ends"),
+        {e});
+  }
+
   /// Something about the whole run.
   void add(check_status status, std::string message) {
     const std::uint64_t key = key_of(status, std::hash<std::string>()(message) & 0xffffU, 0);

@@ -243,6 +243,8 @@ class schedule_run {
     b.first_key = l.first_key + static_cast<thread_key>(index * l.keys_of_block);
     b.alive = static_cast<int>(size);
     b.together.clear();
+    b.at_end = {};
+    b.has_heard = false;
     b.launched_dependents = false;
     b.meetings.clear();
     b.described = check::shared_objects(l.plan->request, b.number);
@@ -310,6 +312,9 @@ class schedule_run {
       b.launch->end.join(l.known, true);
       b.launch->last_end = l.known.base;
     }
+    if (lives_matter(b)) {
+      b.at_end.base.join(l.known.base);
+    }
     --b.alive;
     if (b.alive == 0) {
       end(b);
@@ -324,6 +329,9 @@ class schedule_run {
   void end(block& b) {
     launch_run& l = *b.launch;
     copies_.finish(b);
+    if (lives_matter(b)) {
+      races_.end_of(b, b.at_end);
+    }
     if (b.contexts.front().cluster_blocks > 1) {
       finish_cluster(b);
     }
@@ -348,6 +356,11 @@ class schedule_run {
     for (lane* const w : std::exchange(waiting_, {})) {
       queue_.add(*w);
     }
+  }
+
+  /// Whether others than its own threads may access the shared memory of a block.
+  [[nodiscard]] bool lives_matter(const block& b) const noexcept {
+    return state_.wide || b.contexts.front().cluster_blocks > 1;
   }
 
   // ---- who goes on

@@ -126,6 +126,8 @@ struct block {
   int alive = 0;
   int left = 0;
   bool launched_dependents = false;
+  bool has_heard = false;  ///< some thread of it has read what another block has written
+  knowledge at_end{};      ///< what its threads that have left have known
   std::vector<check::thread_context> contexts{};
   std::vector<check::machine> machines{};
   std::unique_ptr<check::sync_points> points{};
