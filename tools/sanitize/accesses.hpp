@@ -48,7 +48,7 @@ class memory_events {
     m.step_in_place(*l.state, seen, watch);
     if (rmw && l.state->status == check::thread_status::at_event && l.state->events == events + 1 && m.is_amid_rmw(*l.state)) {
       update(*o, l, a, i, chained);
-      if (!state_.stopped) {
+      if (l.where != stand::stalled) {
         m.step_in_place(*l.state, {}, watch);
       }
     }
@@ -73,7 +73,7 @@ class memory_events {
   }
 
   /// The object of an access; null if there is none, or it may not be accessed so, which is reported and ends the schedule.
-  [[nodiscard]] object* placed(const lane& l, const check::instruction& i, access& a) {
+  [[nodiscard]] object* placed(lane& l, const check::instruction& i, access& a) {
     object* const o = check::machine::is_shared(a.address) && check::thread_context::block_of(a.address) == l.home->number
                           ? l.home->find(a.address, a.bytes)
                           : state_.find(a.address, a.bytes);
@@ -119,7 +119,7 @@ class memory_events {
 
   /// Whether another block of the cluster has begun, as far as the thread can know, and has not ended. What it cannot know of the begin is taken to
   /// be known once a thread of its block has read what another block has written.
-  [[nodiscard]] bool is_alive(const lane& l, const object& o, int number) {
+  [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number[static_cast<std::size_t>(number)];
     const bool begun = l.home->has_heard ||
                        l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) || l.cluster_waits > 0;
@@ -133,9 +133,9 @@ class memory_events {
     return false;
   }
 
-  void fail(const lane& l, check_status status, const std::string& message) {
+  void fail(lane& l, check_status status, const std::string& message) {
     out_.add(status, message, l);
-    state_.stop();
+    state_.stall(l);
   }
 
   [[nodiscard]] bool is_discarded(const lane& l, const access& a) const {

@@ -390,7 +390,7 @@ class schedule_run {
       return true;
     }
     at_once_ = most;
-    if (!running_.empty()) {
+    if (!running_.empty() && !state_.stalled) {
       report_hang();
     }
     return false;
@@ -476,7 +476,7 @@ class schedule_run {
         return true;
       default:
         report_status(l);
-        state_.stop();
+        state_.stall(l);
         return false;
     }
     if (s.choosing) {
@@ -493,7 +493,7 @@ class schedule_run {
       case op::atomic:
       case op::reduction:
         memory_.perform(l, watch);
-        return !state_.stopped;
+        return l.where != stand::stalled;
       case op::fence:
         orders_.fence(l, i);
         break;

@@ -134,6 +134,11 @@ struct run_state {
     return result;
   }
 
+  /// What a thread does next is not defined. The others go on: what they show is an execution in which its turn has not come.
+  void stall(lane& l) noexcept {
+    l.where = stand::stalled;
+    stalled = true;
+  }
   /// Stops the schedule: what comes after is not defined.
   void stop() noexcept { stopped = true; }
 
@@ -156,6 +161,7 @@ struct run_state {
   std::uint64_t writes = 0;  ///< and whatever else may end a wait
   std::uint64_t serials = 0;
   bool stopped = false;
+  bool stalled = false;  ///< some thread is
 };
 
 }  // namespace membar::sanitize

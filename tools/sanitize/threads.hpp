@@ -32,6 +32,7 @@ enum class stand : std::uint8_t {
   meeting,   ///< it waits for others at a sync point
   spinning,  ///< it went once around a loop that only reads
   waiting,   ///< for launches, or for asynchronous operations
+  stalled,   ///< what it does next is not defined: the schedule goes on without it
   gone       ///< it has left its kernel
 };
 
