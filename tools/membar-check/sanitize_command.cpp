@@ -22,6 +22,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -142,8 +143,9 @@ void confirm(sanitized_file& file, const check::scenario& s) {
   }
   const std::vector<std::string> places =
       cannot.empty() ? places_of_finding(check::whole_program(whole.checked, r.found), r.found) : std::vector<std::string>();
+  const std::set<std::string> explored(places.begin(), places.end());
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
-    const bool same = std::is_permutation(places.begin(), places.end(), f.places.begin(), f.places.end());
+    const bool same = explored == std::set<std::string>(f.places.begin(), f.places.end());
     file.confirmed.push_back(!cannot.empty()                             ? "not explored: " + cannot
                              : r.status == check_status::gave_up         ? "not confirmed: exploration gave up"
                              : r.status != f.found.status                ? std::string("exploration says ") + check::name(r.status)

@@ -9,7 +9,6 @@
 #include <sanitize/run_state.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -146,33 +145,35 @@ class meetings {
 
   [[nodiscard]] static bool is_gone(const block& b, int t) { return b.lanes[static_cast<std::size_t>(t)].where == stand::gone; }
 
-  /// Whether all have arrived that take part.
+  /// Whether all have arrived that take part. A thread that has arrived may have left the kernel since.
   [[nodiscard]] static bool is_complete(const block& b, const meeting_point& p) {
-    const int size = static_cast<int>(b.lanes.size());
-    if (p.warp < 0) {
-      const int warps = check::sync_points::warps_of(p.number);
-      if (warps == 0) {
-        return static_cast<int>(p.arrived.size()) >= b.alive && !p.arrived.empty();
-      }
-      std::uint64_t come = 0;
-      for (const int t : p.arrived) {
-        come |= std::uint64_t{1} << static_cast<unsigned>(t / 32);
-      }
-      int needed = 0;
-      for (int t = 0; t < size; ++t) {
-        needed += ((come >> static_cast<unsigned>(t / 32)) & 1U) != 0 && !is_gone(b, t) ? 1 : 0;
-      }
-      return std::popcount(come) >= warps && static_cast<int>(p.arrived.size()) >= needed;
-    }
-    if (check::sync_points::is_of_lanes(p.number)) {
+    if (check::sync_points::is_of_lanes(p.number) || p.arrived.empty()) {
       return false;
     }
-    const std::uint64_t mask = p.number & 0xffffffffU;
-    int needed = 0;
-    for (int t = 32 * p.warp; t < std::min(size, 32 * p.warp + 32); ++t) {
-      needed += ((mask >> static_cast<unsigned>(t % 32)) & 1U) != 0 && !is_gone(b, t) ? 1 : 0;
+    const int size = static_cast<int>(b.lanes.size());
+    const int warps = p.warp < 0 ? check::sync_points::warps_of(p.number) : 0;
+    if (p.warp < 0 && warps == 0 && static_cast<int>(p.arrived.size()) < b.alive) {
+      return false;
     }
-    return static_cast<int>(p.arrived.size()) >= needed && !p.arrived.empty();
+    std::uint32_t come[32] = {};  // the lanes of each warp
+    int warps_come = 0;
+    for (const int t : p.arrived) {
+      warps_come += come[t / 32] == 0 ? 1 : 0;
+      come[t / 32] |= 1U << (static_cast<unsigned>(t) % 32U);
+    }
+    if (warps_come < warps) {
+      return false;
+    }
+    const std::uint32_t mask = p.warp < 0 ? ~0U : static_cast<std::uint32_t>(p.number);
+    const int first = p.warp < 0 ? 0 : 32 * p.warp;
+    for (int t = first; t < (p.warp < 0 ? size : std::min(size, first + 32)); ++t) {
+      const std::uint32_t bit = 1U << (static_cast<unsigned>(t) % 32U);
+      const bool takes_part = (mask & bit) != 0 && (warps == 0 || come[t / 32] != 0);
+      if (takes_part && (come[t / 32] & bit) == 0 && !is_gone(b, t)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /// Lets all go on, if all have arrived. False if something is wrong, which is reported.
