@@ -123,7 +123,8 @@ TEST(sanitizer, asks_that_scopes_include_each_other) {
   expect(race, {one(write_x + "st.release.cta.global.u32 [y], 1;\n"), one(wait("ld.acquire.gpu.global.u32") + read_x)});
   expect(race, {one(write_x + "st.release.gpu.global.u32 [y], 1;\n"), one(wait("ld.acquire.cta.global.u32") + read_x)});
   const std::string in_block = "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra second;\n" + write_x +
-                               "st.release.cta.global.u32 [y], 1;\nret;\nsecond:\n" + wait("ld.acquire.cta.global.u32") + read_x;
+                               "st.release.cta.global.u32 [y], 1;\nret;\nsecond:\n" + wait("ld.acquire.cta.global.u32") +
+                               read_x;
   expect(clean, {many(in_block, 1, 2)});
 }
 
@@ -156,7 +157,8 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
 TEST(sanitizer, follows_release_sequences) {
   const std::string writer = write_x + "st.release.gpu.global.u32 [y], 1;\n";
   const std::string link = wait("ld.relaxed.gpu.global.u32");
-  const std::string reader = "again:\nld.acquire.gpu.global.u32 %r0, [y];\nsetp.lt.u32 %p0, %r0, 2;\n@%p0 bra again;\n" + read_x;
+  const std::string reader =
+      "again:\nld.acquire.gpu.global.u32 %r0, [y];\nsetp.lt.u32 %p0, %r0, 2;\n@%p0 bra again;\n" + read_x;
   expect(clean, {one(writer), one(link + "atom.relaxed.gpu.global.add.u32 %r1, [y], 1;\n"), one(reader)});
   expect(race, {one(writer), one(link + "atom.relaxed.cta.global.add.u32 %r1, [y], 1;\n"), one(reader)});
   expect(race, {one(writer), one(link + "st.relaxed.gpu.global.u32 [y], 2;\n"), one(reader)});
@@ -166,14 +168,16 @@ TEST(sanitizer, leaves_out_reductions_as_acquire_patterns) {
   const std::string writer = write_x + "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [y], 1;\n";
   const std::string check_it = "fence.acq_rel.gpu;\nld.relaxed.gpu.global.u32 %r0, [y];\nsetp.ne.u32 %p0, %r0, 3;\n@%p0 ret;\n";
   expect(race, {one(writer), one("red.relaxed.gpu.global.add.u32 [y], 2;\n" + check_it + read_x)});
-  expect(clean, {one(writer), one("atom.relaxed.gpu.global.add.u32 %r0, [y], 2;\nfence.acq_rel.gpu;\nsetp.ne.u32 %p0, %r0, 1;\n@%p0 "
-                                  "ret;\n" +
-                                  read_x)});
+  expect(clean,
+         {one(writer), one("atom.relaxed.gpu.global.add.u32 %r0, [y], 2;\nfence.acq_rel.gpu;\nsetp.ne.u32 %p0, %r0, 1;\n@%p0 "
+                           "ret;\n" +
+                           read_x)});
 }
 
 TEST(sanitizer, lets_morally_strong_accesses_meet) {
   expect(clean, {one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n"), one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n")});
-  expect(race, {one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n"), one("ld.global.u32 %r0, [x];\nst.global.u32 [z], %r0;\n")});
+  expect(race,
+         {one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n"), one("ld.global.u32 %r0, [x];\nst.global.u32 [z], %r0;\n")});
   expect(race, {one("atom.relaxed.cta.global.add.u32 %r0, [x], 1;\n"), one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n")});
   expect(race, {one("st.relaxed.gpu.global.u32 [wide], 1;\n"), one("st.relaxed.gpu.global.u64 [wide], 1;\n")});
   expect(clean, {one("st.global.u8 [wide], 1;\n"), one("st.global.u8 [wide+1], 1;\n")});
@@ -187,13 +191,15 @@ TEST(sanitizer, orders_what_a_strong_read_has_observed) {
 
 const std::string neighbours =
     "mov.u32 %r0, %tid.x;\nshl.b32 %r1, %r0, 2;\nmov.u32 %r2, s;\nadd.u32 %r3, %r2, %r1;\nst.shared.u32 [%r3], %r0;\n";
-const std::string read_neighbour = "xor.b32 %r4, %r1, 4;\nadd.u32 %r5, %r2, %r4;\nld.shared.u32 %r6, [%r5];\nst.shared.u32 [%r3+64], %r6;\n";
+const std::string read_neighbour =
+    "xor.b32 %r4, %r1, 4;\nadd.u32 %r5, %r2, %r4;\nld.shared.u32 %r6, [%r5];\nst.shared.u32 [%r3+64], %r6;\n";
 
 TEST(sanitizer, orders_by_barriers_of_a_block) {
   expect(clean, {many(neighbours + "bar.sync 0;\n" + read_neighbour, 1, 4)});
   EXPECT_TRUE(both({many(neighbours + read_neighbour, 1, 2)}).sanitized().contains(race));
   expect(clean, {many(neighbours + "bar.warp.sync 0xffffffff;\n" + read_neighbour, 1, 2)});
-  EXPECT_TRUE(both({many(neighbours + "shfl.sync.idx.b32 %r7, %r0, 0, 31, 3;\n" + read_neighbour, 1, 2)}).sanitized().contains(race));
+  EXPECT_TRUE(
+      both({many(neighbours + "shfl.sync.idx.b32 %r7, %r0, 0, 31, 3;\n" + read_neighbour, 1, 2)}).sanitized().contains(race));
 }
 
 TEST(sanitizer, orders_who_arrives_before_who_waits) {
@@ -216,7 +222,8 @@ TEST(sanitizer, orders_by_barriers_of_a_cluster) {
 
 TEST(sanitizer, orders_by_phases_of_an_mbarrier) {
   const std::string begin =
-      "mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra begun;\nmbarrier.init.shared.b64 [bar], 1;\nbegun:\nbar.sync 0;\n@%p0 "
+      "mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra begun;\nmbarrier.init.shared.b64 [bar], 1;\nbegun:\nbar.sync "
+      "0;\n@%p0 "
       "bra second;\n";
   const std::string first = write_x + "mbarrier.arrive.shared.b64 %rd0, [bar];\nret;\n";
   const std::string second = "second:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n@!%p1 bra second;\n" + read_x;
@@ -235,14 +242,17 @@ TEST(sanitizer, orders_launches) {
 }
 
 TEST(sanitizer, asks_for_proxy_fences) {
-  const std::string store = "mov.u32 %r0, 7;\nst.shared.u32 [s], %r0;\nst.shared.u32 [s+4], %r0;\nst.shared.u32 [s+8], "
-                            "%r0;\nst.shared.u32 [s+12], %r0;\n";
+  const std::string store =
+      "mov.u32 %r0, 7;\nst.shared.u32 [s], %r0;\nst.shared.u32 [s+4], %r0;\nst.shared.u32 [s+8], "
+      "%r0;\nst.shared.u32 [s+12], %r0;\n";
   const std::string copy =
-      "cp.async.bulk.global.shared::cta.bulk_group [wide], [s], 16;\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+      "cp.async.bulk.global.shared::cta.bulk_group [wide], [s], 16;\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group "
+      "0;\n";
   expect(clean, {one(store + "fence.proxy.async.shared::cta;\n" + copy)});
   expect(race, {one(store + copy)});
-  const std::string no_wait = "cp.async.bulk.global.shared::cta.bulk_group [wide], [s], 16;\ncp.async.bulk.commit_group;\nst.shared.u32 "
-                              "[s], 1;\ncp.async.bulk.wait_group 0;\n";
+  const std::string no_wait =
+      "cp.async.bulk.global.shared::cta.bulk_group [wide], [s], 16;\ncp.async.bulk.commit_group;\nst.shared.u32 "
+      "[s], 1;\ncp.async.bulk.wait_group 0;\n";
   expect(race, {one(store + "fence.proxy.async.shared::cta;\n" + no_wait)});
 }
 
@@ -263,7 +273,8 @@ TEST(sanitizer, reports_masks_without_the_caller) {
 }
 
 TEST(sanitizer, reports_barriers_of_different_places) {
-  const std::string divides = "mov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 bra other;\nbar.sync 0;\nst.global.u32 [x], 1;\nret;\nother:\n";
+  const std::string divides =
+      "mov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 bra other;\nbar.sync 0;\nst.global.u32 [x], 1;\nret;\nother:\n";
   expect(check_status::undefined, {many(divides + "bar.sync 0;\n", 1, 2)});
 }
 
@@ -291,7 +302,8 @@ TEST(sanitizer, asks_final_conditions) {
   const both p({one("st.global.u32 [x], 3;\n")});
   const std::uint64_t x = p.layout.globals.at("x");
   const auto is = [&](std::uint64_t value) {
-    return p.sanitized(3, [=](const check::final_memory& end) { return end.value(x, 4) == value ? std::string() : std::string("it is not"); });
+    return p.sanitized(
+        3, [=](const check::final_memory& end) { return end.value(x, 4) == value ? std::string() : std::string("it is not"); });
   };
   EXPECT_EQ(is(3), std::set<check_status>{});
   EXPECT_EQ(is(4), std::set<check_status>{check_status::violated});
@@ -325,13 +337,19 @@ TEST(sanitizer, shows_the_same_with_several_jobs) {
 
 /// Random instructions of registers, whose results are stored.
 [[nodiscard]] std::string random_arithmetic(std::mt19937& random) {
-  const std::array<std::string, 26> forms = {
-      "add.u32 %d, %a, %b", "sub.s32 %d, %a, %b", "mul.lo.u32 %d, %a, %b", "mad.lo.s32 %d, %a, %b, %c", "min.s32 %d, %a, %b",
-      "max.u32 %d, %a, %b", "and.b32 %d, %a, %b", "or.b32 %d, %a, %b", "xor.b32 %d, %a, %b", "not.b32 %d, %a",
-      "shl.b32 %d, %a, %b", "shr.s32 %d, %a, %b", "shr.u32 %d, %a, %b", "mul.hi.u32 %d, %a, %b", "div.u32 %d, %a, %b",
-      "rem.s32 %d, %a, %b", "neg.s32 %d, %a", "abs.s32 %d, %a", "popc.b32 %d, %a", "clz.b32 %d, %a",
-      "bfe.u32 %d, %a, %b, %c", "prmt.b32 %d, %a, %b, %c", "selp.b32 %d, %a, %b, %p1", "mov.u32 %d, %a", "setp.lt.s32 %p1, %a, %b",
-      "lop3.b32 %d, %a, %b, %c, 0x96"};
+  const std::array<std::string, 26> forms = {"add.u32 %d, %a, %b",       "sub.s32 %d, %a, %b",
+                                             "mul.lo.u32 %d, %a, %b",    "mad.lo.s32 %d, %a, %b, %c",
+                                             "min.s32 %d, %a, %b",       "max.u32 %d, %a, %b",
+                                             "and.b32 %d, %a, %b",       "or.b32 %d, %a, %b",
+                                             "xor.b32 %d, %a, %b",       "not.b32 %d, %a",
+                                             "shl.b32 %d, %a, %b",       "shr.s32 %d, %a, %b",
+                                             "shr.u32 %d, %a, %b",       "mul.hi.u32 %d, %a, %b",
+                                             "div.u32 %d, %a, %b",       "rem.s32 %d, %a, %b",
+                                             "neg.s32 %d, %a",           "abs.s32 %d, %a",
+                                             "popc.b32 %d, %a",          "clz.b32 %d, %a",
+                                             "bfe.u32 %d, %a, %b, %c",   "prmt.b32 %d, %a, %b, %c",
+                                             "selp.b32 %d, %a, %b, %p1", "mov.u32 %d, %a",
+                                             "setp.lt.s32 %p1, %a, %b",  "lop3.b32 %d, %a, %b, %c, 0x96"};
   std::string text;
   for (int k = 0; k < 8; ++k) {
     text += "mov.u32 %r" + std::to_string(k) + ", " + std::to_string(random() % 3 == 0 ? random() % 40 : random()) + ";\n";
@@ -341,8 +359,10 @@ TEST(sanitizer, shows_the_same_with_several_jobs) {
     std::string form = forms[random() % forms.size()];
     for (std::size_t at = form.find('%'); at != std::string::npos; at = form.find('%', at + 1)) {
       if (form[at + 1] != 'p') {
-        form.replace(at, 2, random() % 6 == 0 && form[at + 1] != 'd' && form.substr(0, 4) != "prmt" ? std::to_string(random() % 1000)
-                                                                     : "%r" + std::to_string(random() % 8));
+        form.replace(at, 2,
+                     random() % 6 == 0 && form[at + 1] != 'd' && form.substr(0, 4) != "prmt"
+                         ? std::to_string(random() % 1000)
+                         : "%r" + std::to_string(random() % 8));
       }
     }
     text += (random() % 8 == 0 ? "@%p1 " : "") + form + ";\n";

@@ -62,8 +62,8 @@ inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
 /// Adds a launch, its order and the memory that it needs, to a program, without its threads and its shared memory. Throws `model::error` for a
 /// launch that is wrong, and where it brings the program to more than `most` threads, of which it has `threads_before`.
-[[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block, std::uint64_t threads_before,
-                                         std::uint64_t most = most_planned_threads);
+[[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,
+                                         std::uint64_t threads_before, std::uint64_t most = most_planned_threads);
 
 /// Thread `t` of block `b` of a launch. Its number in the program, and what its registers matter for, are not there yet.
 [[nodiscard]] thread_context context_of(const planned_launch& launch, std::uint64_t b, std::uint64_t t);

@@ -939,6 +939,16 @@ class machine {
     return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
   }
 
+  /// Lets `watch` execute what it can. False if the thread stands where it has come to.
+  template <class Watch>
+  [[nodiscard]] static bool hurries(thread_state& s, Watch& watch) {
+    if constexpr (requires { watch.hurries(s); }) {
+      return watch.hurries(s);
+    } else {
+      return true;
+    }
+  }
+
   template <class Watch>
   [[nodiscard]] bool stands_at_head(thread_state& s, Watch& watch) const {
     if constexpr (requires { watch.comes_to_head(s); }) {
@@ -955,10 +965,8 @@ class machine {
       return;
     }
     for (int steps = 0; steps < most_steps; ++steps) {
-      if constexpr (requires { watch.hurries(s); }) {
-        if (first == decision::none && s.part == 0 && !watch.hurries(s)) {
-          return;
-        }
+      if (first == decision::none && s.part == 0 && !hurries(s, watch)) {
+        return;
       }
       const instruction& i = at(s);
       if (is_event(i.code) && s.part != 0) {  // the next element of a vector
@@ -1017,20 +1025,25 @@ class machine {
             s.status = is_undecided(s, i) ? thread_status::unknown_operand : thread_status::at_event;
             return;
           }
-          if (i.code == op::register_fence) {
-            fence_registers(s);
-          } else if (i.code == op::free_columns) {
-            free_columns(s, i);
-          } else if (results_are_unknown(s, i)) {
-            forget(s, i);
-          } else {
-            registers(s, i);
-          }
+          execute_here(s, i);
           break;
       }
       ++s.pc;
     }
     s.status = thread_status::too_long;
+  }
+
+  /// Executes an instruction of the thread's own registers.
+  void execute_here(thread_state& s, const instruction& i) const noexcept {
+    if (i.code == op::register_fence) {
+      fence_registers(s);
+    } else if (i.code == op::free_columns) {
+      free_columns(s, i);
+    } else if (results_are_unknown(s, i)) {
+      forget(s, i);
+    } else {
+      registers(s, i);
+    }
   }
 
   /// Columns of tensor memory, which the first lane counts.

@@ -1041,8 +1041,7 @@ class preparation {
 
   /// Adds a launch without its threads.
   [[nodiscard]] int plan(const launch_request& request) {
-    const int first_block =
-        planned_->empty() ? 0 : planned_->back().first_block + static_cast<int>(planned_->back().blocks);
+    const int first_block = planned_->empty() ? 0 : planned_->back().first_block + static_cast<int>(planned_->back().blocks);
     std::uint64_t before = 0;
     for (const planned_launch& l : *planned_) {
       before += l.blocks * l.block_size;
@@ -1054,8 +1053,8 @@ class preparation {
   const scenario& scenario_;
   ptx_module module_;
   std::vector<planned_launch>* planned_ = nullptr;  ///< launches without their threads; null: with them
-  std::vector<int> devices_{};            ///< that have launches, or the first of all
-  std::vector<module_layout> layouts_{};  ///< of each of `devices_`, or one if they share all variables
+  std::vector<int> devices_{};                      ///< that have launches, or the first of all
+  std::vector<module_layout> layouts_{};            ///< of each of `devices_`, or one if they share all variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
   tensor_maps maps_{};

@@ -121,7 +121,8 @@ struct sanitized_file {
                                    : check::name(worst());
   }
   [[nodiscard]] check_status worst() const {
-    const auto found = std::ranges::find_if(result.findings, [](const auto& f) { return f.found.status != check_status::gave_up; });
+    const auto found =
+        std::ranges::find_if(result.findings, [](const auto& f) { return f.found.status != check_status::gave_up; });
     return found == result.findings.end() ? check_status::gave_up : found->found.status;
   }
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
@@ -146,12 +147,12 @@ void confirm(sanitized_file& file, const check::scenario& s) {
   const std::set<std::string> explored(places.begin(), places.end());
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     const bool same = explored == std::set<std::string>(f.places.begin(), f.places.end());
-    file.confirmed.push_back(!cannot.empty()                             ? "not explored: " + cannot
-                             : r.status == check_status::gave_up         ? "not confirmed: exploration gave up"
-                             : r.status != f.found.status                ? std::string("exploration says ") + check::name(r.status)
-                             : same || f.found.status != check_status::race ? "confirmed by exploration"
-                                                                         : "exploration finds another " +
-                                                                               std::string(check::name(r.status)) + " first");
+    file.confirmed.push_back(!cannot.empty()                     ? "not explored: " + cannot
+                             : r.status == check_status::gave_up ? "not confirmed: exploration gave up"
+                             : r.status != f.found.status        ? std::string("exploration says ") + check::name(r.status)
+                             : same || f.found.status != check_status::race
+                                 ? "confirmed by exploration"
+                                 : "exploration finds another " + std::string(check::name(r.status)) + " first");
   }
 }
 
@@ -178,8 +179,8 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
   static_cast<void>(std::snprintf(time, sizeof time, "%.2f", file.seconds));
   std::cout << file.path << '\t' << file.status() << '\t' << file.result.findings.size()
             << (file.result.findings.size() == 1 ? " finding, " : " findings, ") << file.result.counts.schedules
-            << (file.result.counts.schedules == 1 ? " schedule, " : " schedules, ") << file.result.counts.instructions << " instructions, "
-            << time << " s";
+            << (file.result.counts.schedules == 1 ? " schedule, " : " schedules, ") << file.result.counts.instructions
+            << " instructions, " << time << " s";
   if (file.suppressed != 0) {
     std::cout << "; " << file.suppressed << " suppressed";
   }
@@ -190,15 +191,16 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
   for (std::size_t n = 0; n < file.result.findings.size() && !quiet; ++n) {
     const sanitize::sanitizer_finding& f = file.result.findings[n];
     const check::program& p = *f.found.whole;
-    std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times")
-              << ": " << f.found.message << "\n";
+    std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
+              << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
     for (const check::trace_event& e : f.found.events) {
-      std::cout << "    " << check::thread_text(p, e.thread) << "\n    > " << check::place_of(p, e.thread, *e.at) << ": " << e.at->text
-                << "   // " << e.what << "\n";
+      std::cout << "    " << check::thread_text(p, e.thread) << "\n    > " << check::place_of(p, e.thread, *e.at) << ": "
+                << e.at->text << "   // " << e.what << "\n";
     }
     for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
       if (f.found.waiting[t] != nullptr) {
-        std::cout << "    " << check::thread_text(p, static_cast<int>(t)) << (f.found.status == check_status::hang ? " waits at " : " is at ")
+        std::cout << "    " << check::thread_text(p, static_cast<int>(t))
+                  << (f.found.status == check_status::hang ? " waits at " : " is at ")
                   << check::place_of(p, static_cast<int>(t), *f.found.waiting[t]) << ": " << f.found.waiting[t]->text << "\n";
       }
     }
@@ -210,7 +212,10 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
 
 json place_as_json(const check::program& p, int thread, const check::instruction& i) {
   const instruction_places places = places_of(p, thread, i);
-  json one = {{"thread", check::thread_text(p, thread)}, {"place", check::place_of(p, thread, i)}, {"ptx", i.text}, {"ptx_line", i.line}};
+  json one = {{"thread", check::thread_text(p, thread)},
+              {"place", check::place_of(p, thread, i)},
+              {"ptx", i.text},
+              {"ptx_line", i.line}};
   if (!places.own.path.empty()) {
     one["file"] = places.own.path;
     one["line"] = places.own.line;
@@ -227,7 +232,12 @@ json as_json(const sanitized_file& file) {
   for (std::size_t n = 0; n < file.result.findings.size(); ++n) {
     const sanitize::sanitizer_finding& f = file.result.findings[n];
     const check::program& p = *f.found.whole;
-    json one = {{"status", check::name(f.found.status)}, {"message", f.found.message}, {"seed", f.seed}, {"count", f.count}, {"accesses", json::array()}, {"waiting", json::array()}};
+    json one = {{"status", check::name(f.found.status)},
+                {"message", f.found.message},
+                {"seed", f.seed},
+                {"count", f.count},
+                {"accesses", json::array()},
+                {"waiting", json::array()}};
     for (const check::trace_event& e : f.found.events) {
       json access = place_as_json(p, e.thread, *e.at);
       access["does"] = e.what;
@@ -244,8 +254,14 @@ json as_json(const sanitized_file& file) {
     findings.push_back(std::move(one));
   }
   const sanitize::sanitize_statistics& c = file.result.counts;
-  return {{"file", file.path},           {"status", file.status()},  {"schedules", c.schedules},       {"instructions", c.instructions},
-          {"accesses", c.accesses},      {"seconds", file.seconds},  {"suppressed", file.suppressed},  {"assumptions", file.prepared.stated},
+  return {{"file", file.path},
+          {"status", file.status()},
+          {"schedules", c.schedules},
+          {"instructions", c.instructions},
+          {"accesses", c.accesses},
+          {"seconds", file.seconds},
+          {"suppressed", file.suppressed},
+          {"assumptions", file.prepared.stated},
           {"findings", std::move(findings)}};
 }
 
@@ -304,11 +320,14 @@ int sanitize_files(const sanitize_request& how) {
 }  // namespace
 
 int sanitize_command(const std::vector<std::string>& words) {
-  CLI::App app("Executes scenarios at full size, once per schedule, and looks for data races and other faults.", "membar-check sanitize");
+  CLI::App app("Executes scenarios at full size, once per schedule, and looks for data races and other faults.",
+               "membar-check sanitize");
   sanitize_request how;
   app.add_option("files", how.files, "scenarios");
-  app.add_option("--schedules", how.run.schedules, "so many schedules (10)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seed", how.run.seed, "the seed of the first schedule (1): --schedules=1 with the seed of a finding shows it again")
+  app.add_option("--schedules", how.run.schedules, "so many schedules (10)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
+  app.add_option("--seed", how.run.seed,
+                 "the seed of the first schedule (1): --schedules=1 with the seed of a finding shows it again")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--jobs", how.run.jobs, "schedules that run at the same time (1)")->check(CLI::Range(1, 256));
   app.add_option("--limit", how.run.most_instructions, "give up a schedule after so many instructions (20000000000)")

@@ -35,7 +35,7 @@ const std::string& ptx_of(const check::scenario& s) {
     if (std::filesystem::path(s.source).extension() == ".ptx") {
       if (!s.options.empty()) {
         throw membar::model::error("options of the compiler are given for a source that is PTX: " +
-                           membar_tools::quote(s.options.front()));
+                                   membar_tools::quote(s.options.front()));
       }
       try {
         ptx = membar_tools::read_file((folder / s.source).string());

@@ -40,7 +40,8 @@ class memory_events {
     const check::wide_value seen = o->value(a.address, a.bytes);
     if (o->is_uninitialised(a.address, a.bytes) && !is_discarded(l, a)) {
       out_.add(check_status::uninitialised,
-               "thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) + " before anything is written to it", l);
+               "thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) + " before anything is written to it",
+               l);
     }
     const bool chained = load(*o, l, a, i, seen);
     const bool rmw = i.code != check::op::load;
@@ -96,11 +97,11 @@ class memory_events {
       }
       if (!c.is_in_cluster(a.address) || (i.own_block && other)) {
         fail(l, check_status::undefined,
-             other && i.own_block ? "'" + i.text + "' of thread " + out_.number_of(l) +
-                                        " may access its own block's shared memory only, and not " + out_.place(l, a.address)
-                                  : "thread " + out_.number_of(l) +
-                                        " accesses the shared memory of a block outside of its cluster: " +
-                                        out_.place(l, a.address));
+             other && i.own_block
+                 ? "'" + i.text + "' of thread " + out_.number_of(l) +
+                       " may access its own block's shared memory only, and not " + out_.place(l, a.address)
+                 : "thread " + out_.number_of(l) +
+                       " accesses the shared memory of a block outside of its cluster: " + out_.place(l, a.address));
         return nullptr;
       }
     }
@@ -122,14 +123,18 @@ class memory_events {
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number[static_cast<std::size_t>(number)];
     const bool begun = l.home->has_heard ||
-                       l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) || l.cluster_waits > 0;
+                       l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) ||
+                       l.cluster_waits > 0;
     if (begun && other.alive > 0) {
       return true;
     }
-    fail(l, check_status::undefined,
-         "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) + ", and nothing orders that " +
-             (begun ? "before the end of block " + std::to_string(number) + ": a barrier of the cluster is missing before the block ends"
-                    : "after the begin of block " + std::to_string(number) + ": a barrier of the cluster is missing before it"));
+    fail(
+        l, check_status::undefined,
+        "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) +
+            ", and nothing orders that " +
+            (begun ? "before the end of block " + std::to_string(number) +
+                         ": a barrier of the cluster is missing before the block ends"
+                   : "after the begin of block " + std::to_string(number) + ": a barrier of the cluster is missing before it"));
     return false;
   }
 
@@ -181,7 +186,8 @@ class memory_events {
         continue;
       }
       constexpr model::every_rule rules{};
-      constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
+      constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device,
+                                         thread_scope::system};
       const model::place there = state_.place_of(o.key);
       const model::place& here = l.home->context_of(l).where;
       return o.is_strong() && state_.accesses[o.number()]->bytes == a.bytes && model::includes(rules, a.scope, here, there) &&

@@ -25,7 +25,8 @@ namespace membar::sanitize {
 
 class asynchronous_operations {
  public:
-  asynchronous_operations(run_state& state, reporter& out, race_detector& races, thread_order& orders, check::stack_arena& arena)
+  asynchronous_operations(run_state& state, reporter& out, race_detector& races, thread_order& orders,
+                          check::stack_arena& arena)
       : state_(state), out_(out), races_(races), orders_(orders), arena_(arena) {
     if (state.wide) {
       code_ = std::make_unique<check::kernel_code>(check::code_of_copies(state.checked));
@@ -45,7 +46,8 @@ class asynchronous_operations {
     const int first = l.local - static_cast<int>(l.local % static_cast<unsigned>(starters));
     if (first + starters > static_cast<int>(l.home->lanes.size())) {
       return fail(l, check_status::undefined,
-                  "executes '" + i.text + "', which " + std::to_string(starters) + " threads execute together, of which its block has " +
+                  "executes '" + i.text + "', which " + std::to_string(starters) +
+                      " threads execute together, of which its block has " +
                       std::to_string(static_cast<int>(l.home->lanes.size()) - first));
     }
     const std::shared_ptr<operation> one = starters == 1 ? new_operation(l, i, 1) : shared_operation(l, i, first, starters);
@@ -86,7 +88,8 @@ class asynchronous_operations {
 
   /// A wait for groups. False if an operation cannot be performed yet.
   bool wait(lane& l, const check::instruction& i) {
-    const std::uint64_t pending = i.mode == check::waits_for_all ? 0 : check::truncated(l.home->machine_of(l).operand(*l.state, 0), 32);
+    const std::uint64_t pending =
+        i.mode == check::waits_for_all ? 0 : check::truncated(l.home->machine_of(l).operand(*l.state, 0), 32);
     const std::uint64_t groups = l.groups[static_cast<std::size_t>(i.group)];
     const auto is_awaited = [&](const started_operation& s) {
       return s.what->group == i.group && (i.mode == check::waits_for_all || (s.group != 0 && s.group + pending <= groups));
@@ -148,8 +151,9 @@ class asynchronous_operations {
   }
 
   [[nodiscard]] std::shared_ptr<operation> shared_operation(lane& l, const check::instruction& i, int first, int starters) {
-    const auto kind = static_cast<std::size_t>(std::find(std::begin(check::starter_counts), std::end(check::starter_counts), starters) -
-                                               std::begin(check::starter_counts));
+    const auto kind =
+        static_cast<std::size_t>(std::find(std::begin(check::starter_counts), std::end(check::starter_counts), starters) -
+                                 std::begin(check::starter_counts));
     auto& all = l.home->together[{first, static_cast<int>(kind)}];
     const std::size_t n = l.together[kind]++;
     if (n >= all.size()) {
@@ -287,8 +291,11 @@ class asynchronous_operations {
     object* const o = state_.find(a.address, a.bytes);
     if (o == nullptr || a.address % a.bytes != 0 || (o->constant && i.code != check::op::load)) {
       fail(l, check_status::out_of_bounds,
-           "starts an asynchronous operation that accesses " + std::to_string(a.bytes) + " bytes at " + out_.place(l, a.address) +
-               (o == nullptr ? ", which lie in no object" : a.address % a.bytes != 0 ? ", which are not aligned" : ", which are constant"));
+           "starts an asynchronous operation that accesses " + std::to_string(a.bytes) + " bytes at " +
+               out_.place(l, a.address) +
+               (o == nullptr               ? ", which lie in no object"
+                : a.address % a.bytes != 0 ? ", which are not aligned"
+                                           : ", which are constant"));
       return &s;
     }
     if (i.mbarrier != check::mbarrier_op::none) {
@@ -357,7 +364,8 @@ class asynchronous_operations {
     const check::thread_state* const now = m.step(s, o.value(a.address, a.bytes));
     const check::mbarrier_outcome outcome = m.updated_mbarrier_at(*now);
     if (outcome.wrong != nullptr) {
-      fail(l, check_status::undefined, std::string("starts an operation that ") + outcome.wrong + ": " + out_.place(l, a.address));
+      fail(l, check_status::undefined,
+           std::string("starts an operation that ") + outcome.wrong + ": " + out_.place(l, a.address));
       return now;
     }
     o.write(a.address, a.bytes, m.stored(*now));

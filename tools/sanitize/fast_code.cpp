@@ -23,7 +23,8 @@ template <op Code, ptx_type Type>
 #if defined(__GNUC__)
 __attribute__((flatten))
 #endif
-std::uint64_t computed(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {
+std::uint64_t
+computed(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {
   const instruction& i = *f.of;
 #if defined(__GNUC__)
   if (i.code != Code || i.type != Type || i.mode != 0) {
@@ -106,7 +107,9 @@ template <op Code>
   const bool plain = i.mode == 0;  // without rounding or saturation
   switch (i.code) {
     case op::move:
-      return i.by[0].kind != source_operand::kind_t::special ? moved : i.by[0].machine < check::special::clock && i.by[0].machine != check::special::unknown ? special : nullptr;
+      return i.by[0].kind != source_operand::kind_t::special                                         ? moved
+             : i.by[0].machine < check::special::clock && i.by[0].machine != check::special::unknown ? special
+                                                                                                     : nullptr;
     case op::to_generic:
       return i.space == check::state_space::shared ? from_shared : i.space == check::state_space::global ? moved : nullptr;
     case op::from_generic:
@@ -165,9 +168,7 @@ template <op Code>
 }
 
 [[nodiscard]] bool has_plain_operands(const instruction& i) noexcept {
-  const auto is_plain = [](const source_operand& o) {
-    return !o.negated && o.kind != source_operand::kind_t::special;
-  };
+  const auto is_plain = [](const source_operand& o) { return !o.negated && o.kind != source_operand::kind_t::special; };
   return std::all_of(i.by.begin(), i.by.begin() + i.sources, is_plain);
 }
 

@@ -26,10 +26,10 @@ struct fast_instruction {
   bool guard_negated = false;
   std::uint8_t sources = 0;
   std::int32_t guard = -1;
-  std::int32_t target = 0;         ///< of a jump; else the word of the destination
-  std::uint32_t word[4] = {};      ///< of each source
-  std::uint64_t taken[4] = {};     ///< the bits of it that are taken: none of a constant
-  std::uint64_t added[4] = {};     ///< a constant
+  std::int32_t target = 0;                 ///< of a jump; else the word of the destination
+  std::uint32_t word[4] = {};              ///< of each source
+  std::uint64_t taken[4] = {};             ///< the bits of it that are taken: none of a constant
+  std::uint64_t added[4] = {};             ///< a constant
   std::uint64_t kept = ~std::uint64_t{0};  ///< the bits of the result
   computation compute = nullptr;
   const check::instruction* of = nullptr;

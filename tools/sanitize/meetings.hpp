@@ -273,10 +273,10 @@ class meetings {
         continue;
       }
       for (const check::graph_event* e : arrivals) {
-        const std::string wrong =
-            e->pc == a->pc ? std::string()
-                           : check::misuse_of_barrier(*out_.excerpt({mine.key}), 0, model::at(code, e->pc), model::at(code, a->pc),
-                                                      e->thread / 32 == a->thread / 32);
+        const std::string wrong = e->pc == a->pc
+                                      ? std::string()
+                                      : check::misuse_of_barrier(*out_.excerpt({mine.key}), 0, model::at(code, e->pc),
+                                                                 model::at(code, a->pc), e->thread / 32 == a->thread / 32);
         if (!wrong.empty()) {
           out_.add(check_status::undefined, wrong, mine);
           state_.stop();

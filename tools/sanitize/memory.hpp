@@ -30,7 +30,8 @@ struct stamp {
   static constexpr std::uint32_t scope_mask = 3U << scope_shift;
   static constexpr std::uint32_t write = 1U << 7U;
   static constexpr std::uint32_t observes = 1U << 8U;  ///< it has observed the strong writes before it
-  static constexpr std::uint32_t synchronizes = 1U << 9U;  ///< of the first stamp of a word: its last strong write has a `sync_cell`
+  static constexpr std::uint32_t synchronizes =
+      1U << 9U;                              ///< of the first stamp of a word: its last strong write has a `sync_cell`
   static constexpr unsigned via_shift = 10;  ///< two bits: 0: the generic proxy
   static constexpr std::uint32_t via_mask = 3U << via_shift;
   static constexpr unsigned number_shift = 12;

@@ -172,7 +172,8 @@ class thread_order {
       l.known.begun.join(h.known->begun);
     } else {
       l.known.join(*h.known, same_proxies);
-      if (h.copy && l.known.more != nullptr) {  // what has completed needs no fence before the synchronization, and one after it
+      if (h.copy &&
+          l.known.more != nullptr) {  // what has completed needs no fence before the synchronization, and one after it
         l.known.more->released[static_cast<std::size_t>(ptx::one_way::tensor_memory)].join(h.known->base);
       }
     }
@@ -186,7 +187,9 @@ class thread_order {
   }
 
   /// The heads of fences that end in what the thread does next.
-  void add_fences(sync_cell& c, const lane& l) const { for_each_fence(l, [&](const release_head& h) { c.heads.add(h); }); }
+  void add_fences(sync_cell& c, const lane& l) const {
+    for_each_fence(l, [&](const release_head& h) { c.heads.add(h); });
+  }
 
   template <class Use>
   static void for_each_fence(const lane& l, const Use& use) {
@@ -208,7 +211,9 @@ class thread_order {
   }
 
  private:
-  [[nodiscard]] static std::size_t width(thread_scope s) noexcept { return static_cast<std::size_t>(membar::detail::width_of(s)); }
+  [[nodiscard]] static std::size_t width(thread_scope s) noexcept {
+    return static_cast<std::size_t>(membar::detail::width_of(s));
+  }
 
   [[nodiscard]] static bool has_fences(const lane& l) {
     bool some = false;

@@ -20,9 +20,9 @@ struct access {
   std::uint8_t bytes = 0;
   bool writes = false;
   bool strong = false;
-  bool rmw = false;          ///< half of a read-modify-write
-  bool changes = true;       ///< a write of another value than the one that is there
-  bool observes = false;     ///< a strong read of what a strong write wrote, each in the other's scope
+  bool rmw = false;       ///< half of a read-modify-write
+  bool changes = true;    ///< a write of another value than the one that is there
+  bool observes = false;  ///< a strong read of what a strong write wrote, each in the other's scope
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
 };
@@ -121,9 +121,9 @@ class race_detector {
     const std::uint32_t same = (mine.what ^ o.what) & stamp::via_mask;
     const bool bytes = (o.what & ~mine.what & stamp::bytes_mask) == 0;
     const bool kind = mine.is_write() || !o.is_write();
-    const bool strength = !mine.is_strong() ||
-                          (o.is_strong() && (mine.what & stamp::scope_mask) <= (o.what & stamp::scope_mask) &&
-                           (mine.what & stamp::bytes_mask) == (o.what & stamp::bytes_mask));
+    const bool strength =
+        !mine.is_strong() || (o.is_strong() && (mine.what & stamp::scope_mask) <= (o.what & stamp::scope_mask) &&
+                              (mine.what & stamp::bytes_mask) == (o.what & stamp::bytes_mask));
     return same == 0 && bytes && kind && strength;
   }
 
@@ -169,7 +169,9 @@ class race_detector {
     if (check::machine::is_tensor_memory(a.address)) {
       return who.known->base.covers(o.key, o.time);
     }
-    const auto crossed = [&](ptx::proxy_space s) -> const clock& { return who.known->more->crossed[static_cast<std::size_t>(s)]; };
+    const auto crossed = [&](ptx::proxy_space s) -> const clock& {
+      return who.known->more->crossed[static_cast<std::size_t>(s)];
+    };
     if (a.via == model::proxy::tensor_map) {
       return crossed(ptx::proxy_space::tensor_maps).covers(o.key, o.time);
     }
@@ -259,7 +261,8 @@ class race_detector {
     const std::uint32_t via = (o.what & stamp::via_mask) >> stamp::via_shift;
     result.event.via = via == 0 ? model::proxy::generic : via == 1 ? model::proxy::async : model::proxy::tensor_map;
     result.event.bytes = o.key >= state_.first_copy ? 16 : i.bytes;
-    result.event.address = i.bytes >= 4 ? address & ~std::uint64_t{i.bytes - 1U} : word + static_cast<unsigned>(std::countr_zero(o.what & stamp::bytes_mask));
+    result.event.address = i.bytes >= 4 ? address & ~std::uint64_t{i.bytes - 1U}
+                                        : word + static_cast<unsigned>(std::countr_zero(o.what & stamp::bytes_mask));
     return result;
   }
 

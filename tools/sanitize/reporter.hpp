@@ -31,7 +31,8 @@ class reporter {
 
   /// Two accesses race. False if one of them is of a load whose value is never used, which is no finding.
   void race(const shown_access& first, const shown_access& second) {
-    const std::uint64_t key = key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
+    const std::uint64_t key =
+        key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
     if (is_known(key)) {
       return;
     }
@@ -79,7 +80,8 @@ class reporter {
         shown.push_back(l);
       }
     }
-    const std::uint64_t key = key_of(check_status::hang, seen.empty() ? 0 : seen.begin()->first, seen.empty() ? 0 : seen.rbegin()->first);
+    const std::uint64_t key =
+        key_of(check_status::hang, seen.empty() ? 0 : seen.begin()->first, seen.empty() ? 0 : seen.rbegin()->first);
     if (is_known(key)) {
       return;
     }
@@ -107,9 +109,10 @@ class reporter {
     e.pc = pc_of(access);
     add(key, view, check_status::undefined,
         check::thread_text(*view, 0) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
-            check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") + ", and nothing orders that before the end of block " +
-            std::to_string(b.number) +
-            (copy ? ": the block has to wait for the copy before it ends" : ": a barrier of the cluster is missing before the block ends"),
+            check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") +
+            ", and nothing orders that before the end of block " + std::to_string(b.number) +
+            (copy ? ": the block has to wait for the copy before it ends"
+                  : ": a barrier of the cluster is missing before the block ends"),
         {e});
   }
 
@@ -126,7 +129,9 @@ class reporter {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
   }
   /// An address as the object that it is in.
-  [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const { return check::place_text(*excerpt({l.key}), address); }
+  [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const {
+    return check::place_text(*excerpt({l.key}), address);
+  }
 
   [[nodiscard]] std::vector<sanitizer_finding> take() {
     std::vector<sanitizer_finding> result;
@@ -194,8 +199,8 @@ class reporter {
     return static_cast<std::int32_t>(a.number - state_.first_access.at(who.launch->plan->request.kernel.get()));
   }
 
-  sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status, std::string message,
-                         const std::vector<check::graph_event>& blamed) {
+  sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
+                         std::string message, const std::vector<check::graph_event>& blamed) {
     sanitizer_finding& f = found_[key];
     order_.push_back(key);
     f.key = key;

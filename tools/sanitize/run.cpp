@@ -162,7 +162,8 @@ class schedule_run {
   }
 
   [[nodiscard]] bool is_whole() const {
-    return !state_.stopped && std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
+    return !state_.stopped &&
+           std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
@@ -196,7 +197,8 @@ class schedule_run {
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
-      while (l.started < l.plan->blocks && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) && may_begin(l)) {
+      while (l.started < l.plan->blocks && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
+             may_begin(l)) {
         begin(l);
         for (std::uint64_t k = 0; k < group; ++k) {
           start(l);
@@ -548,18 +550,21 @@ class schedule_run {
     switch (l.state->status) {
       case thread_status::trapped:
         out_.add(check_status::violated,
-                 l.home->context_of(l).where.host ? number + ": '" + i.text + "' does not hold"
-                                                  : number + (i.text == check::assertion_text ? ": an assertion fails" : " traps"),
+                 l.home->context_of(l).where.host
+                     ? number + ": '" + i.text + "' does not hold"
+                     : number + (i.text == check::assertion_text ? ": an assertion fails" : " traps"),
                  l);
         break;
       case thread_status::endless:
         out_.add(check_status::hang, number + " is in a loop that accesses no memory and never ends", l);
         break;
       case thread_status::waits_for_time:
-        out_.add(check_status::gave_up,
-                 number + " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
-                          "line defines",
-                 l);
+        out_.add(
+            check_status::gave_up,
+            number +
+                " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
+                "line defines",
+            l);
         break;
       case thread_status::uninitialised:
         out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
@@ -573,7 +578,9 @@ class schedule_run {
       case thread_status::held:
       case thread_status::unfenced:
         out_.add(check_status::undefined,
-                 number + " uses by '" + i.text + "' a register of an asynchronous matrix operation without the wait or the fence before", l);
+                 number + " uses by '" + i.text +
+                     "' a register of an asynchronous matrix operation without the wait or the fence before",
+                 l);
         break;
       case thread_status::unknown_operand:
         out_.add(check_status::gave_up,
@@ -582,8 +589,10 @@ class schedule_run {
                  l);
         break;
       default:
-        out_.add(check_status::gave_up,
-                 number + " comes to '" + i.text + "', which is read and not executed" + (i.reason.empty() ? "" : ": " + i.reason), l);
+        out_.add(
+            check_status::gave_up,
+            number + " comes to '" + i.text + "', which is read and not executed" + (i.reason.empty() ? "" : ": " + i.reason),
+            l);
         break;
     }
   }
@@ -626,7 +635,8 @@ class schedule_run {
     }
     out_.add(check_status::undefined,
              "thread " + out_.number_of(l) +
-                 (arrives ? " arrives at the cluster's barrier twice without a wait" : " waits at the cluster's barrier without an arrival"),
+                 (arrives ? " arrives at the cluster's barrier twice without a wait"
+                          : " waits at the cluster's barrier without an arrival"),
              l);
     state_.stop();
     return true;
@@ -710,7 +720,7 @@ class schedule_run {
   std::vector<std::unique_ptr<block>> free_{};
   std::vector<std::unique_ptr<block>> kept_{};
   std::vector<lane*> spinning_{};
-  std::vector<lane*> waiting_{};  ///< for launches
+  std::vector<lane*> waiting_{};                     ///< for launches
   std::unordered_map<int, cluster_run> clusters_{};  ///< by the first block
 };
 
@@ -757,8 +767,7 @@ std::uint64_t resident_blocks(const check::planned_launch& launch, const device_
   }
   shared += launch.request.dynamic_shared;
   const std::uint64_t warps = (launch.block_size + 31) / 32;
-  const std::uint64_t each =
-      std::min({device.blocks, device.threads / (32 * warps), device.shared_bytes / shared});
+  const std::uint64_t each = std::min({device.blocks, device.threads / (32 * warps), device.shared_bytes / shared});
   return std::max<std::uint64_t>(each * device.multiprocessors, 1);
 }
 

@@ -12,7 +12,8 @@
 namespace membar::sanitize {
 
 /// Runs one schedule. `counts` becomes what it went through.
-[[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
+[[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p,
+                                                          const std::vector<check::planned_launch>& launches,
                                                           const check::check_property& property, std::uint64_t seed,
                                                           const sanitize_options& options, sanitize_statistics& counts);
 

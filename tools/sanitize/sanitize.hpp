@@ -25,10 +25,10 @@ struct device_limits {
 
 struct sanitize_options {
   std::uint64_t schedules = 10;
-  std::uint64_t seed = 1;  ///< of the first one
-  int jobs = 1;            ///< schedules that run at the same time
+  std::uint64_t seed = 1;                            ///< of the first one
+  int jobs = 1;                                      ///< schedules that run at the same time
   std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
-  bool stop_at_first = false;                       ///< a schedule that shows something is the last one
+  bool stop_at_first = false;                        ///< a schedule that shows something is the last one
   device_limits device{};
 };
 

@@ -58,8 +58,8 @@ struct operation {
 
   thread_key key = 0;
   block* home = nullptr;
-  std::uint16_t starter = 0;   ///< the thread that has started it, or the first of those
-  std::uint32_t number = 0;    ///< of the instruction
+  std::uint16_t starter = 0;  ///< the thread that has started it, or the first of those
+  std::uint32_t number = 0;   ///< of the instruction
   ptx::async_group group = ptx::async_group::none;
   int starts_missing = 0;
   bool has_started = false;  ///< `known` is of some starter
@@ -91,7 +91,7 @@ struct lane {
   std::vector<started_operation> operations{};  ///< that it has not waited for
   std::array<std::uint32_t, 8> groups{};        ///< committed so far, by their kind
   std::array<std::uint32_t, 3> together{};      ///< operations that it has started with others, by their number
-  check::graph_event arrival{};  ///< at the sync point where it waits
+  check::graph_event arrival{};                 ///< at the sync point where it waits
 
   /// Looks for a loop that only waits: a state at a loop head that comes again.
   struct loop_watch {
@@ -106,7 +106,7 @@ struct lane {
   loop_watch loop{};
   std::uint64_t cluster_phase = 0;  ///< arrivals at the barrier of its cluster
   std::uint64_t cluster_waits = 0;  ///< and waits
-  std::uint64_t writes_seen = 0;  ///< how many writes there were when it began to wait
+  std::uint64_t writes_seen = 0;    ///< how many writes there were when it began to wait
 };
 
 /// A sync point at which threads are.
@@ -121,7 +121,7 @@ struct launch_run;
 /// A block that runs.
 struct block {
   launch_run* launch = nullptr;
-  int number = 0;        ///< among all blocks
+  int number = 0;           ///< among all blocks
   std::uint64_t index = 0;  ///< in its launch
   thread_key first_key = 0;
   int alive = 0;
@@ -158,7 +158,7 @@ struct launch_run {
   thread_key first_key = 0;
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
-  std::uint64_t started = 0;  ///< blocks
+  std::uint64_t started = 0;       ///< blocks
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< blocks that have ended or launched the dependents
   std::shared_ptr<const check::register_use> registers{};
