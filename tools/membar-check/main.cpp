@@ -65,7 +65,7 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
     result.checked = check::program_of(membar::litmus_files::read_litmus(text));
     return result;
   }
-  const check::scenario s = membar_check::read_scenario_file(path);
+  const check::scenario s = membar_check::scenario_of(path, text);
   progress.begins("is compiled");
   return check::prepare(s, membar_check::ptx_of(s));
 }

@@ -159,7 +159,7 @@ void confirm(sanitized_file& file, const check::scenario& s) {
 sanitized_file sanitized(const std::string& path, const sanitize_request& how, const allowed_findings& allowed) {
   sanitized_file file;
   file.path = path;
-  const check::scenario s = read_scenario_file(path);
+  const check::scenario s = scenario_of(path, membar_tools::read_file(path));
   std::vector<check::planned_launch> launches;
   file.prepared = check::prepare(s, ptx_of(s), launches);
   const auto begin = std::chrono::steady_clock::now();

@@ -15,11 +15,10 @@
 
 namespace membar_check {
 
-check::scenario read_scenario_file(const std::string& path) {
+check::scenario scenario_of(const std::string& path, const std::string& text) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  check::scenario s = check::read_scenario(membar_tools::read_file(path), [&](const std::string& file) {
-    return membar_tools::read_file((folder / file).string());
-  });
+  check::scenario s =
+      check::read_scenario(text, [&](const std::string& file) { return membar_tools::read_file((folder / file).string()); });
   s.path = path;
   return s;
 }

@@ -11,8 +11,8 @@ namespace membar_check {
 
 namespace check = membar::check;
 
-/// Reads a scenario file, with the files that it names.
-[[nodiscard]] check::scenario read_scenario_file(const std::string& path);
+/// The scenario in the text of a file, with the files that it names.
+[[nodiscard]] check::scenario scenario_of(const std::string& path, const std::string& text);
 
 /// The PTX of a scenario's source. Scenarios of one source and the same options share it.
 [[nodiscard]] const std::string& ptx_of(const check::scenario& s);
