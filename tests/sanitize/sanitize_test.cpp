@@ -211,6 +211,26 @@ TEST(sanitizer, orders_who_arrives_before_who_waits) {
   EXPECT_EQ(both({many(choose + late + "ret;\n" + second, 1, 64)}).sanitized(10), std::set<check_status>{race});
 }
 
+TEST(sanitizer, lets_a_thread_arrive_at_several_barriers_before_others_wait) {
+  const std::string choose = "mov.u32 %r0, %tid.x;\nsetp.ge.u32 %p0, %r0, 32;\n@%p0 bra second;\nsetp.eq.u32 %p1, %r0, 0;\n";
+  const std::string first =
+      "@%p1 st.global.u32 [x], 1;\nbar.arrive 1, 64;\n@%p1 st.global.u32 [y], 1;\nbar.arrive 2, 64;\nret;\n";
+  const std::string second =
+      "second:\nbar.sync 1, 64;\nsetp.eq.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r1, [x];\nbar.sync 2, 64;\n";
+  EXPECT_EQ(both({many(choose + first + second + "@%p1 ld.global.u32 %r1, [y];\n", 1, 64)}).sanitized(),
+            std::set<check_status>{});
+  const std::string early =
+      "second:\nbar.sync 1, 64;\nsetp.eq.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r1, [y];\nbar.sync 2, 64;\n";
+  EXPECT_EQ(both({many(choose + first + early, 1, 64)}).sanitized(), std::set<check_status>{race});
+}
+
+TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
+  const std::string polls =
+      "again:\nld.relaxed.gpu.global.u32 %r0, [y];\nbar.sync 0;\nsetp.eq.u32 %p0, %r0, 0;\nvote.sync.any.pred %p1, %p0, "
+      "3;\n@%p1 bra again;\n";
+  EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
+}
+
 TEST(sanitizer, orders_by_barriers_of_a_cluster) {
   const std::string writes = "mov.u32 %r0, %cluster_ctarank;\nsetp.ne.u32 %p0, %r0, 0;\n@!%p0 st.global.u32 [x], 1;\n";
   const std::string reads = "@%p0 ld.global.u32 %r1, [x];\n@%p0 st.global.u32 [z], %r1;\n";

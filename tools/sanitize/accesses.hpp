@@ -207,6 +207,7 @@ class memory_events {
     }
     o.write(a.address, a.bytes, v);
     ++state_.writes;
+    state_.last_change = a.changes ? state_.instructions : state_.last_change;
   }
 
   /// The write of a read-modify-write.
@@ -232,6 +233,7 @@ class memory_events {
     }
     o.write(a.address, a.bytes, v);
     state_.writes += a.changes ? 1 : 0;
+    state_.last_change = a.changes ? state_.instructions : state_.last_change;
   }
 
   run_state& state_;

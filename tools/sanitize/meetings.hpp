@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,7 @@ class meetings {
     l.arrival.value = b.points->brought(l.local, *l.state);
     at.arrived.push_back(l.local);
     if (i.code == check::op::block_arrive) {
-      arrivals_[{&b, l.local}] = {orders_.released(l, thread_scope::block), l.arrival};
+      arrivals_[{&b, l.local, number}] = {orders_.released(l, thread_scope::block), l.arrival};
       go_on_(l, {});
     } else {
       l.where = stand::meeting;
@@ -187,8 +188,8 @@ class meetings {
     std::vector<lane*> waiting;
     for (const int t : p.arrived) {
       lane& l = b.lanes[static_cast<std::size_t>(t)];
-      const auto early = arrivals_.find({&b, t});
-      const bool is_early = early != arrivals_.end() && early->second.event.sync_point == p.number;
+      const auto early = arrivals_.find({&b, t, p.number});
+      const bool is_early = p.warp < 0 && early != arrivals_.end();
       arrivals.push_back(is_early ? &early->second.event : &l.arrival);
       if (!is_early) {
         waiting.push_back(&l);
@@ -203,7 +204,7 @@ class meetings {
     }
     give(b, waiting, arrivals);
     for (const int t : p.arrived) {
-      arrivals_.erase({&b, t});
+      arrivals_.erase({&b, t, p.number});
     }
     return true;
   }
@@ -236,7 +237,7 @@ class meetings {
       last = std::max(last, l->time);
     }
     for (const int t : p.arrived) {
-      if (const auto early = arrivals_.find({&b, t}); early != arrivals_.end() && early->second.event.sync_point == p.number) {
+      if (const auto early = arrivals_.find({&b, t, p.number}); p.warp < 0 && early != arrivals_.end()) {
         all.join(*early->second.head.known, true);
       }
     }
@@ -291,7 +292,8 @@ class meetings {
   reporter& out_;
   thread_order& orders_;
   let_go go_on_;
-  std::map<std::pair<const block*, int>, early_arrival> arrivals_{};  ///< by `bar.arrive`
+  std::map<std::tuple<const block*, int, std::uint64_t>, early_arrival>
+      arrivals_{};  ///< by `bar.arrive`, of a thread at a barrier
 };
 
 }  // namespace membar::sanitize

@@ -53,9 +53,13 @@ class thread_queue {
 
   /// Takes out the thread that goes on; `events` becomes for how many events at most.
   [[nodiscard]] lane* take(std::uint64_t& events) {
-    if (kind_ == kind::in_turn) {
-      lane* const l = backward_ ? threads_.back() : threads_.front();
-      backward_ ? threads_.pop_back() : threads_.pop_front();
+    constexpr std::uint64_t turns_of_the_first =
+        64;  // so often goes on who waits for longest: threads that only poll hold up nobody
+    const bool oldest = ++taken_ % turns_of_the_first == 0;
+    if (kind_ == kind::in_turn || oldest) {
+      const bool last = backward_ && !oldest;
+      lane* const l = last ? threads_.back() : threads_.front();
+      last ? threads_.pop_back() : threads_.pop_front();
       events = turn_;
       return l;
     }
@@ -102,6 +106,7 @@ class thread_queue {
   std::uint64_t mean_ = 1;
   bool backward_ = false;
   std::uint64_t events_ = 0;
+  std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint32_t lowest_ = 0;
   std::vector<std::uint64_t> changes_{};  ///< the last one comes first

@@ -153,11 +153,7 @@ class schedule_run {
       if (++turns_ % 64 == 0 && !spinning_.empty()) {
         wake_spinning();
       }
-      if (state_.instructions > state_.how.most_instructions) {
-        out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
-                                            " instructions: --limit=N lets it take more");
-        state_.stop();
-      }
+      check_limits();
     }
   }
 
@@ -178,6 +174,22 @@ class schedule_run {
   }
 
   // ---- blocks
+
+  /// Gives up a schedule that takes too long.
+  void check_limits() {
+    constexpr std::uint64_t each = 1'000'000;  // instructions of each thread that runs, in which memory stays as it is
+    const std::uint64_t idle = each * (queue_.size() + spinning_.size() + 1);
+    if (state_.instructions > state_.how.most_instructions) {
+      out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
+                                          " instructions: --limit=N lets it take more");
+      state_.stop();
+    } else if (state_.instructions > state_.last_change + idle) {
+      out_.add(check_status::gave_up, "threads have executed " + std::to_string(state_.instructions - state_.last_change) +
+                                          " instructions, and none has changed memory: they may wait for ever, together. "
+                                          "Explore a smaller launch, which says whether they do");
+      state_.stop();
+    }
+  }
 
   [[nodiscard]] const launch_run& before(int number) const { return state_.launches[static_cast<std::size_t>(number)]; }
   [[nodiscard]] const std::vector<int>& launches_before(const launch_run& l) const {

@@ -158,7 +158,8 @@ struct run_state {
   std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< of each operation: its thread, and the instruction
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
-  std::uint64_t writes = 0;  ///< and whatever else may end a wait
+  std::uint64_t writes = 0;       ///< and whatever else may end a wait
+  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last
   std::uint64_t serials = 0;
   bool stopped = false;
   bool stalled = false;  ///< some thread is
