@@ -36,13 +36,15 @@ MAY_INCLUDE = {
     "tools/ptx": {"vocabulary", "model", "tools/common", "tools/ptx"},
     "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
+    "tools/sanitize": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/sanitize"},
     "tools/lint": {"vocabulary", "model", "tools/ptx", "tools/lint"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},
-    "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/intercept", "tools/lint", "tools/membar-check"},
+    "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/intercept", "tools/lint",
+                           "tools/sanitize", "tools/membar-check"},
     "tools/intercept": {"tools/intercept"},
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
-WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint"}
+WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize"}
 # What takes longer to compile than what it would be included for. interop/ has the bridges that need one.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 

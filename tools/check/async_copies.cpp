@@ -769,6 +769,8 @@ bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }
 
+kernel_code code_of_copies(const program& p) { return agent_for(p); }
+
 program with_copies(const program& p, const std::vector<copy_counts_of_thread>& each) {
   program result = p;
   result.copies = true;

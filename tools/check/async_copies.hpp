@@ -42,6 +42,9 @@ inline constexpr int starter_counts[] = {1, 32, 128};
 /// How many operations of a thread can be performed, of those that so many threads start together as `starter_counts` says.
 using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
 
+/// The code of what performs the operations that the kernels of a program start.
+[[nodiscard]] kernel_code code_of_copies(const program& p);
+
 /// Adds what performs up to `each[t]` operations of thread t.
 [[nodiscard]] program with_copies(const program& p, const std::vector<copy_counts_of_thread>& each);
 

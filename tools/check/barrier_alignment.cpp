@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/barrier_alignment.hpp>
+#include <check/program.hpp>
+#include <check/sync_points.hpp>
+#include <check/trace.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -75,6 +78,33 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
     }
   }
   return false;
+}
+
+namespace {
+
+/// Whether one barrier in the source became both: the compiler unrolls loops.
+[[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
+  return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
+         x.caller_line == y.caller_line;
+}
+
+}  // namespace
+
+std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other, bool one_warp) {
+  if (mine.code != op::block_barrier) {
+    return {};
+  }
+  const auto places = [&] { return places_text(p, thread, mine, other); };
+  if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
+    return "threads meet at one barrier by a 'bar.red' and by a 'bar.sync', at " + places() + ", which PTX leaves undefined";
+  }
+  const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
+  const bool aligned = one_warp ? mine.aligned || other.aligned : mine.aligned && other.aligned;
+  if (!aligned || by_warps || is_same_place(mine, other)) {
+    return {};
+  }
+  return "threads meet at different barriers, " + places() + ", which CUDA " + (one_warp ? "and PTX leave" : "leaves") +
+         " undefined";
 }
 
 }  // namespace membar::check

@@ -7,11 +7,13 @@
 /// the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX ISA, "bar, barrier", `.aligned`.
 #pragma once
 
+#include <check/program.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace membar::check {
@@ -34,5 +36,12 @@ class control_flow {
   std::vector<bool>
       matters_;  ///< events; where the source's lines are known, those that the compiler did not merge from several lines
 };
+
+/// Why it is undefined that a thread which goes on from the barrier `mine` and one that has arrived at it by `other` meet; empty if it is not. PTX
+/// counts those that arrive at a barrier's number, whichever instruction they come by. But CUDA defines `__syncthreads()` in a branch only where
+/// all threads of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
+/// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
+[[nodiscard]] std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other,
+                                            bool one_warp);
 
 }  // namespace membar::check

@@ -59,70 +59,18 @@ namespace {
   });
 }
 
-/// The shared memory of block `number`, and its tensor memory.
-void add_shared(program& p, const launch_request& request, int number) {
-  if (request.kernel->tensor_memory) {
-    p.memory.push_back({"tensor memory of block " + std::to_string(number),
-                        thread_context::tensor_base(number),
-                        tensor_bytes,
-                        false,
-                        false,
-                        {}});
-  }
-  for (const auto& [variable, offset] : request.kernel->shared) {
-    const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
-    const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
-    const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
-    if (bytes != 0 && !known) {
-      p.memory.push_back({variable_name(variable.name) + " of block " + std::to_string(number),
-                          shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
-                          bytes,
-                          false,
-                          false,
-                          {}});
-      p.memory.back().type = variable.type;
-    }
-  }
-}
-
 [[nodiscard]] std::array<std::uint32_t, 3> coordinates(std::uint64_t n, const std::array<std::uint32_t, 3>& shape) {
   return {static_cast<std::uint32_t>(n % shape[0]), static_cast<std::uint32_t>(n / shape[0] % shape[1]),
           static_cast<std::uint32_t>(n / shape[0] / shape[1])};
 }
 
-/// Thread `t` of block `b` of a launch, whose first block has number `first_block` in the program.
-[[nodiscard]] thread_context context_of(const launch_request& request, std::uint64_t b, std::uint64_t t, int first_block) {
-  thread_context c;
-  c.kernel = request.kernel.get();
-  c.threads = request.block;
-  c.blocks = request.grid;
-  c.thread = coordinates(t, request.block);
-  c.block = coordinates(b, request.grid);
-  c.block_number = first_block + static_cast<int>(b);
-  c.where.gpu = request.device;
-  c.where.host = request.host;
-  c.where.domain = request.domain;
-  c.where.block = first_block + static_cast<int>(b);
-  c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
-  if (request.cluster > 0) {
-    c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
-    c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
-    c.explicit_cluster = true;
-    c.pairs = request.kernel->pairs && request.cluster % 2 == 0;
-  }
-  c.where.warp = static_cast<int>(t / 32);
-  c.parameters = request.arguments;
-  c.dynamic_shared = static_cast<std::uint32_t>(request.dynamic_shared);
-  return c;
-}
-
 /// Throws for a launch that cannot be checked.
-void check_size(const program& p, const launch_request& request, std::uint64_t blocks, std::uint64_t size) {
+void check_size(const launch_request& request, std::uint64_t blocks, std::uint64_t size, std::uint64_t before,
+                std::uint64_t most) {
   const kernel_code& kernel = *request.kernel;
-  if (blocks == 0 || size == 0 || p.threads.size() + blocks * size > most_threads) {
-    throw model::error("the launch of '" + kernel.name + "' brings the program to " +
-                       std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
-                       " can be checked: make the grid or the block smaller");
+  if (blocks == 0 || size == 0 || before + blocks * size > most) {
+    throw model::error("the launch of '" + kernel.name + "' brings the program to " + std::to_string(before + blocks * size) +
+                       " threads, and 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller");
   }
   if (size > most_threads_of_a_block) {
     throw model::error("the launch of '" + kernel.name + "' has blocks of " + std::to_string(size) +
@@ -218,43 +166,102 @@ void add_variables(program& p, const ptx_module& module, const module_layout& la
   }
 }
 
-int add_launch(program& p, const launch_request& request) {
+planned_launch plan_launch(program& p, const launch_request& request, int first_block, std::uint64_t threads_before,
+                           std::uint64_t most) {
   const kernel_code& kernel = *request.kernel;
-  std::uint64_t blocks = 1;
-  std::uint64_t size = 1;
+  planned_launch result;
   for (std::size_t k = 0; k < 3; ++k) {
-    blocks = std::min<std::uint64_t>(blocks * request.grid[k], 1U << 20U);
-    size = std::min<std::uint64_t>(size * request.block[k], 1U << 20U);
+    result.blocks = std::min<std::uint64_t>(result.blocks * request.grid[k], 1U << 24U);
+    result.block_size = std::min<std::uint64_t>(result.block_size * request.block[k], 1U << 20U);
   }
-  check_size(p, request, blocks, size);
-  const int launch = model::count_of(p.launches_before);
+  check_size(request, result.blocks, result.block_size, threads_before, most);
+  result.request = request;
+  result.number = model::count_of(p.launches_before);
+  result.first_block = first_block;
   add_order(p, request);
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
     p.kernels.push_back(request.kernel);
   }
-  const std::uint64_t workspace =  // the size of the workspace, and the barrier
+  result.workspace =  // the size of the workspace, and the barrier
       has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
-  const std::uint64_t parameters = takes_address_of_parameters(kernel)
-                                       ? add_memory(p, "the parameters of " + source_name(kernel.name),
-                                                    request.arguments.size(), request.arguments, true, true)
-                                       : 0;
+  result.parameters_at = takes_address_of_parameters(kernel)
+                             ? add_memory(p, "the parameters of " + source_name(kernel.name), request.arguments.size(),
+                                          request.arguments, true, true)
+                             : 0;
+  return result;
+}
+
+thread_context context_of(const planned_launch& launch, std::uint64_t b, std::uint64_t t) {
+  const launch_request& request = launch.request;
+  const int first_block = launch.first_block;
+  thread_context c;
+  c.kernel = request.kernel.get();
+  c.threads = request.block;
+  c.blocks = request.grid;
+  c.thread = coordinates(t, request.block);
+  c.block = coordinates(b, request.grid);
+  c.block_number = first_block + static_cast<int>(b);
+  c.where.gpu = request.device;
+  c.where.host = request.host;
+  c.where.domain = request.domain;
+  c.where.block = first_block + static_cast<int>(b);
+  c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
+  if (request.cluster > 0) {
+    c.cluster_rank = static_cast<std::uint32_t>(b) % static_cast<std::uint32_t>(request.cluster);
+    c.cluster_blocks = static_cast<std::uint32_t>(request.cluster);
+    c.explicit_cluster = true;
+    c.pairs = request.kernel->pairs && request.cluster % 2 == 0;
+  }
+  c.where.warp = static_cast<int>(t / 32);
+  c.launch = launch.number;
+  c.workspace = launch.workspace;
+  c.parameters_at = launch.parameters_at;
+  c.parameters = request.arguments;
+  c.dynamic_shared = static_cast<std::uint32_t>(request.dynamic_shared);
+  return c;
+}
+
+std::vector<memory_object> shared_objects(const launch_request& request, int number) {
+  std::vector<memory_object> result;
+  if (request.kernel->tensor_memory) {
+    result.push_back({"tensor memory of block " + std::to_string(number),
+                      thread_context::tensor_base(number),
+                      tensor_bytes,
+                      false,
+                      false,
+                      {}});
+  }
+  for (const auto& [variable, offset] : request.kernel->shared) {
+    const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
+    const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
+    const bool known = std::any_of(result.begin(), result.end(), [&](const auto& o) { return o.address == address; });
+    if (bytes != 0 && !known) {
+      result.push_back(
+          {variable_name(variable.name) + " of block " + std::to_string(number), address, bytes, false, false, {}});
+      result.back().type = variable.type;
+    }
+  }
+  return result;
+}
+
+int add_launch(program& p, const launch_request& request) {
   int first_block = 0;
   for (const thread_context& c : p.threads) {
     first_block = std::max(first_block, c.block_number + 1);
   }
-  for (std::uint64_t b = 0; b < blocks; ++b) {
-    add_shared(p, request, first_block + static_cast<int>(b));
-    for (std::uint64_t t = 0; t < size; ++t) {
-      thread_context c = context_of(request, b, t, first_block);
+  const planned_launch launch = plan_launch(p, request, first_block, p.threads.size(), most_threads);
+  for (std::uint64_t b = 0; b < launch.blocks; ++b) {
+    for (memory_object& o : shared_objects(request, first_block + static_cast<int>(b))) {
+      p.memory.push_back(std::move(o));
+    }
+    for (std::uint64_t t = 0; t < launch.block_size; ++t) {
+      thread_context c = context_of(launch, b, t);
       c.number_in_program = model::count_of(p.threads);
-      c.launch = launch;
-      c.workspace = workspace;
-      c.parameters_at = parameters;
       c.registers = register_use_of(c, !request.host);
       p.threads.push_back(std::move(c));
     }
   }
-  return launch;
+  return launch.number;
 }
 
 }  // namespace membar::check

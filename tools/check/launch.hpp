@@ -46,6 +46,31 @@ std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std:
 /// others.
 void add_variables(program& p, const ptx_module& module, const module_layout& layout, const std::string& suffix = "");
 
+/// A launch whose threads are made where they run.
+struct planned_launch {
+  launch_request request{};
+  int number = 0;
+  int first_block = 0;  ///< among all blocks of the program
+  std::uint64_t blocks = 1;
+  std::uint64_t block_size = 1;
+  std::uint64_t workspace = 0;
+  std::uint64_t parameters_at = 0;
+};
+
+/// The most threads of a launch that is planned alone.
+inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
+
+/// Adds a launch, its order and the memory that it needs, to a program, without its threads and its shared memory. Throws `model::error` for a
+/// launch that is wrong, and where it brings the program to more than `most` threads, of which it has `threads_before`.
+[[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,
+                                         std::uint64_t threads_before, std::uint64_t most = most_planned_threads);
+
+/// Thread `t` of block `b` of a launch. Its number in the program, and what its registers matter for, are not there yet.
+[[nodiscard]] thread_context context_of(const planned_launch& launch, std::uint64_t b, std::uint64_t t);
+
+/// The shared memory of block `number` of the program, and its tensor memory.
+[[nodiscard]] std::vector<memory_object> shared_objects(const launch_request& request, int number);
+
 /// Adds the threads of a launch and returns its number. Throws `model::error` for one that is too large.
 int add_launch(program& p, const launch_request& request);
 

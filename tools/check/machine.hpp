@@ -174,81 +174,38 @@ class machine {
   [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen, Watch&& watch = Watch{}) const {
     auto* const s = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(s), &before, bytes());
-    const instruction& i = at(*s);
-    ++s->events;
-    s->clock_read = s->comes_back = false;
     s->previous = &before;
-    s->seen = seen;
-    if (s->choosing) {
-      ++s->choices;
-      advance(*s, watch, seen.low != 0 ? decision::runs : decision::is_skipped);
-      return s;
-    }
-    switch (i.code) {
-      case op::load:
-        if (i.mbarrier != mbarrier_op::none) {
-          put(*s, i.to[0], ptx_type::pred, {passes(before, seen) ? 1U : 0U, 0});
-        } else {
-          put(*s, i.to[s->part], i.type, seen);
-        }
-        finish_element(*s, i);
-        break;
-      case op::store:
-        count_write(*s, before, true);
-        s->columns += i.allocates ? static_cast<std::int32_t>(truncated(value(before, i.by[1]), 16)) : 0;
-        finish_element(*s, i);
-        break;
-      case op::atomic:
-      case op::reduction:
-        if (!ends_read_modify_write(*s, before, i, seen)) {
-          return s;
-        }
-        break;
-      case op::fence:
-      case op::proxy_fence:
-        ++s->pc;
-        break;
-      case op::async_copy:
-        ++s->effects;
-        ++s->lasting;
-        s->part = part_of_multicast(*s, i);
-        if (s->part != 0) {
-          return s;
-        }
-        hold(*s, i);
-        ++s->pc;
-        break;
-      case op::block_arrive:
-      case op::cluster_arrive:
-      case op::cluster_wait:
-      case op::async_commit:
-      case op::async_wait:
-      case op::grid_launch:
-      case op::grid_wait:
-        ++s->effects;
-        s->lasting += i.code == op::cluster_arrive || i.code == op::cluster_wait ? 0 : 1;
-        count_groups(*s, i);
-        ++s->pc;
-        break;
-      default:  // a sync point: an arrival, then what came of it
-        ++s->effects;
-        s->lasting += i.code == op::active_mask ? 1 : 0;
-        if (s->part == 0) {
-          s->part = 1;
-          return s;
-        }
-        s->part = 0;
-        if (i.destinations > 0) {
-          put(*s, i.to[0], ptx_type::b64, {seen.low, 0, seen.unknown});
-        }
-        if (i.destinations > 1) {
-          put(*s, i.to[1], ptx_type::pred, {seen.high, 0, seen.unknown && i.code == op::match});
-        }
-        ++s->pc;
-        break;
-    }
-    advance(*s, watch);
+    perform(*s, before, seen, watch);
     return s;
+  }
+
+  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that comes to where a loop begins stands
+  /// there (`comes_to_head`), and may execute instructions itself (`hurries`).
+  template <class Watch>
+  void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
+    perform(s, s, seen, watch);
+  }
+  /// Puts the state before the first event at `memory`, which has room for `bytes()`.
+  template <class Watch>
+  thread_state& begin_in_place(void* memory, Watch&& watch, std::span<const std::uint64_t> words = {}) const {
+    auto* const s = new (memory) thread_state;
+    std::memset(s->words(), 0, bytes() - sizeof(thread_state));
+    std::copy(words.begin(), words.end(), s->words());
+    advance(*s, watch);
+    return *s;
+  }
+  /// Goes on from where `watch` has stopped a thread.
+  template <class Watch>
+  void go_on(thread_state& s, Watch&& watch) const {
+    advance(s, watch);
+  }
+
+  /// The bytes of a state, with its registers and local memory.
+  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
+
+  /// Whether two states are equal in all that can still matter: to events, and to where the thread goes if it had none in between.
+  [[nodiscard]] bool are_equal(const thread_state& s, const thread_state& then) const noexcept {
+    return same(const_cast<thread_state&>(s), then);
   }
 
   /// Where a load or store begins.
@@ -417,7 +374,6 @@ class machine {
     return reinterpret_cast<std::uint8_t*>(s.words())[holds_begin() + static_cast<std::size_t>(word)];
   }
   [[nodiscard]] std::size_t local_bytes() const noexcept { return static_cast<std::size_t>(aligned(kernel().local_bytes, 8)); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
   [[nodiscard]] std::uint8_t* local(thread_state& s) const noexcept {
     return reinterpret_cast<std::uint8_t*>(s.words()) + local_begin();
   }
@@ -604,6 +560,84 @@ class machine {
     const wide_value expected = wide_of(s, i.by[1], i.type);
     const int bits = std::min<int>(i.bytes, 8) * 8;
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
+  }
+
+  /// The next event of `before`, which `s` is a copy of or is itself.
+  template <class Watch>
+  void perform(thread_state& s, const thread_state& before, wide_value seen, Watch& watch) const {
+    const instruction& i = at(s);
+    ++s.events;
+    s.clock_read = s.comes_back = false;
+    s.seen = seen;
+    if (s.choosing) {
+      ++s.choices;
+      advance(s, watch, seen.low != 0 ? decision::runs : decision::is_skipped);
+      return;
+    }
+    switch (i.code) {
+      case op::load:
+        if (i.mbarrier != mbarrier_op::none) {
+          put(s, i.to[0], ptx_type::pred, {passes(before, seen) ? 1U : 0U, 0});
+        } else {
+          put(s, i.to[s.part], i.type, seen);
+        }
+        finish_element(s, i);
+        break;
+      case op::store:
+        count_write(s, before, true);
+        s.columns += i.allocates ? static_cast<std::int32_t>(truncated(value(before, i.by[1]), 16)) : 0;
+        finish_element(s, i);
+        break;
+      case op::atomic:
+      case op::reduction:
+        if (!ends_read_modify_write(s, before, i, seen)) {
+          return;
+        }
+        break;
+      case op::fence:
+      case op::proxy_fence:
+        ++s.pc;
+        break;
+      case op::async_copy:
+        ++s.effects;
+        ++s.lasting;
+        s.part = part_of_multicast(s, i);
+        if (s.part != 0) {
+          return;
+        }
+        hold(s, i);
+        ++s.pc;
+        break;
+      case op::block_arrive:
+      case op::cluster_arrive:
+      case op::cluster_wait:
+      case op::async_commit:
+      case op::async_wait:
+      case op::grid_launch:
+      case op::grid_wait:
+        ++s.effects;
+        s.lasting += i.code == op::cluster_arrive || i.code == op::cluster_wait ? 0 : 1;
+        count_groups(s, i);
+        ++s.pc;
+        break;
+      default:  // a sync point: an arrival, then what came of it
+        ++s.effects;
+        s.lasting += i.code == op::active_mask ? 1 : 0;
+        if (s.part == 0) {
+          s.part = 1;
+          return;
+        }
+        s.part = 0;
+        if (i.destinations > 0) {
+          put(s, i.to[0], ptx_type::b64, {seen.low, 0, seen.unknown});
+        }
+        if (i.destinations > 1) {
+          put(s, i.to[1], ptx_type::pred, {seen.high, 0, seen.unknown && i.code == op::match});
+        }
+        ++s.pc;
+        break;
+    }
+    advance(s, watch);
   }
 
   /// Executes the half of a read-modify-write that is next. False if another half is next, or it cannot go on.
@@ -905,6 +939,25 @@ class machine {
     return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
   }
 
+  /// Lets `watch` execute what it can. False if the thread stands where it has come to.
+  template <class Watch>
+  [[nodiscard]] static bool hurries(thread_state& s, Watch& watch) {
+    if constexpr (requires { watch.hurries(s); }) {
+      return watch.hurries(s);
+    } else {
+      return true;
+    }
+  }
+
+  template <class Watch>
+  [[nodiscard]] bool stands_at_head(thread_state& s, Watch& watch) const {
+    if constexpr (requires { watch.comes_to_head(s); }) {
+      return watch.comes_to_head(s);
+    } else {
+      return only_waited<std::is_same_v<Watch, nobody>>(s);
+    }
+  }
+
   template <class Watch>
   void advance(thread_state& s, Watch& watch, decision first = decision::none) const {
     if (context_->copies_of >= 0) {
@@ -912,6 +965,9 @@ class machine {
       return;
     }
     for (int steps = 0; steps < most_steps; ++steps) {
+      if (first == decision::none && s.part == 0 && !hurries(s, watch)) {
+        return;
+      }
       const instruction& i = at(s);
       if (is_event(i.code) && s.part != 0) {  // the next element of a vector
         s.status = thread_status::at_event;
@@ -919,7 +975,7 @@ class machine {
       }
       const decision chosen = std::exchange(first, decision::none);
       s.choosing = false;
-      if (i.head && chosen == decision::none && only_waited<std::is_same_v<Watch, nobody>>(s)) {
+      if (i.head && chosen == decision::none && stands_at_head(s, watch)) {
         return;
       }
       bool runs = false;
@@ -969,20 +1025,25 @@ class machine {
             s.status = is_undecided(s, i) ? thread_status::unknown_operand : thread_status::at_event;
             return;
           }
-          if (i.code == op::register_fence) {
-            fence_registers(s);
-          } else if (i.code == op::free_columns) {
-            free_columns(s, i);
-          } else if (results_are_unknown(s, i)) {
-            forget(s, i);
-          } else {
-            registers(s, i);
-          }
+          execute_here(s, i);
           break;
       }
       ++s.pc;
     }
     s.status = thread_status::too_long;
+  }
+
+  /// Executes an instruction of the thread's own registers.
+  void execute_here(thread_state& s, const instruction& i) const noexcept {
+    if (i.code == op::register_fence) {
+      fence_registers(s);
+    } else if (i.code == op::free_columns) {
+      free_columns(s, i);
+    } else if (results_are_unknown(s, i)) {
+      forget(s, i);
+    } else {
+      registers(s, i);
+    }
   }
 
   /// Columns of tensor memory, which the first lane counts.

@@ -64,7 +64,8 @@ struct program {
   std::vector<bool> dependent{};  ///< per launch: it begins before those have ended, as a programmatic dependent launch
   bool fragment = false;          ///< a litmus test: pieces of kernels, which do not end where their threads do
   assumptions assumed{};
-  bool copies = false;  ///< at the end of `threads` is what performs asynchronous operations
+  bool copies = false;   ///< at the end of `threads` is what performs asynchronous operations
+  bool excerpt = false;  ///< `threads` are some of a program's threads, and have their numbers in it
 };
 
 /// How an exploration ended.

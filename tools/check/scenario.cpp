@@ -660,7 +660,8 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
 /// Puts a scenario and a module together: memory first, then launches, which name it, and conditions.
 class preparation {
  public:
-  preparation(const scenario& s, std::string_view ptx) : scenario_(s), module_(read_ptx(ptx)) {
+  preparation(const scenario& s, std::string_view ptx, std::vector<planned_launch>* planned = nullptr)
+      : scenario_(s), module_(read_ptx(ptx)), planned_(planned) {
     std::set<int> devices;
     for (const scenario::launch_line& l : s.launches) {
       if (!l.request.host) {
@@ -1032,7 +1033,7 @@ class preparation {
     add_order(l, request);
     const int number = [&] {
       try {
-        return add_launch(result_.checked, request);
+        return planned_ == nullptr ? add_launch(result_.checked, request) : plan(request);
       } catch (const model::error& e) {
         throw model::error(l.line, 1, e.what());
       }
@@ -1044,10 +1045,22 @@ class preparation {
     }
   }
 
+  /// Adds a launch without its threads.
+  [[nodiscard]] int plan(const launch_request& request) {
+    const int first_block = planned_->empty() ? 0 : planned_->back().first_block + static_cast<int>(planned_->back().blocks);
+    std::uint64_t before = 0;
+    for (const planned_launch& l : *planned_) {
+      before += l.blocks * l.block_size;
+    }
+    planned_->push_back(plan_launch(result_.checked, request, first_block, before));
+    return planned_->back().number;
+  }
+
   const scenario& scenario_;
   ptx_module module_;
-  std::vector<int> devices_{};            ///< that have launches, or the first of all
-  std::vector<module_layout> layouts_{};  ///< of each of `devices_`, or one if they share all variables
+  std::vector<planned_launch>* planned_ = nullptr;  ///< launches without their threads; null: with them
+  std::vector<int> devices_{};                      ///< that have launches, or the first of all
+  std::vector<module_layout> layouts_{};            ///< of each of `devices_`, or one if they share all variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
   tensor_maps maps_{};
@@ -1073,5 +1086,9 @@ check_property prepared_scenario::property() const {
 }
 
 prepared_scenario prepare(const scenario& s, std::string_view ptx) { return preparation(s, ptx).result(); }
+
+prepared_scenario prepare(const scenario& s, std::string_view ptx, std::vector<planned_launch>& launches) {
+  return preparation(s, ptx, &launches).result();
+}
 
 }  // namespace membar::check

@@ -106,4 +106,7 @@ struct prepared_scenario {
 /// Puts a scenario and the PTX of its source together. Throws `model::error`.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx);
 
+/// The same without threads: `launches` become what is launched, in order.
+[[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx, std::vector<planned_launch>& launches);
+
 }  // namespace membar::check

@@ -284,6 +284,10 @@ class sync_points {
   /// Whether the sync point orders memory.
   [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
 
+  /// The sync point of these lanes at the `activemask` `pc`, and whether a sync point is one.
+  [[nodiscard]] static std::uint64_t of_lanes(std::int32_t pc, std::uint64_t lanes) noexcept { return active_lanes(pc, lanes); }
+  [[nodiscard]] static bool is_of_lanes(std::uint64_t sync_point) noexcept { return sync_point >> pc_shift != 0; }
+
   /// The number of a barrier of a block.
   [[nodiscard]] static std::uint64_t number_of(std::uint64_t sync_point) noexcept {
     return truncated(sync_point, some_warps_shift);

@@ -482,30 +482,14 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Why it is undefined that `e`, which goes on from a barrier, and arrival `a` meet at it; empty if it is not. PTX counts those that arrive
-  /// at a barrier's number, whichever instruction they come by. But CUDA defines `__syncthreads()` in a branch only where all threads of the
-  /// block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++ Programming
-  /// Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
+  /// Why it is undefined that `e`, which goes on from a barrier, and arrival `a` meet at it; empty if it is not.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
-    const instruction& mine = instruction_of(state_.checked, e);
-    const instruction& other = instruction_of(state_.checked, a);
-    if (e.pc == a.pc || mine.code != op::block_barrier || state_.checked.fragment) {
-      return {};
-    }
-    const auto places = [&] { return places_text(state_.checked, e.thread, mine, other); };
-    if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
-      return "threads meet at one barrier by a 'bar.red' and by a 'bar.sync', at " + places() + ", which PTX leaves undefined";
-    }
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
-    const bool one_warp = x.warp == y.warp;
-    const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
-    const bool aligned = one_warp ? mine.aligned || other.aligned : mine.aligned && other.aligned;
-    if (!aligned || by_warps || same_place(mine, other)) {
-      return {};
-    }
-    return "threads meet at different barriers, " + places() + ", which CUDA " + (one_warp ? "and PTX leave" : "leaves") +
-           " undefined";
+    return e.pc == a.pc || state_.checked.fragment
+               ? std::string()
+               : check::misuse_of_barrier(state_.checked, e.thread, instruction_of(state_.checked, e),
+                                          instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
   /// Whether thread `t`, which has left the kernel, went on where the barrier that `e` goes on from is in a conditional that it did not take.
@@ -555,12 +539,6 @@ class synchronization_events {
     return std::none_of(reads.begin(), reads.end(), [&](const graph_event* r) {
       return r->passes && event_rules::phase_seen(*r) == completed && precedes(*r, e.prefix);
     });
-  }
-
-  /// Whether one barrier in the source became both: the compiler unrolls loops.
-  [[nodiscard]] static bool same_place(const instruction& x, const instruction& y) noexcept {
-    return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
-           x.caller_line == y.caller_line;
   }
 
   exploration_state& state_;

@@ -199,7 +199,7 @@ std::string thread_text(const program& p, int thread) {
     return std::any_of(p.threads.begin(), p.threads.end(),
                        [&](const thread_context& o) { return !o.where.host && o.where.*of != c.where.*of; });
   };
-  return "thread " + std::to_string(thread) + " (" + c.kernel->name +
+  return "thread " + std::to_string(p.excerpt ? c.number_in_program : thread) + " (" + c.kernel->name +
          (several(&model::place::gpu) ? ", device " + std::to_string(c.where.gpu) : "") +
          (several(&model::place::domain) ? ", domain " + std::to_string(c.where.domain) : "") + ", block " +
          coordinates(c.block) + ", thread " + coordinates(c.thread) + ")";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
-#include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/lint_command.hpp>
 #include <membar-check/nvcc.hpp>
@@ -9,6 +8,8 @@
 #include <membar-check/record_command.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/request.hpp>
+#include <membar-check/sanitize_command.hpp>
+#include <membar-check/scenario_file.hpp>
 
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
@@ -29,10 +30,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -55,32 +54,6 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
-/// The PTX of a scenario's source. Scenarios of one source and the same options share it.
-const std::string& ptx_of(const check::scenario& s, const std::filesystem::path& folder) {
-  static std::map<std::vector<std::string>, std::string> known;
-  std::vector<std::string> key = {folder.string(), s.source};
-  key.insert(key.end(), s.options.begin(), s.options.end());
-  auto it = known.find(key);
-  if (it == known.end()) {
-    std::string ptx;
-    if (std::filesystem::path(s.source).extension() == ".ptx") {
-      if (!s.options.empty()) {
-        throw model::error("options of the compiler are given for a source that is PTX: " +
-                           membar_tools::quote(s.options.front()));
-      }
-      try {
-        ptx = read_file((folder / s.source).string());
-      } catch (const std::exception& e) {
-        throw model::error(s.source + ": " + e.what() + ", which the line 'source' names relative to the scenario");
-      }
-    } else {
-      ptx = membar_check::compiled(folder.string(), s.source, s.options);
-    }
-    it = known.emplace(std::move(key), std::move(ptx)).first;
-  }
-  return it->second;
-}
-
 check::prepared_scenario prepared(const std::string& path, membar_check::progress_line& progress) {
   const std::string text = read_file(path);
   const std::filesystem::path kind = std::filesystem::path(path).extension();
@@ -93,11 +66,9 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
     result.checked = check::program_of(membar::litmus_files::read_litmus(text));
     return result;
   }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  check::scenario s = check::read_scenario(text, [&](const std::string& file) { return read_file((folder / file).string()); });
-  s.path = path;
+  const check::scenario s = membar_check::scenario_of(path, text);
   progress.begins("is compiled");
-  return check::prepare(s, ptx_of(s, folder));
+  return check::prepare(s, membar_check::ptx_of(s));
 }
 
 /// Says of each kernel of a source whether it can be read.
@@ -231,6 +202,9 @@ int main(int count, char** arguments) {
   }
   if (count > 1 && std::string(arguments[1]) == "attach") {
     return membar_check::attach_command({arguments + 2, arguments + count});
+  }
+  if (count > 1 && std::string(arguments[1]) == "sanitize") {
+    return membar_check::sanitize_command({arguments + 2, arguments + count});
   }
   int worst = verified;
   const auto how = membar_check::read_request(count, arguments, worst);

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Of the wrong kernels of examples/bugs at least 30 of 32 are found within ten schedules, and none of the fixed ones is reported.
+
+usage: bugs_test.py <membar-check>
+"""
+
+import pathlib
+import subprocess
+import sys
+
+BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
+LEAST, SCHEDULES = 30, 10
+
+
+def statuses(checker, kind):
+    files = sorted(p.name for p in BUGS.glob(f"*.{kind}.scenario"))
+    done = subprocess.run([checker, "sanitize", "--quiet", f"--schedules={SCHEDULES}", *files], cwd=BUGS, capture_output=True, text=True)
+    return {line.split("\t")[0]: line.split("\t")[1] for line in done.stdout.splitlines() if "\t" in line}
+
+
+def main():
+    checker = str(pathlib.Path(sys.argv[1]).resolve())
+    wrong, fixed = statuses(checker, "wrong"), statuses(checker, "fixed")
+    found = [f for f, s in wrong.items() if s in ("race", "hang", "violated", "undefined", "out of bounds", "uninitialised")]
+    alarms = {f: s for f, s in fixed.items() if s != f"clean in {SCHEDULES} schedules"}
+    print(f"{len(found)} of {len(wrong)} wrong kernels found; not: {sorted(set(wrong) - set(found))}")
+    print(f"{len(alarms)} of {len(fixed)} fixed kernels reported: {alarms}")
+    return 0 if len(wrong) == len(fixed) == 32 and len(found) >= LEAST and not alarms else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

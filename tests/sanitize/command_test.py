@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check sanitize writes: text, JSON, SARIF, suppressions, statuses.
+
+usage: command_test.py <membar-check>
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PTX = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry racy(.param .u64 p)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+.loc 1 3 0
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x;
+.loc 1 7 0
+st.global.u32 [%rd1], %r1;
+ret;
+}
+.visible .entry fine(.param .u64 p)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+ld.param.u64 %rd1, [p];
+atom.global.add.u32 %r1, [%rd1], 1;
+ret;
+}
+.file 1 "here.cu"
+"""
+
+
+def main():
+    checker = str(pathlib.Path(sys.argv[1]).resolve())
+    wrong = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        (folder / "k.ptx").write_text(PTX)
+        for name in ("racy", "fine"):
+            (folder / f"{name}.scenario").write_text(f"source k.ptx\nmemory x u32\nlaunch {name} grid 8 block 64 args x\n")
+        (folder / "big.scenario").write_text("source k.ptx\nmemory x u32\nlaunch fine grid 512 block 256 args x\nfinal x == 131072\n")
+        (folder / "allow").write_text("# known\nrace here.cu:7 racy\n")
+        (folder / "bad").write_text("rase here.cu:7\n")
+
+        def run(*words):
+            done = subprocess.run([checker, "sanitize", *words], cwd=folder, capture_output=True, text=True)
+            return done.returncode, done.stdout, done.stderr
+
+        def expect(what, condition, got):
+            if not condition:
+                wrong.append(f"{what}: {got}")
+
+        code, out, err = run("racy.scenario", "fine.scenario")
+        expect("a race is found", code == 1 and "racy.scenario\trace\t1 finding, 10 schedules" in out, out + err)
+        expect("both threads and lines are shown", out.count("> here.cu:7: st.global.u32") == 2 and "block 0, thread 1" in out, out)
+        expect("the other file is clean", "fine.scenario\tclean in 10 schedules\t" in out, out)
+        expect("nothing is verified", "verified" not in out, out)
+        code, out, _ = run("--schedules=1", "fine.scenario")
+        expect("one schedule", code == 0 and "clean in 1 schedule\t" in out, out)
+        code, out, _ = run("--schedules=2", "big.scenario")
+        expect("more threads than exploration takes", code == 0 and "clean in 2 schedules" in out, out)
+        code, out, _ = run("--format=json", "--seed=5", "racy.scenario")
+        one = json.loads(out)
+        f = one["files"][0]["findings"][0]
+        expect("JSON", one["format_version"] == 1 and f["status"] == "race" and f["seed"] == 5 and f["count"] > 10, out)
+        expect("JSON places", [a["line"] for a in f["accesses"]] == [7, 7] and f["accesses"][0]["file"].endswith("here.cu"), out)
+        code, out, _ = run("--format=sarif", "racy.scenario", "none.scenario")
+        sarif = json.loads(out)["runs"][0]
+        result = sarif["results"][0]
+        expect("SARIF", code == 2 and result["ruleId"] == "race" and len(result["relatedLocations"]) == 1, out)
+        expect("SARIF line", result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7, out)
+        expect("SARIF error", not sarif["invocations"][0]["executionSuccessful"], out)
+        code, out, _ = run("--suppressions=allow", "racy.scenario")
+        expect("suppressed", code == 0 and "clean in 10 schedules" in out and "1 suppressed" in out, out)
+        code, _, err = run("--suppressions=bad", "racy.scenario")
+        expect("a wrong suppression is an error", code == 2 and "bad:1" in err, err)
+        code, out, _ = run("--confirm", "--schedules=3", "racy.scenario")
+        expect("confirmed", code == 1 and "confirmed by exploration" in out, out)
+        code, out, _ = run("--limit=10", "fine.scenario")
+        expect("a schedule that is cut is not clean", code == 3 and "gave up" in out, out)
+        for words in ([], ["--schedules=0", "fine.scenario"], ["--format=xml", "fine.scenario"], ["--wrong", "fine.scenario"]):
+            code, _, err = run(*words)
+            expect(f"{words} is an error", code == 2 and err.startswith("membar-check:"), err)
+    print("\n".join(wrong) if wrong else "as expected")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

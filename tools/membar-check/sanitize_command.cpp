@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/quote.hpp>
+#include <common/text_file.hpp>
+#include <membar-check/places.hpp>
+#include <membar-check/report.hpp>
+#include <membar-check/sanitize_command.hpp>
+#include <membar-check/scenario_file.hpp>
+
+#include <check/explore.hpp>
+#include <check/scenario.hpp>
+#include <check/trace.hpp>
+#include <membar/model/error.hpp>
+#include <sanitize/sanitize.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar_check {
+
+namespace {
+
+namespace sanitize = membar::sanitize;
+using check::check_status;
+using json = nlohmann::ordered_json;
+
+constexpr int sanitize_format_version = 1;
+
+/// "out-of-bounds": a status as one word.
+std::string status_word(check_status status) {
+  std::string word = check::name(status);
+  std::replace(word.begin(), word.end(), ' ', '-');
+  return word;
+}
+
+/// Findings that a file says are not shown: in each line a status and parts of places, kernels or messages, all of which have to be there.
+class allowed_findings {
+ public:
+  explicit allowed_findings(const std::string& file) {
+    if (file.empty()) {
+      return;
+    }
+    std::istringstream lines(membar_tools::read_file(file));
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      std::istringstream words(line.substr(0, line.find('#')));
+      std::vector<std::string> all;
+      for (std::string word; words >> word;) {
+        all.push_back(word);
+      }
+      if (all.empty()) {
+        continue;
+      }
+      if (all.size() < 2 || !is_status(all[0])) {
+        throw membar::model::error(file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
+                                   " is no suppression: give a status, as race, and a part of a place or a kernel's name");
+      }
+      entries_.push_back(std::move(all));
+    }
+  }
+
+  [[nodiscard]] bool allow(const sanitize::sanitizer_finding& f) const {
+    std::string text = f.found.message;
+    for (const std::string& place : f.places) {
+      text += "\n" + place;
+    }
+    for (const check::thread_context& c : f.found.whole->threads) {
+      text += "\n" + c.kernel->name;
+    }
+    return std::ranges::any_of(entries_, [&](const std::vector<std::string>& all) {
+      return all[0] == status_word(f.found.status) && std::all_of(all.begin() + 1, all.end(), [&](const std::string& part) {
+               return text.find(part) != std::string::npos;
+             });
+    });
+  }
+
+ private:
+  [[nodiscard]] static bool is_status(const std::string& word) {
+    for (int k = static_cast<int>(check_status::race); k <= static_cast<int>(check_status::gave_up); ++k) {
+      if (status_word(static_cast<check_status>(k)) == word) {
+        return true;
+      }
+    }
+    return false;
+  }
+  std::vector<std::vector<std::string>> entries_{};
+};
+
+struct sanitize_request {
+  std::vector<std::string> files;
+  std::string format = "text", suppressions;
+  bool confirm = false, quiet = false;
+  sanitize::sanitize_options run{};
+};
+
+/// What became of one file.
+struct sanitized_file {
+  std::string path;
+  check::prepared_scenario prepared{};
+  sanitize::sanitize_result result{};
+  std::vector<std::string> confirmed{};  ///< what exploration says of each finding; empty: it was not asked
+  std::uint64_t suppressed = 0;
+  double seconds = 0;
+
+  [[nodiscard]] std::string status() const {
+    const std::uint64_t n = result.counts.schedules;
+    return result.findings.empty() ? "clean in " + std::to_string(n) + (n == 1 ? " schedule" : " schedules")
+                                   : check::name(worst());
+  }
+  [[nodiscard]] check_status worst() const {
+    const auto found =
+        std::ranges::find_if(result.findings, [](const auto& f) { return f.found.status != check_status::gave_up; });
+    return found == result.findings.end() ? check_status::gave_up : found->found.status;
+  }
+  [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
+};
+
+/// Explores the same scenario, whose first finding is compared with each of `file`.
+void confirm(sanitized_file& file, const check::scenario& s) {
+  check::check_result r;
+  std::string cannot;
+  check::prepared_scenario whole;
+  try {
+    whole = check::prepare(s, ptx_of(s));
+    check::check_options how;
+    how.merge_updates = how.symmetry = true;
+    how.most_events = 20'000'000;
+    r = check::explore(whole.checked, whole.property(), how);
+  } catch (const std::exception& e) {
+    cannot = e.what();
+  }
+  const std::vector<std::string> places =
+      cannot.empty() ? places_of_finding(check::whole_program(whole.checked, r.found), r.found) : std::vector<std::string>();
+  const std::set<std::string> explored(places.begin(), places.end());
+  for (const sanitize::sanitizer_finding& f : file.result.findings) {
+    const bool same = explored == std::set<std::string>(f.places.begin(), f.places.end());
+    file.confirmed.push_back(!cannot.empty()                     ? "not explored: " + cannot
+                             : r.status == check_status::gave_up ? "not confirmed: exploration gave up"
+                             : r.status != f.found.status        ? std::string("exploration says ") + check::name(r.status)
+                             : same || f.found.status != check_status::race
+                                 ? "confirmed by exploration"
+                                 : "exploration finds another " + std::string(check::name(r.status)) + " first");
+  }
+}
+
+sanitized_file sanitized(const std::string& path, const sanitize_request& how, const allowed_findings& allowed) {
+  sanitized_file file;
+  file.path = path;
+  const check::scenario s = scenario_of(path, membar_tools::read_file(path));
+  std::vector<check::planned_launch> launches;
+  file.prepared = check::prepare(s, ptx_of(s), launches);
+  const auto begin = std::chrono::steady_clock::now();
+  file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
+  file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  file.suppressed = std::erase_if(file.result.findings, [&](const auto& f) { return allowed.allow(f); });
+  if (how.confirm && !file.result.findings.empty()) {
+    confirm(file, s);
+  }
+  return file;
+}
+
+// ---- reports
+
+void say_sanitized(const sanitized_file& file, bool quiet) {
+  char time[32];
+  static_cast<void>(std::snprintf(time, sizeof time, "%.2f", file.seconds));
+  std::cout << file.path << '\t' << file.status() << '\t' << file.result.findings.size()
+            << (file.result.findings.size() == 1 ? " finding, " : " findings, ") << file.result.counts.schedules
+            << (file.result.counts.schedules == 1 ? " schedule, " : " schedules, ") << file.result.counts.instructions
+            << " instructions, " << time << " s";
+  if (file.suppressed != 0) {
+    std::cout << "; " << file.suppressed << " suppressed";
+  }
+  for (const std::string& stated : file.prepared.stated) {
+    std::cout << "; " << stated;
+  }
+  std::cout << "\n";
+  for (std::size_t n = 0; n < file.result.findings.size() && !quiet; ++n) {
+    const sanitize::sanitizer_finding& f = file.result.findings[n];
+    const check::program& p = *f.found.whole;
+    std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
+              << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
+    for (const check::trace_event& e : f.found.events) {
+      std::cout << "    " << check::thread_text(p, e.thread) << "\n    > " << check::place_of(p, e.thread, *e.at) << ": "
+                << e.at->text << "   // " << e.what << "\n";
+    }
+    for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
+      if (f.found.waiting[t] != nullptr) {
+        std::cout << "    " << check::thread_text(p, static_cast<int>(t))
+                  << (f.found.status == check_status::hang ? " waits at " : " is at ")
+                  << check::place_of(p, static_cast<int>(t), *f.found.waiting[t]) << ": " << f.found.waiting[t]->text << "\n";
+      }
+    }
+    if (!file.confirmed.empty()) {
+      std::cout << "    " << file.confirmed[n] << "\n";
+    }
+  }
+}
+
+json place_as_json(const check::program& p, int thread, const check::instruction& i) {
+  const instruction_places places = places_of(p, thread, i);
+  json one = {{"thread", check::thread_text(p, thread)},
+              {"place", check::place_of(p, thread, i)},
+              {"ptx", i.text},
+              {"ptx_line", i.line}};
+  if (!places.own.path.empty()) {
+    one["file"] = places.own.path;
+    one["line"] = places.own.line;
+  }
+  if (!places.caller.path.empty()) {
+    one["caller_file"] = places.caller.path;
+    one["caller_line"] = places.caller.line;
+  }
+  return one;
+}
+
+json as_json(const sanitized_file& file) {
+  json findings = json::array();
+  for (std::size_t n = 0; n < file.result.findings.size(); ++n) {
+    const sanitize::sanitizer_finding& f = file.result.findings[n];
+    const check::program& p = *f.found.whole;
+    json one = {{"status", check::name(f.found.status)},
+                {"message", f.found.message},
+                {"seed", f.seed},
+                {"count", f.count},
+                {"accesses", json::array()},
+                {"waiting", json::array()}};
+    for (const check::trace_event& e : f.found.events) {
+      json access = place_as_json(p, e.thread, *e.at);
+      access["does"] = e.what;
+      one["accesses"].push_back(std::move(access));
+    }
+    for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
+      if (f.found.waiting[t] != nullptr) {
+        one["waiting"].push_back(place_as_json(p, static_cast<int>(t), *f.found.waiting[t]));
+      }
+    }
+    if (!file.confirmed.empty()) {
+      one["confirmed"] = file.confirmed[n];
+    }
+    findings.push_back(std::move(one));
+  }
+  const sanitize::sanitize_statistics& c = file.result.counts;
+  return {{"file", file.path},
+          {"status", file.status()},
+          {"schedules", c.schedules},
+          {"instructions", c.instructions},
+          {"accesses", c.accesses},
+          {"seconds", file.seconds},
+          {"suppressed", file.suppressed},
+          {"assumptions", file.prepared.stated},
+          {"findings", std::move(findings)}};
+}
+
+/// Each finding as the result of a file of its own.
+void add_to(report& sarif, sanitized_file& file) {
+  for (const sanitize::sanitizer_finding& f : file.result.findings) {
+    checked_file one;
+    one.path = file.path;
+    one.prepared.stated = file.prepared.stated;
+    one.result.status = f.found.status;
+    one.result.found = f.found;
+    one.result.seed = f.seed;
+    one.result.counts.executions = file.result.counts.schedules;
+    one.seconds = file.seconds;
+    sarif.result(one);
+  }
+}
+
+int sanitize_files(const sanitize_request& how) {
+  const allowed_findings allowed(how.suppressions);
+  const std::unique_ptr<report> sarif = how.format == "sarif" ? sarif_report(std::cout) : nullptr;
+  json all = {{"format", "membar-check sanitize"}, {"format_version", sanitize_format_version}, {"files", json::array()}};
+  int worst = 0;
+  const auto weight = [](int s) { return s == 2 ? 3 : s == 1 ? 2 : s == 3 ? 1 : 0; };
+  for (const std::string& path : how.files) {
+    int status = 2;
+    try {
+      sanitized_file file = sanitized(path, how, allowed);
+      status = file.exit_status();
+      if (sarif != nullptr) {
+        add_to(*sarif, file);
+      } else if (how.format == "json") {
+        all["files"].push_back(as_json(file));
+      } else {
+        say_sanitized(file, how.quiet);
+      }
+    } catch (const std::exception& e) {
+      if (sarif != nullptr) {
+        sarif->error(path, e.what(), false);
+      } else if (how.format == "json") {
+        all["files"].push_back({{"file", path}, {"status", "error"}, {"message", e.what()}});
+      } else {
+        std::cout << path << "\terror\t" << e.what() << "\n";
+      }
+    }
+    worst = weight(status) > weight(worst) ? status : worst;
+  }
+  if (sarif != nullptr) {
+    sarif->end();
+  } else if (how.format == "json") {
+    std::cout << all.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  }
+  return worst;
+}
+
+}  // namespace
+
+int sanitize_command(const std::vector<std::string>& words) {
+  CLI::App app("Executes scenarios at full size, once per schedule, and looks for data races and other faults.",
+               "membar-check sanitize");
+  sanitize_request how;
+  app.add_option("files", how.files, "scenarios");
+  app.add_option("--schedules", how.run.schedules, "so many schedules (10)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
+  app.add_option("--seed", how.run.seed,
+                 "the seed of the first schedule (1): --schedules=1 with the seed of a finding shows it again")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  app.add_option("--jobs", how.run.jobs, "schedules that run at the same time (1)")->check(CLI::Range(1, 256));
+  app.add_option("--limit", how.run.most_instructions, "give up a schedule after so many instructions (20000000000)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  app.add_option("--format", how.format, "text, json or sarif (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
+  app.add_option("--suppressions", how.suppressions,
+                 "a file with a status and parts of places or names of kernels in each line: such findings are not shown")
+      ->type_name("FILE");
+  app.add_flag("--first", how.run.stop_at_first, "start no further schedule after one that shows something");
+  app.add_flag("--confirm", how.confirm, "explore the scenario as well, where it is small, and say what that finds");
+  app.add_flag("--quiet", how.quiet, "print the line of each file alone");
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(std::move(reversed));
+    if (how.files.empty()) {
+      throw membar::model::error("sanitize needs scenarios: membar-check sanitize FILE...");
+    }
+    return sanitize_files(how);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << "membar-check: " << e.what() << "\n";
+  }
+  return 2;
+}
+
+}  // namespace membar_check

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Asynchronous operations: each is performed at once, at a time between its start and the wait for it that the schedule chooses.
+///
+/// An operation has a key of its own. It comes after what precedes its start, through its proxy, and only its completion passes on what it has
+/// accessed. Which accesses it has is found by `check::copy_started`.
+#pragma once
+
+#include <check/async_copies.hpp>
+#include <check/stack_arena.hpp>
+#include <sanitize/orders.hpp>
+#include <sanitize/races.hpp>
+#include <sanitize/reporter.hpp>
+#include <sanitize/run_state.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+class asynchronous_operations {
+ public:
+  asynchronous_operations(run_state& state, reporter& out, race_detector& races, thread_order& orders,
+                          check::stack_arena& arena)
+      : state_(state), out_(out), races_(races), orders_(orders), arena_(arena) {
+    if (state.wide) {
+      code_ = std::make_unique<check::kernel_code>(check::code_of_copies(state.checked));
+      unused_ = std::make_shared<check::register_use>();
+      auto uses = std::make_shared<check::register_use>();
+      uses->unused.assign(code_->code.size(), false);
+      unused_ = std::move(uses);
+      eager_ = state.schedule % 3 == 1;
+      lazy_ = state.schedule % 3 == 2;
+    }
+  }
+
+  /// A thread starts an operation. False if something is wrong with it, which is reported.
+  bool start(lane& l) {
+    const check::instruction& i = l.home->machine_of(l).at(*l.state);
+    const int starters = i.performers;
+    const int first = l.local - static_cast<int>(l.local % static_cast<unsigned>(starters));
+    if (first + starters > static_cast<int>(l.home->lanes.size())) {
+      return fail(l, check_status::undefined,
+                  "executes '" + i.text + "', which " + std::to_string(starters) +
+                      " threads execute together, of which its block has " +
+                      std::to_string(static_cast<int>(l.home->lanes.size()) - first));
+    }
+    const std::shared_ptr<operation> one = starters == 1 ? new_operation(l, i, 1) : shared_operation(l, i, first, starters);
+    if (l.local == first && !plan(l, *one)) {
+      return false;
+    }
+    knowledge mine = l.known;
+    mine.base.raise(l.key, l.time);
+    mine.begun.raise(l.key, l.time);
+    ++l.time;
+    if (!one->has_started) {
+      one->known = std::move(mine);
+      one->has_started = true;
+    } else {
+      meet(one->known, mine);
+    }
+    for (const started_operation& s : l.operations) {
+      one->before.push_back(s.what);
+    }
+    l.operations.push_back({one, 0});
+    if (--one->starts_missing == 0) {
+      pending_.push_back(one);
+      if (eager_) {
+        perform_pending(pending_.size() - 1);
+      }
+    }
+    return !state_.stopped;
+  }
+
+  void commit(lane& l, const check::instruction& i) {
+    const std::uint32_t number = ++l.groups[static_cast<std::size_t>(i.group)];
+    for (started_operation& s : l.operations) {
+      if (s.what->group == i.group && s.group == 0) {
+        s.group = number;
+      }
+    }
+  }
+
+  /// A wait for groups. False if an operation cannot be performed yet.
+  bool wait(lane& l, const check::instruction& i) {
+    const std::uint64_t pending =
+        i.mode == check::waits_for_all ? 0 : check::truncated(l.home->machine_of(l).operand(*l.state, 0), 32);
+    const std::uint64_t groups = l.groups[static_cast<std::size_t>(i.group)];
+    const auto is_awaited = [&](const started_operation& s) {
+      return s.what->group == i.group && (i.mode == check::waits_for_all || (s.group != 0 && s.group + pending <= groups));
+    };
+    for (const started_operation& s : l.operations) {
+      if (is_awaited(s) && !s.what->done && (s.what->starts_missing > 0 || !perform(*s.what))) {
+        return false;
+      }
+    }
+    for (const started_operation& s : l.operations) {
+      if (is_awaited(s)) {
+        pass_on(l.known, *s.what, i.reads_only ? operation::reading : operation::writing);
+      }
+    }
+    if (!i.reads_only) {
+      std::erase_if(l.operations, is_awaited);
+    }
+    return !state_.stopped;
+  }
+
+  /// Performs an operation now and then.
+  bool perform_some() {
+    return !lazy_ && !pending_.empty() && state_.random.below(4) == 0 && perform_pending(state_.random.below(pending_.size()));
+  }
+  /// Performs one. False if there is none.
+  bool perform_one() {
+    for (std::size_t k = 0; k < pending_.size(); ++k) {
+      if (perform_pending(k)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// A block ends: what its threads have started is performed before.
+  void finish(const block& b) {
+    for (std::size_t k = 0; k < pending_.size();) {
+      k = pending_[k]->home == &b && perform_pending(k) ? 0 : k + 1;
+    }
+  }
+
+ private:
+  bool fail(const lane& l, check_status status, const std::string& message) {
+    out_.add(status, "thread " + out_.number_of(l) + " " + message, l);
+    state_.stop();
+    return false;
+  }
+
+  [[nodiscard]] std::shared_ptr<operation> new_operation(const lane& l, const check::instruction& i, int starters) {
+    auto one = std::make_shared<operation>();
+    one->key = state_.next_copy++;
+    one->home = l.home;
+    one->starter = l.local;
+    one->number = l.home->launch->first_access + static_cast<std::uint32_t>(l.state->pc);
+    one->group = i.group;
+    one->starts_missing = starters;
+    state_.copy_owner.emplace_back(l.key, one->number);
+    return one;
+  }
+
+  [[nodiscard]] std::shared_ptr<operation> shared_operation(lane& l, const check::instruction& i, int first, int starters) {
+    const auto kind =
+        static_cast<std::size_t>(std::find(std::begin(check::starter_counts), std::end(check::starter_counts), starters) -
+                                 std::begin(check::starter_counts));
+    auto& all = l.home->together[{first, static_cast<int>(kind)}];
+    const std::size_t n = l.together[kind]++;
+    if (n >= all.size()) {
+      all.push_back(new_operation(l.home->lanes[static_cast<std::size_t>(first)], i, starters));
+      all.back()->number = l.home->launch->first_access + static_cast<std::uint32_t>(l.state->pc);
+    }
+    return all[n];
+  }
+
+  /// Finds the accesses of an operation.
+  bool plan(lane& l, operation& one) {
+    const check::machine& m = l.home->machine_of(l);
+    check::copy_request asked = check::copy_started(*code_, state_.checked, m, *l.state, [&](std::uint64_t address) {
+      const object* const o = state_.find(address, 8);
+      return o == nullptr ? check::wide_value{} : o->value(address, 8);
+    });
+    if (asked.wrong.empty()) {
+      asked.wrong = check::misplaced(m.at(*l.state), l.home->context_of(l), asked);
+    }
+    one.steps = std::move(asked.steps);
+    return asked.wrong.empty() || fail(l, asked.status, asked.wrong);
+  }
+
+  static void meet(knowledge& to, const knowledge& from) {
+    to.base.meet(from.base);
+    to.begun.meet(from.begun);
+    for (std::size_t k = 0; k < ptx::proxy_spaces; ++k) {
+      to.more->crossed[k].meet(from.more->crossed[k]);
+    }
+    for (std::size_t k = 0; k < ptx::one_ways; ++k) {
+      to.more->released[k].meet(from.more->released[k]);
+    }
+  }
+
+  /// What has completed comes before what follows, through all proxies.
+  static void pass_on(knowledge& to, const operation& one, thread_time time) {
+    const auto give = [&](knowledge& k) {
+      k.base.raise(one.key, time);
+      for (clock& c : k.more->crossed) {
+        c.raise(one.key, time);
+      }
+    };
+    if (time == operation::writing) {
+      to.join(one.given, true);
+    }
+    give(to);
+    to.more->released[static_cast<std::size_t>(ptx::one_way::tensor_memory)].raise(one.key, time);
+  }
+
+  bool perform_pending(std::size_t at) {
+    const std::shared_ptr<operation> one = pending_[at];
+    if (!one->done && !perform(*one)) {
+      return false;
+    }
+    pending_.erase(std::find(pending_.begin(), pending_.end(), one));
+    ++state_.writes;
+    return true;
+  }
+
+  /// Performs an operation. False if it waits for others, which cannot be performed yet.
+  bool perform(operation& one) {
+    if (one.done || one.starts_missing > 0) {
+      return one.done;
+    }
+    if (one.given.more == nullptr) {
+      one.given.more = std::make_unique<knowledge::proxies>();
+    }
+    if (!perform_those_before(one)) {
+      return false;
+    }
+    one.done = true;
+    if (one.steps.empty()) {
+      return true;
+    }
+    const check::stack_arena::mark mark = arena_.here();
+    check::thread_context context = one.home->contexts[one.starter];
+    context.kernel = code_.get();
+    context.copies_of = one.starter;
+    context.registers = unused_;
+    context.parameters.clear();
+    const check::machine m(context, arena_);
+    std::array<std::uint64_t, check::copy_registers::count> words{};
+    words[check::copy_registers::next] = ~std::uint64_t{0};
+    words[check::copy_registers::steps] = reinterpret_cast<std::uint64_t>(one.steps.data());
+    words[check::copy_registers::end] = one.steps.size();
+    const check::thread_state* s = m.begin(check::nobody{}, words);
+    while (s->status == check::thread_status::at_event && !state_.stopped) {
+      s = step(one, context, m, *s);
+    }
+    arena_.release(mark);
+    return true;
+  }
+
+  /// Some operations come after others of their thread.
+  bool perform_those_before(operation& one) {
+    bool waits = false;
+    ptx::async_group group = ptx::async_group::none;
+    for (const check::copy_step& s : one.steps) {
+      const check::instruction& i = model::at(code_->code, s.instruction);
+      if (i.code == check::op::async_wait && i.mode == check::waits_for_all) {
+        waits = true;
+        group = i.group;
+      }
+    }
+    for (const std::shared_ptr<operation>& o : one.before) {
+      if (!waits || o->group != group) {
+        continue;
+      }
+      if (!o->done && !perform(*o)) {
+        return false;
+      }
+      pass_on(one.known, *o, operation::writing);
+      pass_on(one.given, *o, operation::writing);
+    }
+    one.before.clear();
+    return true;
+  }
+
+  const check::thread_state* step(operation& one, const check::thread_context& context, const check::machine& m,
+                                  const check::thread_state& s) {
+    const check::instruction& i = m.at(s);
+    if (i.code == check::op::async_wait) {
+      return m.step(s, {});
+    }
+    access a;
+    a.by = &i;
+    a.number = one.number;
+    a.address = m.address(s);
+    a.bytes = i.bytes;
+    a.strong = i.strong;
+    a.scope = i.scope;
+    a.via = i.via;
+    a.rmw = i.code == check::op::atomic || i.code == check::op::reduction;
+    lane& l = one.home->lanes[one.starter];
+    object* const o = state_.find(a.address, a.bytes);
+    if (o == nullptr || a.address % a.bytes != 0 || (o->constant && i.code != check::op::load)) {
+      fail(l, check_status::out_of_bounds,
+           "starts an asynchronous operation that accesses " + std::to_string(a.bytes) + " bytes at " +
+               out_.place(l, a.address) +
+               (o == nullptr               ? ", which lie in no object"
+                : a.address % a.bytes != 0 ? ", which are not aligned"
+                                           : ", which are constant"));
+      return &s;
+    }
+    if (i.mbarrier != check::mbarrier_op::none) {
+      return complete(one, *o, l, a, m, s);
+    }
+    if (i.code == check::op::load) {
+      if (o->is_uninitialised(a.address, a.bytes)) {
+        out_.add(check_status::uninitialised,
+                 "an asynchronous operation of thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) +
+                     " before anything is written to it",
+                 l);
+      }
+      touch(one, *o, context, a);
+      return m.step(s, o->value(a.address, a.bytes));
+    }
+    const check::thread_state* now = &s;
+    if (a.rmw) {
+      now = m.step(s, o->value(a.address, a.bytes));
+      if (!m.is_amid_rmw(*now)) {
+        return now;
+      }
+    }
+    a.writes = true;
+    const check::wide_value v = m.stored(*now);
+    a.changes = !(o->value(a.address, a.bytes) == v);
+    touch(one, *o, context, a);
+    if (model::releases(i.order)) {
+      release(one, *o, context, a);
+    }
+    o->write(a.address, a.bytes, v);
+    ++state_.writes;
+    return m.step(*now, {});
+  }
+
+  void touch(const operation& one, object& o, const check::thread_context& context, const access& a) {
+    const thread_time time = a.writes ? operation::writing : operation::reading;
+    races_.touch(o, {one.key, time, 1, 0, 0, &one.known, &context}, a);
+  }
+
+  [[nodiscard]] release_head head_of(const operation& one, const knowledge& known, thread_scope scope) {
+    release_head h;
+    h.scope = scope;
+    h.where = one.home->contexts[one.starter].where;
+    h.serial = ++state_.serials;
+    h.known = std::make_shared<knowledge>(known);
+    pass_on(*h.known, one, operation::writing);
+    return h;
+  }
+
+  /// A store that releases what its thread did before.
+  void release(const operation& one, object& o, const check::thread_context& context, const access& a) {
+    o.cell_at(a.address).last[0].what |= stamp::synchronizes;
+    sync_cell& c = state_.cells[a.address];
+    if (!a.rmw) {
+      c.heads.clear();
+    }
+    c.writer = context.where;
+    c.scope = a.scope;
+    c.bytes = a.bytes;
+    c.heads.add(head_of(one, one.known, a.scope));
+  }
+
+  /// An update of the mbarrier at which the operation completes.
+  const check::thread_state* complete(operation& one, object& o, lane& l, const access& a, const check::machine& m,
+                                      const check::thread_state& s) {
+    const check::thread_state* const now = m.step(s, o.value(a.address, a.bytes));
+    const check::mbarrier_outcome outcome = m.updated_mbarrier_at(*now);
+    if (outcome.wrong != nullptr) {
+      fail(l, check_status::undefined,
+           std::string("starts an operation that ") + outcome.wrong + ": " + out_.place(l, a.address));
+      return now;
+    }
+    o.write(a.address, a.bytes, m.stored(*now));
+    ++state_.writes;
+    o.cell_at(a.address).last[0].what |= stamp::synchronizes;
+    sync_cell& c = state_.cells[a.address];
+    c.bytes = a.bytes;
+    release_head h = head_of(one, one.given, a.scope);
+    h.copy = true;
+    c.heads.add(h);
+    if (outcome.completes) {
+      c.phase = c.heads;
+    }
+    return m.step(*now, {});
+  }
+
+  run_state& state_;
+  reporter& out_;
+  race_detector& races_;
+  thread_order& orders_;
+  check::stack_arena& arena_;
+  std::unique_ptr<check::kernel_code> code_{};
+  std::shared_ptr<const check::register_use> unused_{};
+  std::vector<std::shared_ptr<operation>> pending_{};
+  bool eager_ = false;
+  bool lazy_ = false;
+};
+
+}  // namespace membar::sanitize

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Instructions of registers alone, with their operands found beforehand.
+///
+/// What an instruction computes is said by `check::compute`, which is instantiated here for the operations and types that kernels have most of.
+/// All others, and threads with unknown values, are left to `check::machine`.
+#pragma once
+
+#include <ptx/decode.hpp>
+#include <ptx/instruction.hpp>
+
+#include <check/thread_context.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// An instruction that can be executed at once.
+struct fast_instruction {
+  enum class kind : std::uint8_t { slow, computes, jumps };
+  using computation = std::uint64_t (*)(const fast_instruction&, const std::uint64_t*, const check::thread_context&);
+
+  kind what = kind::slow;
+  bool head = false;
+  bool guard_negated = false;
+  std::uint8_t sources = 0;
+  std::int32_t guard = -1;
+  std::int32_t target = 0;                 ///< of a jump; else the word of the destination
+  std::uint32_t word[4] = {};              ///< of each source
+  std::uint64_t taken[4] = {};             ///< the bits of it that are taken: none of a constant
+  std::uint64_t added[4] = {};             ///< a constant
+  std::uint64_t kept = ~std::uint64_t{0};  ///< the bits of the result
+  computation compute = nullptr;
+  const check::instruction* of = nullptr;
+
+  [[nodiscard]] std::uint64_t source(const std::uint64_t* words, unsigned k) const noexcept {
+    return (words[word[k]] & taken[k]) + added[k];
+  }
+};
+
+/// The code of a kernel that is launched with these parameters. It is empty for a kernel with operations that hold registers.
+[[nodiscard]] std::vector<fast_instruction> fast_code_of(const check::kernel_code& kernel,
+                                                         const std::vector<std::uint8_t>& parameters);
+
+}  // namespace membar::sanitize

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What comes before the next event of a thread, and what releases pass on of it.
+#pragma once
+
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/rules.hpp>
+#include <membar/thread_scope.hpp>
+#include <ptx/instruction.hpp>
+#include <sanitize/clock.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// What comes before an event: by base causality and, where a program has asynchronous operations, what has crossed to other proxies. The rules
+/// are those of `check::event_rules`.
+struct knowledge {
+  /// What only programs with asynchronous operations have.
+  struct proxies {
+    std::array<clock, ptx::proxy_spaces> crossed{};  ///< what comes before a proxy fence of a space in this block
+    std::array<clock, ptx::one_ways> released{};     ///< what proxy fences of one direction have released
+  };
+
+  clock base{};
+  clock begun{};  ///< initializations of mbarriers, which a fence for them alone passes on
+  std::unique_ptr<proxies> more{};
+
+  knowledge() = default;
+  knowledge(const knowledge& o)
+      : base(o.base), begun(o.begun), more(o.more == nullptr ? nullptr : std::make_unique<proxies>(*o.more)) {}
+  knowledge(knowledge&&) = default;
+  knowledge& operator=(const knowledge& o) {
+    base = o.base;
+    begun = o.begun;
+    more = o.more == nullptr ? nullptr : std::make_unique<proxies>(*o.more);
+    return *this;
+  }
+  knowledge& operator=(knowledge&&) = default;
+  ~knowledge() = default;
+
+  void join(const knowledge& o, bool same_proxies) {
+    base.join(o.base);
+    begun.join(o.begun);
+    join_proxies(o, same_proxies);
+  }
+  void join_proxies(const knowledge& o, bool same_proxies) {
+    if (more == nullptr || o.more == nullptr) {
+      return;
+    }
+    for (std::size_t k = 0; k < ptx::one_ways; ++k) {
+      more->released[k].join(o.more->released[k]);
+    }
+    for (std::size_t k = 0; k < ptx::proxy_spaces && same_proxies; ++k) {
+      if (k != static_cast<std::size_t>(ptx::proxy_space::tensor_memory)) {  // such a fence is for its own thread
+        more->crossed[k].join(o.more->crossed[k]);
+      }
+    }
+  }
+  /// A proxy fence for these spaces, a bit for each.
+  void cross(unsigned spaces) {
+    for (std::size_t k = 0; k < ptx::proxy_spaces && more != nullptr; ++k) {
+      if (((spaces >> k) & 1U) != 0) {
+        more->crossed[k].join(base);
+      }
+    }
+  }
+};
+
+/// The start of release patterns: what the threads that released have known, by one scope.
+struct release_head {
+  thread_scope scope = thread_scope::system;
+  model::place where{};
+  bool several = false;     ///< it is of several blocks that the scope includes
+  bool fence = false;       ///< a proxy fence of one direction: only that is passed on
+  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
+  bool copy = false;        ///< the completion of an asynchronous operation, which is performed where its mbarrier is
+  ptx::one_way fenced = ptx::one_way::async;
+  std::uint64_t serial = 0;  ///< of what it began as: `known` only grows
+  std::shared_ptr<knowledge> known{};
+
+  /// Whether its scope includes a thread at `there`, and that one's scope what has released.
+  [[nodiscard]] bool reaches(thread_scope their_scope, const model::place& there) const noexcept {
+    constexpr model::every_rule rules{};
+    return copy || (model::includes(rules, scope, where, there) &&
+                    (model::includes(rules, their_scope, there, where) || (several && their_scope < scope)));
+  }
+  [[nodiscard]] bool is_like(const release_head& o) const noexcept {
+    return scope == o.scope && copy == o.copy && fence == o.fence && restricted == o.restricted && fenced == o.fenced;
+  }
+};
+
+/// Heads of release patterns. Those of one scope that are in one place of that scope become one head where there are many.
+class release_heads {
+ public:
+  void clear() noexcept { heads_.clear(); }
+  [[nodiscard]] bool empty() const noexcept { return heads_.empty(); }
+  [[nodiscard]] auto begin() const noexcept { return heads_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return heads_.end(); }
+
+  void add(const release_head& h) {
+    const bool many = heads_.size() >= most_apart;
+    for (release_head& mine : heads_) {
+      const bool same_block = model::same_block(mine.where, h.where);
+      if (mine.is_like(h) && (same_block || (many && is_in_place(mine, h)))) {
+        if (mine.known == h.known) {
+          return;
+        }
+        if (mine.known.use_count() > 1) {
+          mine.known = std::make_shared<knowledge>(*mine.known);
+        }
+        mine.known->join(*h.known, same_block);
+        mine.several = mine.several || h.several || !same_block;
+        return;
+      }
+    }
+    heads_.push_back(h);
+  }
+
+ private:
+  static constexpr std::size_t most_apart = 8;
+  /// Whether whoever one of two heads of one scope reaches, by that scope or a wider one, the other one reaches too.
+  [[nodiscard]] static bool is_in_place(const release_head& x, const release_head& y) noexcept {
+    constexpr model::every_rule rules{};
+    return x.where.host == y.where.host && model::includes(rules, std::min(x.scope, thread_scope::device), x.where, y.where);
+  }
+  std::vector<release_head> heads_{};
+};
+
+/// What a strong write has left at its location for those that read it.
+struct sync_cell {
+  model::place writer{};
+  thread_scope scope = thread_scope::system;
+  std::uint8_t bytes = 0;
+  release_heads heads{};
+  release_heads phase{};  ///< an mbarrier: those of the last phase that is complete
+  /// The last releasing writes of threads here: the thread's later writes here end their release patterns.
+  std::vector<std::pair<thread_key, release_head>> own{};
+};
+
+}  // namespace membar::sanitize

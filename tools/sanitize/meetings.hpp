@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they come to know.
+#pragma once
+
+#include <check/barrier_alignment.hpp>
+#include <sanitize/orders.hpp>
+#include <sanitize/reporter.hpp>
+#include <sanitize/run_state.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+class meetings {
+ public:
+  /// `go_on` is called with each thread that a sync point lets go on, and with what it is given.
+  using let_go = std::function<void(lane&, check::wide_value)>;
+
+  meetings(run_state& state, reporter& out, thread_order& orders, let_go go_on)
+      : state_(state), out_(out), orders_(orders), go_on_(std::move(go_on)) {}
+
+  /// A thread arrives at the sync point of its next event. False if that is reported.
+  bool arrive(lane& l) {
+    block& b = *l.home;
+    const check::machine& m = b.machine_of(l);
+    const check::instruction& i = m.at(*l.state);
+    std::string wrong;
+    if (!b.points->names_caller(l.local, *l.state)) {
+      out_.add(check_status::undefined,
+               "thread " + out_.number_of(l) + " executes '" + i.text + "' with a mask that does not contain its own lane", l);
+      return false;
+    }
+    const std::uint64_t number = i.code == check::op::active_mask
+                                     ? check::sync_points::of_lanes(l.state->pc, std::uint64_t{1} << (l.local % 32U))
+                                     : b.points->at(l.local, *l.state, wrong);
+    if (!wrong.empty()) {
+      out_.add(check_status::gave_up, "thread " + out_.number_of(l) + ": " + wrong, l);
+      return false;
+    }
+    const bool of_block = i.code == check::op::block_barrier || i.code == check::op::block_arrive;
+    meeting_point& at = point_of(b, number, of_block ? -1 : l.local / 32);
+    if (of_block && std::find(at.arrived.begin(), at.arrived.end(), l.local) != at.arrived.end()) {
+      out_.add(check_status::undefined,
+               "thread " + out_.number_of(l) + " arrives at barrier " + std::to_string(check::sync_points::number_of(number)) +
+                   " a second time, and nothing orders that after the end of the first phase",
+               l);
+      return false;
+    }
+    if (of_block && mixes_counts(b, at, l)) {
+      return false;
+    }
+    l.arrival = {};
+    l.arrival.thread = l.local;
+    l.arrival.sync_point = number;
+    l.arrival.arrives = true;
+    l.arrival.pc = l.state->pc;
+    l.arrival.value = b.points->brought(l.local, *l.state);
+    at.arrived.push_back(l.local);
+    if (i.code == check::op::block_arrive) {
+      arrivals_[{&b, l.local, number}] = {orders_.released(l, thread_scope::block), l.arrival};
+      go_on_(l, {});
+    } else {
+      l.where = stand::meeting;
+      m.step_in_place(*l.state, {}, check::nobody{});  // which only says that it has arrived
+    }
+    return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
+  }
+
+  /// A thread of the block has left the kernel, so that others may go on.
+  void left(block& b) {
+    for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
+      const std::size_t before = b.meetings.size();
+      static_cast<void>(finish(b, b.meetings[k]));
+      k = b.meetings.size() < before ? static_cast<std::size_t>(-1) : k;  // begins again
+    }
+  }
+
+  /// Lanes that are at one `activemask` go on together. False if there are none.
+  bool finish_active_masks(block& b) {
+    std::vector<meeting_point> at;
+    std::erase_if(b.meetings, [&](const meeting_point& p) {
+      const bool is = check::sync_points::is_of_lanes(p.number);
+      if (is) {
+        at.push_back(p);
+      }
+      return is;
+    });
+    std::map<std::pair<int, std::int32_t>, std::vector<int>> together;
+    for (const meeting_point& p : at) {
+      for (const int t : p.arrived) {
+        together[{p.warp, b.lanes[static_cast<std::size_t>(t)].arrival.pc}].push_back(t);
+      }
+    }
+    for (const auto& [place, lanes] : together) {
+      std::uint64_t mask = 0;
+      for (const int t : lanes) {
+        mask |= std::uint64_t{1} << (static_cast<unsigned>(t) % 32U);
+      }
+      for (const int t : lanes) {
+        lane& l = b.lanes[static_cast<std::size_t>(t)];
+        go_on_(l, {mask, 0});
+      }
+    }
+    return !at.empty();
+  }
+
+ private:
+  struct early_arrival {
+    release_head head{};
+    check::graph_event event{};
+  };
+
+  static meeting_point& point_of(block& b, std::uint64_t number, int warp) {
+    for (meeting_point& p : b.meetings) {
+      if (p.number == number && p.warp == warp) {
+        return p;
+      }
+    }
+    b.meetings.push_back({number, warp, {}});
+    return b.meetings.back();
+  }
+
+  /// Whether some barrier of the same number is of other numbers of threads, which is reported.
+  bool mixes_counts(const block& b, const meeting_point& at, const lane& l) {
+    const std::uint64_t id = check::sync_points::number_of(at.number);
+    const bool mixed = std::any_of(b.meetings.begin(), b.meetings.end(), [&](const meeting_point& p) {
+      return p.warp < 0 && !p.arrived.empty() && p.number != at.number && check::sync_points::number_of(p.number) == id;
+    });
+    if (mixed) {
+      out_.add(check_status::gave_up,
+               "thread " + out_.number_of(l) + ": barrier " + std::to_string(id) +
+                   " is of other numbers of threads at other places of the block, which is not supported: give each its own "
+                   "barrier number",
+               l);
+    }
+    return mixed;
+  }
+
+  [[nodiscard]] static bool is_gone(const block& b, int t) { return b.lanes[static_cast<std::size_t>(t)].where == stand::gone; }
+
+  /// Whether all have arrived that take part. A thread that has arrived may have left the kernel since.
+  [[nodiscard]] static bool is_complete(const block& b, const meeting_point& p) {
+    if (check::sync_points::is_of_lanes(p.number) || p.arrived.empty()) {
+      return false;
+    }
+    const int size = static_cast<int>(b.lanes.size());
+    const int warps = p.warp < 0 ? check::sync_points::warps_of(p.number) : 0;
+    if (p.warp < 0 && warps == 0 && static_cast<int>(p.arrived.size()) < b.alive) {
+      return false;
+    }
+    std::uint32_t come[32] = {};  // the lanes of each warp
+    int warps_come = 0;
+    for (const int t : p.arrived) {
+      warps_come += come[t / 32] == 0 ? 1 : 0;
+      come[t / 32] |= 1U << (static_cast<unsigned>(t) % 32U);
+    }
+    if (warps_come < warps) {
+      return false;
+    }
+    const std::uint32_t mask = p.warp < 0 ? ~0U : static_cast<std::uint32_t>(p.number);
+    const int first = p.warp < 0 ? 0 : 32 * p.warp;
+    for (int t = first; t < (p.warp < 0 ? size : std::min(size, first + 32)); ++t) {
+      const std::uint32_t bit = 1U << (static_cast<unsigned>(t) % 32U);
+      const bool takes_part = (mask & bit) != 0 && (warps == 0 || come[t / 32] != 0);
+      if (takes_part && (come[t / 32] & bit) == 0 && !is_gone(b, t)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Lets all go on, if all have arrived. False if something is wrong, which is reported.
+  bool finish(block& b, meeting_point& at) {
+    if (!is_complete(b, at)) {
+      return true;
+    }
+    const meeting_point p = std::move(at);
+    b.meetings.erase(b.meetings.begin() + (&at - b.meetings.data()));
+    std::vector<const check::graph_event*> arrivals;
+    std::vector<lane*> waiting;
+    for (const int t : p.arrived) {
+      lane& l = b.lanes[static_cast<std::size_t>(t)];
+      const auto early = arrivals_.find({&b, t, p.number});
+      const bool is_early = p.warp < 0 && early != arrivals_.end();
+      arrivals.push_back(is_early ? &early->second.event : &l.arrival);
+      if (!is_early) {
+        waiting.push_back(&l);
+      }
+    }
+    if (waiting.empty() || !is_allowed(b, *waiting.front(), arrivals)) {
+      return waiting.empty();
+    }
+    const check::op code = b.machine_of(*waiting.front()).at(*waiting.front()->state).code;
+    if (check::sync_points::orders(code) || state_.checked.assumed.shuffle_orders) {
+      join_all(b, p, waiting);
+    }
+    give(b, waiting, arrivals);
+    for (const int t : p.arrived) {
+      arrivals_.erase({&b, t, p.number});
+    }
+    return true;
+  }
+
+  void give(block& b, const std::vector<lane*>& waiting, const std::vector<const check::graph_event*>& arrivals) {
+    std::vector<check::wide_value> given;
+    for (const lane* l : waiting) {
+      std::string wrong;
+      given.push_back(b.points->result(l->local, *l->state, arrivals, wrong));
+      if (!wrong.empty()) {
+        out_.add(check_status::gave_up, "thread " + out_.number_of(*l) + ": " + wrong, *l);
+        state_.stop();
+        return;
+      }
+    }
+    for (std::size_t k = 0; k < waiting.size(); ++k) {
+      go_on_(*waiting[k], given[k]);
+    }
+  }
+
+  /// All who go on know what all who arrived have done. Threads of a barrier have one time after it, so that one entry of a clock says it of all.
+  void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
+    lane& first = *waiting.front();
+    knowledge all = first.known;
+    thread_time last = 0;
+    for (const lane* l : waiting) {
+      if (l != &first) {
+        all.join(l->known, true);
+      }
+      last = std::max(last, l->time);
+    }
+    for (const int t : p.arrived) {
+      if (const auto early = arrivals_.find({&b, t, p.number}); p.warp < 0 && early != arrivals_.end()) {
+        all.join(*early->second.head.known, true);
+      }
+    }
+    std::vector<int> order;
+    order.reserve(waiting.size());
+    for (const lane* l : waiting) {
+      order.push_back(l->local);
+    }
+    std::ranges::sort(order);
+    const int size = static_cast<int>(b.lanes.size());
+    for (std::size_t k = 0; k < order.size();) {  // runs of neighbours
+      std::size_t n = k;
+      while (n + 1 < order.size() && order[n + 1] == order[n] + 1) {
+        ++n;
+      }
+      const int end = order[n] + 1 == size ? static_cast<int>(b.launch->keys_of_block) : order[n] + 1;
+      const thread_key from = b.first_key + static_cast<thread_key>(order[k]);
+      all.base.raise(from, b.first_key + static_cast<thread_key>(end) - 1, last);
+      k = n + 1;
+    }
+    const bool whole = waiting.size() == b.lanes.size();
+    for (lane* l : waiting) {
+      l->known = all;
+      l->time = last + 1;
+      l->of_block = whole ? last : l->of_block;
+    }
+  }
+
+  /// Whether it is defined that these threads meet, by what CUDA and PTX say of barriers at different places.
+  bool is_allowed(const block& b, const lane& mine, const std::vector<const check::graph_event*>& arrivals) {
+    const auto& code = b.context_of(mine).kernel->code;
+    for (const check::graph_event* a : arrivals) {
+      if (a->pc == mine.arrival.pc) {
+        continue;
+      }
+      for (const check::graph_event* e : arrivals) {
+        const std::string wrong = e->pc == a->pc
+                                      ? std::string()
+                                      : check::misuse_of_barrier(*out_.excerpt({mine.key}), 0, model::at(code, e->pc),
+                                                                 model::at(code, a->pc), e->thread / 32 == a->thread / 32);
+        if (!wrong.empty()) {
+          out_.add(check_status::undefined, wrong, mine);
+          state_.stop();
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  run_state& state_;
+  reporter& out_;
+  thread_order& orders_;
+  let_go go_on_;
+  std::map<std::tuple<const block*, int, std::uint64_t>, early_arrival>
+      arrivals_{};  ///< by `bar.arrive`, of a thread at a barrier
+};
+
+}  // namespace membar::sanitize

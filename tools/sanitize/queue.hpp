@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which thread goes on next, by the schedule's seed.
+#pragma once
+
+#include <sanitize/run_state.hpp>
+#include <sanitize/threads.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// The threads that can go on. A schedule is one of
+///  * in turn: a thread goes on until it waits or has had so many events;
+///  * at random: any of the threads, for a random number of events;
+///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
+///    Finding Bugs", ASPLOS 2010.
+class thread_queue {
+ public:
+  enum class kind : std::uint8_t { in_turn, at_random, by_priority };
+
+  thread_queue(random_source& random, std::uint64_t schedule, std::uint64_t threads) : random_(random) {
+    constexpr std::uint64_t most_by_priority = 4096;
+    constexpr kind kinds[] = {kind::in_turn, kind::by_priority, kind::at_random, kind::by_priority};
+    kind_ = kinds[(schedule + 3) % 4];
+    if (kind_ == kind::by_priority && threads > most_by_priority) {
+      kind_ = schedule % 4 == 2 ? kind::at_random : kind::in_turn;
+    }
+    constexpr std::uint64_t turns[] = {~std::uint64_t{0}, 1, 16, 256};
+    turn_ = schedule <= 1 ? turns[0] : turns[random_.below(4)];
+    mean_ = std::uint64_t{1} << random_.below(threads > most_by_priority ? 10 : 5);
+    backward_ = schedule > 1 && random_.below(2) == 1;
+    for (std::uint64_t k = random_.below(4); k > 0; --k) {
+      changes_.push_back(random_.below(threads <= 8 ? 32 : 8 * threads));
+    }
+    std::ranges::sort(changes_, std::greater<>());
+  }
+
+  void add(lane& l) {
+    l.where = stand::queued;
+    if (kind_ == kind::by_priority && l.priority == 0) {
+      l.priority = static_cast<std::uint32_t>(random_.next() | (std::uint64_t{1} << 31U));
+    }
+    threads_.push_back(&l);
+    ++arrived_;
+  }
+  [[nodiscard]] bool empty() const noexcept { return threads_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
+
+  /// Takes out the thread that goes on; `events` becomes for how many events at most.
+  [[nodiscard]] lane* take(std::uint64_t& events) {
+    constexpr std::uint64_t turns_of_the_first =
+        64;  // so often goes on who waits for longest: threads that only poll hold up nobody
+    const bool oldest = ++taken_ % turns_of_the_first == 0;
+    if (kind_ == kind::in_turn || oldest) {
+      const bool last = backward_ && !oldest;
+      lane* const l = last ? threads_.back() : threads_.front();
+      last ? threads_.pop_back() : threads_.pop_front();
+      events = turn_;
+      return l;
+    }
+    std::size_t at = 0;
+    if (kind_ == kind::at_random) {
+      at = static_cast<std::size_t>(random_.below(threads_.size()));
+      events = 1 + random_.below(2 * mean_);
+    } else {
+      for (std::size_t k = 1; k < threads_.size(); ++k) {
+        at = threads_[k]->priority > threads_[at]->priority ? k : at;
+      }
+      events = ~std::uint64_t{0};
+    }
+    std::swap(threads_[at], threads_.back());
+    lane* const l = threads_.back();
+    threads_.pop_back();
+    arrived_ = 0;
+    return l;
+  }
+
+  /// Whether a thread that goes on has to stop after this event.
+  [[nodiscard]] bool changes(lane& l) {
+    if (kind_ != kind::by_priority) {
+      return false;
+    }
+    ++events_;
+    if (!changes_.empty() && events_ >= changes_.back()) {
+      changes_.pop_back();
+      l.priority = ++lowest_;
+      return true;
+    }
+    return std::exchange(arrived_, 0) != 0;  // those that came may have a higher priority
+  }
+  /// What waits gives others precedence.
+  void lower(lane& l) noexcept { l.priority = kind_ == kind::by_priority ? ++lowest_ : l.priority; }
+
+  [[nodiscard]] bool backward() const noexcept { return backward_; }
+  [[nodiscard]] kind how() const noexcept { return kind_; }
+
+ private:
+  random_source& random_;
+  kind kind_ = kind::in_turn;
+  std::uint64_t turn_ = 1;
+  std::uint64_t mean_ = 1;
+  bool backward_ = false;
+  std::uint64_t events_ = 0;
+  std::uint64_t taken_ = 0;
+  std::uint64_t arrived_ = 0;
+  std::uint32_t lowest_ = 0;
+  std::vector<std::uint64_t> changes_{};  ///< the last one comes first
+  std::deque<lane*> threads_{};
+};
+
+}  // namespace membar::sanitize

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Looks for races of an access with the last ones of its words.
+#pragma once
+
+#include <membar/model/morally_strong.hpp>
+#include <sanitize/reporter.hpp>
+#include <sanitize/run_state.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace membar::sanitize {
+
+/// An access of memory as it is looked at for races.
+struct access {
+  const check::instruction* by = nullptr;
+  std::uint32_t number = 0;  ///< of the instruction
+  std::uint64_t address = 0;
+  std::uint8_t bytes = 0;
+  bool writes = false;
+  bool strong = false;
+  bool rmw = false;       ///< half of a read-modify-write
+  bool changes = true;    ///< a write of another value than the one that is there
+  bool observes = false;  ///< a strong read of what a strong write wrote, each in the other's scope
+  thread_scope scope = thread_scope::system;
+  model::proxy via = model::proxy::generic;
+};
+
+/// Who accesses memory, and what comes before.
+struct accessor {
+  thread_key key = 0;
+  thread_time time = 1;
+  thread_key first_of_block = 1;  ///< the keys of its block, whose threads it knows up to `of_block`
+  thread_key last_of_block = 0;
+  thread_time of_block = 0;
+  const knowledge* known = nullptr;
+  const check::thread_context* context = nullptr;
+};
+
+class race_detector {
+ public:
+  race_detector(run_state& state, reporter& out) : state_(state), out_(out) {}
+
+  /// Looks at an access, and keeps it.
+  void touch(object& o, const accessor& who, const access& a) {
+    ++state_.accesses_made;
+    if (o.constant) {
+      return;
+    }
+    const std::uint64_t end = a.address + a.bytes;
+    for (std::uint64_t word = a.address & ~std::uint64_t{3}; word < end; word += 4) {
+      const std::uint64_t from = a.address > word ? a.address - word : 0;
+      const std::uint64_t to = end - word < 4 ? end - word : 4;
+      const auto bytes = static_cast<std::uint32_t>(((1U << to) - 1) & ~((1U << from) - 1));
+      touch(o.cell_at(word), who, a, bytes);
+    }
+  }
+
+  /// Looks at the shared memory of a block that ends: each access by another block, or by an asynchronous operation, has to come before what some
+  /// thread of the block has known at its end. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+  void end_of(const block& b, const knowledge& known) {
+    const thread_key last = b.first_key + b.launch->keys_of_block - 1;
+    for (const object& o : b.shared) {
+      for (std::uint64_t at = o.address; at < o.address + o.bytes; at += 4) {
+        const cell& c = o.cell_at(at);
+        for (unsigned k = 0; k < 4; ++k) {
+          const stamp& s = c.last[k];
+          const bool own = s.key >= b.first_key && s.key <= last;
+          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed_by(b, c, k)) {
+            continue;
+          }
+          out_.outside_of_life(b, shown(s, at, at), s.key >= state_.first_copy);
+        }
+      }
+    }
+  }
+
+  /// Whether a read of a location whose last write is `writer`'s, by a scope, is morally strong with it.
+  [[nodiscard]] static bool reads_strongly(const sync_cell& c, const check::thread_context& reader, const access& a) noexcept {
+    constexpr model::every_rule rules{};
+    return c.bytes == a.bytes && model::includes(rules, c.scope, c.writer, reader.where) &&
+           model::includes(rules, a.scope, reader.where, c.writer);
+  }
+
+ private:
+  [[nodiscard]] static std::uint32_t code_of(model::proxy via) noexcept {
+    return via == model::proxy::async ? 1U : via == model::proxy::tensor_map ? 2U : 0U;
+  }
+
+  void touch(cell& c, const accessor& who, const access& a, std::uint32_t bytes) {
+    stamp mine{who.key, who.time,
+               bytes | (a.strong ? stamp::strong : 0U) |
+                   static_cast<std::uint32_t>(membar::detail::width_of(a.scope)) << stamp::scope_shift |
+                   (a.writes ? stamp::write : 0U) | (a.observes ? stamp::observes : 0U) | code_of(a.via) << stamp::via_shift |
+                   a.number << stamp::number_shift};
+    bool covered[4];
+    for (unsigned k = 0; k < 4; ++k) {
+      const stamp& o = c.last[k];
+      covered[k] = o.key == 0;
+      const std::uint32_t differs = (o.what ^ mine.what) & ~(stamp::synchronizes | stamp::observes);
+      if (o.key == who.key && o.time == who.time && differs == 0 && !a.observes) {
+        return;
+      }
+      if (o.key == 0) {
+        continue;
+      }
+      const bool conflict = ((o.what | mine.what) & stamp::write) != 0 && (o.what & bytes) != 0;
+      const bool ordered = o.key == who.key || is_ordered(o, who, a);
+      if (!ordered && conflict) {
+        meets(c, k, o, mine, who, a);
+      }
+      covered[k] = ordered && covers(mine, o);
+      mine.what |= covered[k] ? o.what & stamp::observes : 0U;  // what it knew is known here
+    }
+    keep(c, mine, covered);
+  }
+
+  /// Whether what races with `o` later races with `mine` too.
+  [[nodiscard]] static bool covers(const stamp& mine, const stamp& o) noexcept {
+    const std::uint32_t same = (mine.what ^ o.what) & stamp::via_mask;
+    const bool bytes = (o.what & ~mine.what & stamp::bytes_mask) == 0;
+    const bool kind = mine.is_write() || !o.is_write();
+    const bool strength =
+        !mine.is_strong() || (o.is_strong() && (mine.what & stamp::scope_mask) <= (o.what & stamp::scope_mask) &&
+                              (mine.what & stamp::bytes_mask) == (o.what & stamp::bytes_mask));
+    return same == 0 && bytes && kind && strength;
+  }
+
+  static void keep(cell& c, const stamp& mine, const bool (&covered)[4]) noexcept {
+    const std::uint32_t flag = c.last[0].what & stamp::synchronizes;
+    if (mine.is_write() && !mine.is_strong()) {
+      for (unsigned k = 1; k < 4; ++k) {
+        if (covered[k]) {
+          c.last[k] = {};
+        }
+      }
+      c.last[0] = mine;
+      c.last[0].what |= flag;
+      return;
+    }
+    if (covered[0] && c.last[0].key != 0) {
+      c.last[0] = {0, 0, flag};
+    }
+    unsigned to = 1;  // the others stay in order
+    for (unsigned k = 1; k < 4; ++k) {
+      if (!covered[k]) {
+        const stamp o = c.last[k];
+        c.last[k] = {};
+        c.last[to++] = o;
+      } else {
+        c.last[k] = {};
+      }
+    }
+    if (to == 4) {
+      c.last[1] = c.last[2];
+      c.last[2] = c.last[3];
+      to = 3;
+    }
+    c.last[to] = mine;
+  }
+
+  /// Whether access `o` comes before, through the proxy of `a`. Source: PTX ISA, "Proxy-preserved base causality order".
+  [[nodiscard]] bool is_ordered(const stamp& o, const accessor& who, const access& a) const {
+    if (who.known->more == nullptr || a.via == model::proxy::generic) {
+      return (o.key >= who.first_of_block && o.key <= who.last_of_block && o.time <= who.of_block) ||
+             who.known->base.covers(o.key, o.time);
+    }
+    if (check::machine::is_tensor_memory(a.address)) {
+      return who.known->base.covers(o.key, o.time);
+    }
+    const auto crossed = [&](ptx::proxy_space s) -> const clock& {
+      return who.known->more->crossed[static_cast<std::size_t>(s)];
+    };
+    if (a.via == model::proxy::tensor_map) {
+      return crossed(ptx::proxy_space::tensor_maps).covers(o.key, o.time);
+    }
+    if (((o.what & stamp::via_mask) >> stamp::via_shift) == code_of(model::proxy::async) &&
+        who.context->is_of_pair(state_.place_of(o.key).block)) {
+      return who.known->base.covers(o.key, o.time);
+    }
+    const bool own = who.context->is_of_pair(check::thread_context::block_of(a.address));
+    return crossed(a.address < check::shared_window ? ptx::proxy_space::global
+                   : own                            ? ptx::proxy_space::own_shared
+                                                    : ptx::proxy_space::other_shared)
+        .covers(o.key, o.time);
+  }
+
+  /// Whether an access is of a copy that is waited for in groups of its thread, as cp.async.
+  [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
+    return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
+           state_.accesses[s.number()]->via == model::proxy::generic;
+  }
+  /// Whether a thread of the block has read strongly what write `k` of a word, or a later one, has written.
+  [[nodiscard]] static bool is_observed_by(const block& b, const cell& c, unsigned k) noexcept {
+    for (unsigned n = k + 1; n < 4; ++n) {
+      const stamp& r = c.last[n];
+      if (r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block && (r.what & stamp::observes) != 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] static thread_scope scope_of(const stamp& o) noexcept {
+    constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
+    return scopes[(o.what & stamp::scope_mask) >> stamp::scope_shift];
+  }
+
+  /// `o` and the access conflict, and nothing orders them.
+  void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
+    const check::instruction& other = *state_.accesses[o.number()];
+    if (o.is_strong() && mine.is_strong() && other.bytes == a.bytes &&
+        (o.what & (stamp::bytes_mask | stamp::via_mask)) == (mine.what & (stamp::bytes_mask | stamp::via_mask))) {
+      constexpr model::every_rule rules{};
+      const model::place there = state_.place_of(o.key);
+      if (model::includes(rules, a.scope, who.context->where, there) &&
+          model::includes(rules, scope_of(o), there, who.context->where)) {
+        return;
+      }
+    }
+    if (other.mbarrier != check::mbarrier_op::none && a.by->mbarrier != check::mbarrier_op::none &&
+        ((o.is_strong() && mine.is_strong()) ||
+         (other.mbarrier == check::mbarrier_op::init && who.known->begun.covers(o.key, o.time)))) {
+      return;
+    }
+    if (o.is_strong() && o.is_write()) {
+      for (unsigned n = k + 1; n < 4; ++n) {  // a later read that has observed it, and comes before
+        const stamp& r = c.last[n];
+        if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
+          return;
+        }
+      }
+    }
+    if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {
+      return;
+    }
+    shown_access second = shown(who, a);
+    second.follows = who.known->base.covers(o.key, o.time);
+    out_.race(shown(o, a.address, a.address & ~std::uint64_t{3}), second);
+  }
+
+  [[nodiscard]] shown_access shown(const accessor& who, const access& a) const {
+    shown_access result{who.key, a.number, {}};
+    result.event.kind = a.writes ? model::event_kind::write : model::event_kind::read;
+    result.event.strong = a.strong;
+    result.event.scope = a.scope;
+    result.event.rmw = a.rmw;
+    result.event.via = a.via;
+    result.event.bytes = a.bytes;
+    result.event.address = a.address;
+    return result;
+  }
+  [[nodiscard]] shown_access shown(const stamp& o, std::uint64_t address, std::uint64_t word) const {
+    const check::instruction& i = *state_.accesses[o.number()];
+    shown_access result{o.key, o.number(), {}};
+    result.event.kind = o.is_write() ? model::event_kind::write : model::event_kind::read;
+    result.event.strong = o.is_strong();
+    result.event.scope = scope_of(o);
+    result.event.rmw = i.code == check::op::atomic || i.code == check::op::reduction;
+    const std::uint32_t via = (o.what & stamp::via_mask) >> stamp::via_shift;
+    result.event.via = via == 0 ? model::proxy::generic : via == 1 ? model::proxy::async : model::proxy::tensor_map;
+    result.event.bytes = o.key >= state_.first_copy ? 16 : i.bytes;
+    result.event.address = i.bytes >= 4 ? address & ~std::uint64_t{i.bytes - 1U}
+                                        : word + static_cast<unsigned>(std::countr_zero(o.what & stamp::bytes_mask));
+    return result;
+  }
+
+  run_state& state_;
+  reporter& out_;
+};
+
+}  // namespace membar::sanitize

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Puts what a run finds into the words and the form that the checker's findings have.
+#pragma once
+
+#include <check/liveness.hpp>
+#include <check/trace.hpp>
+#include <sanitize/run_state.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// An access as a finding shows it.
+struct shown_access {
+  thread_key key = 0;
+  std::uint32_t number = 0;  ///< of its instruction
+  check::graph_event event{};
+  bool follows = false;  ///< of the second: it comes after the first one, but not through its proxy
+};
+
+/// Collects the findings of one run.
+class reporter {
+ public:
+  explicit reporter(run_state& state) : state_(state) {}
+
+  /// Two accesses race. False if one of them is of a load whose value is never used, which is no finding.
+  void race(const shown_access& first, const shown_access& second) {
+    const std::uint64_t key =
+        key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
+    if (is_known(key)) {
+      return;
+    }
+    if (is_discarded(first) || is_discarded(second)) {
+      ignored_.emplace(key, true);
+      return;
+    }
+    auto view = excerpt({first.key, second.key});
+    check::graph g;
+    g.threads.resize(2);
+    check::graph_event x = first.event;
+    check::graph_event y = second.event;
+    x.thread = 0;
+    y.thread = 1;
+    x.pc = pc_of(first);
+    y.pc = pc_of(second);
+    const std::uint16_t before[2] = {static_cast<std::uint16_t>(second.follows ? 1 : 0), 0};
+    y.base = before;
+    add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y});
+  }
+
+  /// A finding about one thread, or about two.
+  void add(check_status status, std::string message, const lane& l, const shown_access* access = nullptr) {
+    const check::instruction& i = l.home->machine_of(l).at(*l.state);
+    const std::uint32_t number = state_.number_of(*l.home->context_of(l).kernel, l.state->pc);
+    const std::uint64_t key = key_of(status, number, access != nullptr ? access->number : number);
+    if (is_known(key)) {
+      return;
+    }
+    static_cast<void>(i);
+    auto view = excerpt({l.key});
+    sanitizer_finding& f = add(key, view, status, std::move(message), {});
+    f.found.thread = 0;
+    f.found.waiting = {&model::at(view->threads[0].kernel->code, l.state->pc)};
+    f.places = {check::place_of(*view, 0, *f.found.waiting[0])};
+  }
+
+  /// Threads that wait for ever. At most some are shown.
+  void hang(const std::string& message, const std::vector<const lane*>& stuck) {
+    constexpr std::size_t most = 8;
+    std::vector<const lane*> shown;
+    std::map<std::uint32_t, bool> seen;  // one of each place
+    for (const lane* l : stuck) {
+      if (shown.size() < most && seen.emplace(state_.number_of(*l->home->context_of(*l).kernel, l->state->pc), true).second) {
+        shown.push_back(l);
+      }
+    }
+    const std::uint64_t key =
+        key_of(check_status::hang, seen.empty() ? 0 : seen.begin()->first, seen.empty() ? 0 : seen.rbegin()->first);
+    if (is_known(key)) {
+      return;
+    }
+    std::vector<thread_key> keys;
+    for (const lane* l : shown) {
+      keys.push_back(l->key);
+    }
+    auto view = excerpt(keys);
+    sanitizer_finding& f = add(key, view, check_status::hang, message, {});
+    for (std::size_t k = 0; k < shown.size(); ++k) {
+      f.found.waiting.push_back(&model::at(view->threads[k].kernel->code, shown[k]->state->pc));
+      f.places.push_back(check::place_of(*view, static_cast<int>(k), *f.found.waiting.back()));
+    }
+  }
+
+  /// An access of the shared memory of a block that may have ended.
+  void outside_of_life(const block& b, const shown_access& access, bool copy) {
+    const std::uint64_t key = key_of(check_status::undefined, access.number, 0xffffffU);
+    if (is_known(key)) {
+      return;
+    }
+    auto view = excerpt({access.key, b.first_key});
+    check::graph_event e = access.event;
+    e.thread = 0;
+    e.pc = pc_of(access);
+    add(key, view, check_status::undefined,
+        check::thread_text(*view, 0) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
+            check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") +
+            ", and nothing orders that before the end of block " + std::to_string(b.number) +
+            (copy ? ": the block has to wait for the copy before it ends"
+                  : ": a barrier of the cluster is missing before the block ends"),
+        {e});
+  }
+
+  /// Something about the whole run.
+  void add(check_status status, std::string message) {
+    const std::uint64_t key = key_of(status, std::hash<std::string>()(message) & 0xffffU, 0);
+    if (!is_known(key)) {
+      add(key, excerpt({}), status, std::move(message), {});
+    }
+  }
+
+  /// A thread's name and number in words.
+  [[nodiscard]] std::string number_of(const lane& l) const {
+    return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
+  }
+  /// An address as the object that it is in.
+  [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const {
+    return check::place_text(*excerpt({l.key}), address);
+  }
+
+  [[nodiscard]] std::vector<sanitizer_finding> take() {
+    std::vector<sanitizer_finding> result;
+    for (const std::uint64_t key : order_) {
+      result.push_back(std::move(found_.at(key)));
+    }
+    return result;
+  }
+  [[nodiscard]] bool empty() const noexcept { return order_.empty(); }
+
+  /// Whether the value of a weak load is never used by its thread.
+  [[nodiscard]] bool is_discarded(const shown_access& a) const {
+    if (a.event.kind != model::event_kind::read || a.event.strong || a.event.rmw || a.key >= state_.first_copy) {
+      return false;
+    }
+    const actor who = state_.actor_of(a.key);
+    check::thread_context c = state_.context_of(who);
+    const auto use = check::register_use_of(c, !c.where.host);
+    const auto pc = static_cast<std::size_t>(pc_of(a));
+    return pc < use->discarded.size() && use->discarded[pc];
+  }
+
+  /// A program with these threads only, and the memory that they can see.
+  [[nodiscard]] std::shared_ptr<check::program> excerpt(const std::vector<thread_key>& keys) const {
+    auto view = std::make_shared<check::program>();
+    view->excerpt = true;
+    view->kernels = state_.checked.kernels;
+    view->assumed = state_.checked.assumed;
+    for (const check::memory_object& o : state_.checked.memory) {
+      check::memory_object named;
+      named.name = o.name;
+      named.address = o.address;
+      named.bytes = o.bytes;
+      named.type = o.type;
+      view->memory.push_back(std::move(named));
+    }
+    for (const thread_key key : keys) {
+      const actor a = state_.actor_of(key);
+      view->threads.push_back(state_.context_of(a));
+      for (check::memory_object& o : check::shared_objects(a.launch->plan->request, view->threads.back().block_number)) {
+        view->memory.push_back(std::move(o));
+      }
+    }
+    for (const launch_run& l : state_.launches) {
+      view->launches_before.push_back(l.plan->request.after);
+    }
+    view->dependent = state_.checked.dependent;
+    return view;
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t key_of(check_status status, std::uint32_t x, std::uint32_t y) noexcept {
+    return static_cast<std::uint64_t>(status) << 48U | std::uint64_t{x} << 24U | y;
+  }
+  [[nodiscard]] bool is_known(std::uint64_t key) {
+    const auto it = found_.find(key);
+    if (it != found_.end()) {
+      ++it->second.count;
+    }
+    return it != found_.end() || ignored_.count(key) != 0;
+  }
+  /// The place of an access in its kernel: of an asynchronous operation, where it was started.
+  [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
+    const actor who = state_.actor_of(a.key);
+    return static_cast<std::int32_t>(a.number - state_.first_access.at(who.launch->plan->request.kernel.get()));
+  }
+
+  sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
+                         std::string message, const std::vector<check::graph_event>& blamed) {
+    sanitizer_finding& f = found_[key];
+    order_.push_back(key);
+    f.key = key;
+    f.count = 1;
+    f.seed = state_.schedule;
+    f.found.status = status;
+    f.found.message = std::move(message);
+    f.found.whole = view;
+    for (const check::graph_event& e : blamed) {
+      check::trace_event& shown = f.found.events.emplace_back();
+      shown.thread = e.thread;
+      shown.at = &check::instruction_of(*view, e);
+      shown.what = std::string(e.kind == model::event_kind::write ? "writes " : "reads ") + check::place_text(*view, e.address);
+      shown.blamed = true;
+      shown.event = e;
+      shown.event.base = nullptr;
+      f.found.waiting.push_back(nullptr);
+      f.places.push_back(check::place_of(*view, e.thread, *shown.at));
+    }
+    return f;
+  }
+
+  run_state& state_;
+  std::unordered_map<std::uint64_t, sanitizer_finding> found_{};
+  std::unordered_map<std::uint64_t, bool> ignored_{};
+  std::vector<std::uint64_t> order_{};
+};
+
+}  // namespace membar::sanitize

@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/machine.hpp>
+#include <sanitize/accesses.hpp>
+#include <sanitize/copies.hpp>
+#include <sanitize/fast_code.hpp>
+#include <sanitize/meetings.hpp>
+#include <sanitize/orders.hpp>
+#include <sanitize/queue.hpp>
+#include <sanitize/races.hpp>
+#include <sanitize/reporter.hpp>
+#include <sanitize/run.hpp>
+#include <sanitize/run_state.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+namespace {
+
+using check::op;
+using check::thread_status;
+
+/// Follows a thread from one event to the next.
+class lane_watch {
+ public:
+  lane_watch(run_state& state, lane& l) : state_(state), lane_(l), machine_(l.home->machine_of(l)) {}
+
+  template <class Instruction>
+  [[nodiscard]] check::watched operator()(const check::thread_state&, const Instruction&, bool) noexcept {
+    ++state_.instructions;
+    return check::watched::goes_on;
+  }
+
+  /// Executes what can be executed at once. False if the thread stands where a loop begins, or has taken too long.
+  [[nodiscard]] bool hurries(check::thread_state& s) {
+    const std::vector<fast_instruction>& code = lane_.home->launch->fast;
+    if (code.empty() || machine_.has_unknown_values(s)) {
+      return true;
+    }
+    constexpr int most = 100'000;
+    std::uint64_t* const words = s.words();
+    const check::thread_context& context = machine_.context();
+    std::int32_t pc = s.pc;
+    int n = 0;
+    for (; n < most; ++n) {
+      const fast_instruction& f = code[static_cast<std::size_t>(pc)];
+      if (f.what == fast_instruction::kind::slow) {
+        break;
+      }
+      if (f.head) {
+        s.pc = pc;
+        if (comes_to_head(s)) {
+          state_.instructions += static_cast<std::uint64_t>(n);
+          return false;
+        }
+      }
+      const bool runs = f.guard < 0 || ((words[f.guard] & 1U) != 0) != f.guard_negated;
+      if (f.what == fast_instruction::kind::jumps) {
+        pc = runs ? f.target : pc + 1;
+        continue;
+      }
+      if (runs) {
+        words[f.target] = f.compute(f, words, context) & f.kept;
+      }
+      ++pc;
+    }
+    s.pc = pc;
+    state_.instructions += static_cast<std::uint64_t>(n);
+    if (n == most) {
+      s.status = thread_status::too_long;
+    }
+    return n < most;
+  }
+
+  /// Whether a thread stands where a loop begins: it was there in this state, and has changed nothing since.
+  [[nodiscard]] bool comes_to_head(check::thread_state& s) {
+    lane::loop_watch& loop = lane_.loop;
+    constexpr std::uint32_t first_copy = 4;
+    if (loop.effects != s.effects || (loop.pc != s.pc && ++loop.others > 4 * (loop.visits + 8))) {
+      loop.pc = -1;
+    }
+    if (loop.pc < 0) {
+      loop = {s.pc, s.effects, 0, first_copy, 0, std::move(loop.copy), false};
+      return false;
+    }
+    if (loop.pc != s.pc) {
+      return false;
+    }
+    ++loop.visits;
+    if (loop.has_copy) {
+      const auto& then = *reinterpret_cast<const check::thread_state*>(loop.copy.get());
+      if (machine_.are_equal(s, then)) {
+        s.status = then.events != s.events ? thread_status::waiting
+                   : s.clock_read          ? thread_status::waits_for_time
+                                           : thread_status::endless;
+        loop.pc = -1;
+        return true;
+      }
+    }
+    if (loop.visits >= loop.next) {
+      if (loop.copy == nullptr) {
+        loop.copy = std::make_unique<std::byte[]>(machine_.bytes());
+      }
+      std::memcpy(loop.copy.get(), static_cast<const void*>(&s), machine_.bytes());
+      loop.has_copy = true;
+      loop.next *= 2;
+    }
+    return false;
+  }
+
+ private:
+  run_state& state_;
+  lane& lane_;
+  const check::machine& machine_;
+};
+
+/// One schedule while it runs.
+class schedule_run {
+ public:
+  schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
+               const sanitize_options& options)
+      : state_(p, plans, seed, options),
+        out_(state_),
+        races_(state_, out_),
+        orders_(state_),
+        memory_(state_, out_, races_, orders_),
+        meetings_(state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }),
+        queue_(state_.random, seed, threads_of(plans)) {
+    constexpr std::uint64_t few[] = {2, 8, 32};
+    at_once_ = seed <= 1 ? 8 : few[state_.random.below(3)];
+    at_once_ = threads_of(plans) <= 4096 && (seed % 2 == 0 || seed <= 1) ? ~std::uint64_t{0} : at_once_;
+  }
+
+  void run() {
+    start_blocks();
+    while (!state_.stopped) {
+      if (queue_.empty() && !wake()) {
+        break;
+      }
+      std::uint64_t events = 0;
+      lane* const l = queue_.take(events);
+      run(*l, events);
+      if (copies_.perform_some()) {
+        wake_waiting();
+      }
+      if (++turns_ % 64 == 0 && !spinning_.empty()) {
+        wake_spinning();
+      }
+      check_limits();
+    }
+  }
+
+  [[nodiscard]] bool is_whole() const {
+    return !state_.stopped &&
+           std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
+  }
+  [[nodiscard]] run_state& state() noexcept { return state_; }
+  [[nodiscard]] reporter& out() noexcept { return out_; }
+
+ private:
+  [[nodiscard]] static std::uint64_t threads_of(const std::vector<check::planned_launch>& plans) {
+    std::uint64_t sum = 0;
+    for (const check::planned_launch& p : plans) {
+      sum += p.blocks * p.block_size;
+    }
+    return sum;
+  }
+
+  // ---- blocks
+
+  /// Gives up a schedule that takes too long.
+  void check_limits() {
+    constexpr std::uint64_t each = 1'000'000;  // instructions of each thread that runs, in which memory stays as it is
+    const std::uint64_t idle = each * (queue_.size() + spinning_.size() + 1);
+    if (state_.instructions > state_.how.most_instructions) {
+      out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
+                                          " instructions: --limit=N lets it take more");
+      state_.stop();
+    } else if (state_.instructions > state_.last_change + idle) {
+      out_.add(check_status::gave_up, "threads have executed " + std::to_string(state_.instructions - state_.last_change) +
+                                          " instructions, and none has changed memory: they may wait for ever, together. "
+                                          "Explore a smaller launch, which says whether they do");
+      state_.stop();
+    }
+  }
+
+  [[nodiscard]] const launch_run& before(int number) const { return state_.launches[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] const std::vector<int>& launches_before(const launch_run& l) const {
+    return model::at(state_.checked.launches_before, l.plan->number);
+  }
+  [[nodiscard]] bool is_dependent(const launch_run& l) const {
+    return state_.checked.dependent[static_cast<std::size_t>(l.plan->number)];
+  }
+  [[nodiscard]] bool may_begin(const launch_run& l) const {
+    const std::vector<int>& all = launches_before(l);
+    return std::all_of(all.begin(), all.end(), [&](int k) {
+      return is_dependent(l) ? before(k).launching == before(k).plan->blocks : before(k).is_over();
+    });
+  }
+
+  /// Starts blocks, up to as many as run at once.
+  void start_blocks() {
+    for (launch_run& l : state_.launches) {
+      const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
+      while (l.started < l.plan->blocks && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
+             may_begin(l)) {
+        begin(l);
+        for (std::uint64_t k = 0; k < group; ++k) {
+          start(l);
+        }
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t running_of(const launch_run& l) const noexcept { return l.started - l.ended; }
+  [[nodiscard]] std::uint64_t resident(const launch_run& l) const { return resident_blocks(*l.plan, state_.how.device); }
+
+  void begin(launch_run& l) {
+    if (l.has_begin) {
+      return;
+    }
+    l.has_begin = true;
+    if (state_.wide) {
+      l.begin.more = std::make_unique<knowledge::proxies>();
+      l.end.more = std::make_unique<knowledge::proxies>();
+    }
+    if (!is_dependent(l)) {
+      follow_launches(l, l.begin);
+    }
+  }
+  /// What a thread of `l` knows once the launches before have ended.
+  void follow_launches(const launch_run& l, knowledge& known) const {
+    for (const int k : launches_before(l)) {
+      known.join(before(k).end, true);
+    }
+    known.cross(~0U);  // the boundary of a kernel joins the proxies
+  }
+
+  void start(launch_run& l) {
+    const auto size = static_cast<std::size_t>(l.plan->block_size);
+    std::unique_ptr<block> made = free_.empty() ? std::make_unique<block>() : std::move(free_.back());
+    if (!free_.empty()) {
+      free_.pop_back();
+    }
+    block& b = *made;
+    const std::uint64_t index = l.started++;
+    const bool fits = b.launch == &l;  // else it was of another launch, or is new
+    b.launch = &l;
+    b.index = index;
+    b.number = l.plan->first_block + static_cast<int>(index);
+    b.first_key = l.first_key + static_cast<thread_key>(index * l.keys_of_block);
+    b.alive = static_cast<int>(size);
+    b.together.clear();
+    b.at_end = {};
+    b.has_heard = false;
+    b.launched_dependents = false;
+    b.meetings.clear();
+    b.described = check::shared_objects(l.plan->request, b.number);
+    b.shared.clear();
+    for (const check::memory_object& o : b.described) {
+      b.shared.emplace_back(o);
+    }
+    if (!fits) {
+      b.contexts.clear();
+      b.machines.clear();
+      b.lanes.clear();
+      b.contexts.reserve(size);
+      b.machines.reserve(size);
+    }
+    for (std::size_t t = 0; t < size; ++t) {
+      check::thread_context c = check::context_of(*l.plan, index, t);
+      if (l.registers == nullptr) {
+        l.registers = check::register_use_of(c, !c.where.host);
+        l.fast = fast_code_of(*c.kernel, c.parameters);
+      }
+      c.registers = l.registers;
+      c.number_in_program = static_cast<int>(t);
+      fits ? static_cast<void>(b.contexts[t] = std::move(c)) : b.contexts.push_back(std::move(c));
+    }
+    if (!fits) {
+      for (std::size_t t = 0; t < size; ++t) {
+        b.machines.emplace_back(b.contexts[t], arena_);
+      }
+      b.points = std::make_unique<check::sync_points>(b.contexts, b.machines);
+      b.states = std::make_unique_for_overwrite<std::byte[]>(size * stride(b.machines.front()));
+      b.lanes = std::vector<lane>(size);
+    }
+    state_.by_number[static_cast<std::size_t>(b.number)] = &b;
+    begin_lanes(b);
+    running_.emplace(&b, std::move(made));
+  }
+  [[nodiscard]] static std::size_t stride(const check::machine& m) noexcept {
+    return static_cast<std::size_t>(check::aligned(m.bytes(), 64));
+  }
+
+  void begin_lanes(block& b) {
+    const std::size_t step = stride(b.machines.front());
+    for (std::size_t t = 0; t < b.lanes.size(); ++t) {
+      lane& l = b.lanes[t];
+      std::unique_ptr<std::byte[]> copy = std::move(l.loop.copy);
+      l = lane();
+      l.loop.copy = std::move(copy);
+      l.home = &b;
+      l.local = static_cast<std::uint16_t>(t);
+      l.key = b.first_key + static_cast<thread_key>(t);
+      l.known = b.launch->begin;
+      lane_watch watch(state_, l);
+      l.state = &b.machines[t].begin_in_place(b.states.get() + t * step, watch);
+      queue_.add(l);
+    }
+  }
+
+  void end(lane& l) {
+    l.where = stand::gone;
+    block& b = *l.home;
+    if (state_.checked.assumed.kernel_boundary_acquires) {
+      orders_.acquire_all(l);
+    }
+    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block know the same
+      b.launch->end.join(l.known, true);
+      b.launch->last_end = l.known.base;
+    }
+    if (lives_matter(b)) {
+      b.at_end.base.join(l.known.base);
+    }
+    --b.alive;
+    if (b.alive == 0) {
+      end(b);
+    } else {
+      meetings_.left(b);
+      if (b.contexts.front().cluster_blocks > 1) {
+        finish_cluster(b);
+      }
+    }
+  }
+
+  void end(block& b) {
+    launch_run& l = *b.launch;
+    copies_.finish(b);
+    if (lives_matter(b)) {
+      races_.end_of(b, b.at_end);
+    }
+    if (b.contexts.front().cluster_blocks > 1) {
+      finish_cluster(b);
+    }
+    ++l.ended;
+    l.launching += b.launched_dependents ? 0 : 1;
+    if (l.is_over()) {
+      l.end.base.raise(l.first_key, l.first_key + static_cast<thread_key>(l.plan->blocks * l.keys_of_block) - 1, end_of_time);
+    }
+    ++state_.writes;
+    const auto it = running_.find(&b);
+    if (b.contexts.front().cluster_blocks == 1) {
+      state_.by_number[static_cast<std::size_t>(b.number)] = nullptr;
+      free_.push_back(std::move(it->second));
+    } else {
+      kept_.push_back(std::move(it->second));  // others of its cluster may look at its memory
+    }
+    running_.erase(it);
+    wake_waiting();
+    start_blocks();
+  }
+  void wake_waiting() {
+    for (lane* const w : std::exchange(waiting_, {})) {
+      queue_.add(*w);
+    }
+  }
+
+  /// Whether others than its own threads may access the shared memory of a block.
+  [[nodiscard]] bool lives_matter(const block& b) const noexcept {
+    return state_.wide || b.contexts.front().cluster_blocks > 1;
+  }
+
+  // ---- who goes on
+
+  /// No thread can go on at once. Lets some go on that wait for others; false if there are none.
+  bool wake() {
+    if (wake_spinning()) {
+      return true;
+    }
+    if (copies_.perform_one()) {
+      wake_waiting();
+      return wake_spinning() || !queue_.empty() || wake();
+    }
+    bool some = false;
+    for (const auto& [at, b] : running_) {
+      some = meetings_.finish_active_masks(*at) || some;
+    }
+    if (some) {
+      return true;
+    }
+    const std::uint64_t most = at_once_;
+    while (queue_.empty() && at_once_ < (std::uint64_t{1} << 24U)) {
+      at_once_ = std::min(at_once_, std::uint64_t{1} << 23U) * 2;
+      start_blocks();
+    }
+    if (!queue_.empty()) {
+      return true;
+    }
+    at_once_ = most;
+    if (!running_.empty() && !state_.stalled) {
+      report_hang();
+    }
+    return false;
+  }
+
+  bool wake_spinning() {
+    bool some = false;
+    std::erase_if(spinning_, [&](lane* l) {
+      const bool wakes = l->writes_seen != state_.writes;
+      if (wakes) {
+        queue_.add(*l);
+        some = true;
+      }
+      return wakes;
+    });
+    return some;
+  }
+
+  void report_hang() {
+    std::vector<const lane*> stuck;
+    bool limited = false;
+    for (const auto& [at, b] : running_) {
+      for (const lane& l : at->lanes) {
+        if (l.where != stand::gone) {
+          stuck.push_back(&l);
+        }
+      }
+      limited = limited || at->launch->started < at->launch->plan->blocks;
+    }
+    std::ranges::sort(stuck, {}, [](const lane* l) { return l->key; });
+    std::string text = "threads wait, and no other thread can end that";
+    if (limited) {
+      const launch_run& l = *stuck.front()->home->launch;
+      text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
+              " blocks at once, and these wait for others";
+    }
+    out_.hang(text, stuck);
+    state_.stop();
+  }
+
+  /// Lets a thread have up to so many events.
+  void run(lane& l, std::uint64_t events) {
+    lane_watch watch(state_, l);
+    for (std::uint64_t n = 0; !state_.stopped; ++n) {
+      if (n >= events) {
+        queue_.add(l);
+        return;
+      }
+      if (!step(l, watch)) {
+        return;
+      }
+      if (queue_.changes(l)) {
+        queue_.add(l);
+        return;
+      }
+    }
+  }
+
+  /// The next event of a thread. False if it cannot go on.
+  bool step(lane& l, lane_watch& watch) {
+    check::thread_state& s = *l.state;
+    const check::machine& m = l.home->machine_of(l);
+    switch (s.status) {
+      case thread_status::at_event:
+        break;
+      case thread_status::ended:
+        end(l);
+        return false;
+      case thread_status::waiting:
+        s.status = thread_status::at_event;
+        if (l.writes_seen != state_.writes) {
+          l.writes_seen = state_.writes;
+          m.go_on(s, watch);
+          return true;
+        }
+        s.status = thread_status::waiting;
+        l.where = stand::spinning;
+        queue_.lower(l);
+        spinning_.push_back(&l);
+        return false;
+      case thread_status::too_long:
+        m.go_on(s, watch);
+        return true;
+      default:
+        report_status(l);
+        state_.stall(l);
+        return false;
+    }
+    if (s.choosing) {
+      m.step_in_place(s, {state_.random.below(2), 0}, watch);
+      return true;
+    }
+    return perform(l, m, m.at(s), watch);
+  }
+
+  bool perform(lane& l, const check::machine& m, const check::instruction& i, lane_watch& watch) {
+    switch (i.code) {
+      case op::load:
+      case op::store:
+      case op::atomic:
+      case op::reduction:
+        memory_.perform(l, watch);
+        return l.where != stand::stalled;
+      case op::fence:
+        orders_.fence(l, i);
+        break;
+      case op::proxy_fence:
+        orders_.proxy_fence(l, i);
+        break;
+      case op::cluster_arrive:
+        return arrive_at_cluster(l, i, watch);
+      case op::cluster_wait:
+        return wait_for_cluster(l, i, watch);
+      case op::grid_launch:
+        launch_dependents(*l.home);
+        break;
+      case op::grid_wait:
+        return wait_for_launches(l, watch);
+      case op::async_copy:
+        if (!copies_.start(l)) {
+          return false;
+        }
+        break;
+      case op::async_commit:
+        copies_.commit(l, i);
+        break;
+      case op::async_wait:
+        if (!copies_.wait(l, i)) {
+          l.where = stand::waiting;
+          waiting_.push_back(&l);
+          return false;
+        }
+        break;
+      default:
+        if (!meetings_.arrive(l)) {
+          state_.stop();
+        }
+        return false;
+    }
+    m.step_in_place(*l.state, {}, watch);
+    return true;
+  }
+
+  /// A sync point lets a thread go on.
+  void go_on(lane& l, check::wide_value given) {
+    lane_watch watch(state_, l);
+    l.home->machine_of(l).step_in_place(*l.state, given, watch);
+    queue_.add(l);
+    ++state_.writes;
+  }
+
+  void report_status(lane& l) {
+    const check::instruction& i = l.home->machine_of(l).at(*l.state);
+    const std::string number = "thread " + out_.number_of(l);
+    switch (l.state->status) {
+      case thread_status::trapped:
+        out_.add(check_status::violated,
+                 l.home->context_of(l).where.host
+                     ? number + ": '" + i.text + "' does not hold"
+                     : number + (i.text == check::assertion_text ? ": an assertion fails" : " traps"),
+                 l);
+        break;
+      case thread_status::endless:
+        out_.add(check_status::hang, number + " is in a loop that accesses no memory and never ends", l);
+        break;
+      case thread_status::waits_for_time:
+        out_.add(
+            check_status::gave_up,
+            number +
+                " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
+                "line defines",
+            l);
+        break;
+      case thread_status::uninitialised:
+        out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
+        break;
+      case thread_status::out_of_bounds:
+        out_.add(check_status::out_of_bounds, number + " accesses local memory that it does not have", l);
+        break;
+      case thread_status::others_memory:
+        out_.add(check_status::undefined, number + " accesses the local memory of another thread", l);
+        break;
+      case thread_status::held:
+      case thread_status::unfenced:
+        out_.add(check_status::undefined,
+                 number + " uses by '" + i.text +
+                     "' a register of an asynchronous matrix operation without the wait or the fence before",
+                 l);
+        break;
+      case thread_status::unknown_operand:
+        out_.add(check_status::gave_up,
+                 "an unknown value decides what '" + i.text + "' of " + number +
+                     " does: the results of matrix instructions and the like are not followed",
+                 l);
+        break;
+      default:
+        out_.add(
+            check_status::gave_up,
+            number + " comes to '" + i.text + "', which is read and not executed" + (i.reason.empty() ? "" : ": " + i.reason),
+            l);
+        break;
+    }
+  }
+
+  // ---- launches that depend on each other
+
+  void launch_dependents(block& b) {
+    if (!std::exchange(b.launched_dependents, true)) {
+      ++b.launch->launching;
+      start_blocks();
+    }
+  }
+  bool wait_for_launches(lane& l, lane_watch& watch) {
+    const std::vector<int>& all = launches_before(*l.home->launch);
+    if (!std::all_of(all.begin(), all.end(), [&](int k) { return before(k).is_over(); })) {
+      l.where = stand::waiting;
+      waiting_.push_back(&l);
+      return false;
+    }
+    follow_launches(*l.home->launch, l.known);
+    l.home->machine_of(l).step_in_place(*l.state, {}, watch);
+    return true;
+  }
+
+  // ---- barriers of clusters
+
+  struct cluster_run {
+    std::uint64_t phase = 0;
+    release_heads heads{};
+    release_heads last{};  ///< of the phase that is complete
+    std::vector<lane*> waiting{};
+  };
+  [[nodiscard]] cluster_run& cluster_of(const block& b) {
+    return clusters_[b.number - static_cast<int>(b.contexts.front().cluster_rank)];
+  }
+
+  bool misuses_cluster(const lane& l, bool arrives) {
+    if ((l.cluster_phase > l.cluster_waits) != arrives) {
+      return false;
+    }
+    out_.add(check_status::undefined,
+             "thread " + out_.number_of(l) +
+                 (arrives ? " arrives at the cluster's barrier twice without a wait"
+                          : " waits at the cluster's barrier without an arrival"),
+             l);
+    state_.stop();
+    return true;
+  }
+
+  bool arrive_at_cluster(lane& l, const check::instruction& i, lane_watch& watch) {
+    if (misuses_cluster(l, true)) {
+      return false;
+    }
+    cluster_run& c = cluster_of(*l.home);
+    if (model::releases(i.order)) {
+      c.heads.add(orders_.released(l, i.scope));
+    }
+    thread_order::for_each_fence(l, [&](const release_head& h) { c.heads.add(h); });
+    ++l.cluster_phase;
+    l.home->machine_of(l).step_in_place(*l.state, {}, watch);
+    finish_cluster(*l.home);
+    return true;
+  }
+
+  bool wait_for_cluster(lane& l, const check::instruction& i, lane_watch& watch) {
+    if (misuses_cluster(l, false)) {
+      return false;
+    }
+    cluster_run& c = cluster_of(*l.home);
+    if (c.phase < l.cluster_phase) {
+      l.where = stand::meeting;
+      c.waiting.push_back(&l);
+      return false;
+    }
+    for (const release_head& h : c.last) {
+      if (h.reaches(i.scope, l.home->context_of(l).where)) {
+        orders_.synchronize(l, h);
+      }
+    }
+    ++l.cluster_waits;
+    l.home->machine_of(l).step_in_place(*l.state, {}, watch);
+    return true;
+  }
+
+  /// Ends the phase of a cluster's barrier, if all have arrived.
+  void finish_cluster(const block& b) {
+    cluster_run& c = cluster_of(b);
+    const int first = b.number - static_cast<int>(b.contexts.front().cluster_rank);
+    bool some = false;
+    for (int k = 0; k < static_cast<int>(b.contexts.front().cluster_blocks); ++k) {
+      const block* const other = state_.by_number[static_cast<std::size_t>(first + k)];
+      if (other == nullptr) {
+        return;
+      }
+      for (const lane& l : other->lanes) {
+        some = some || l.cluster_phase > c.phase;
+        if (l.where != stand::gone && l.cluster_phase <= c.phase) {
+          return;
+        }
+      }
+    }
+    if (!some) {
+      return;
+    }
+    ++c.phase;
+    c.last = std::exchange(c.heads, {});
+    ++state_.writes;
+    for (lane* const l : std::exchange(c.waiting, {})) {
+      queue_.add(*l);
+    }
+  }
+
+  run_state state_;
+  reporter out_;
+  race_detector races_;
+  thread_order orders_;
+  memory_events memory_;
+  meetings meetings_;
+  thread_queue queue_;
+  check::stack_arena arena_{};
+  asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
+  std::uint64_t at_once_ = 8;  ///< blocks of a launch
+  std::uint64_t turns_ = 0;
+  std::unordered_map<block*, std::unique_ptr<block>> running_{};
+  std::vector<std::unique_ptr<block>> free_{};
+  std::vector<std::unique_ptr<block>> kept_{};
+  std::vector<lane*> spinning_{};
+  std::vector<lane*> waiting_{};                     ///< for launches
+  std::unordered_map<int, cluster_run> clusters_{};  ///< by the first block
+};
+
+/// Memory at the end of a schedule.
+class memory_at_end final : public check::final_memory {
+ public:
+  explicit memory_at_end(run_state& state) : state_(state) {}
+  [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override { return whole(address, bytes).low; }
+  [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override { return whole(address, bytes).unknown; }
+  [[nodiscard]] const check::graph& execution() const noexcept override { return none_; }
+
+ private:
+  [[nodiscard]] check::wide_value whole(std::uint64_t address, int bytes) const {
+    const object* const o = state_.find(address, static_cast<std::uint64_t>(bytes));
+    return o == nullptr ? check::wide_value{} : o->value(address, static_cast<unsigned>(bytes));
+  }
+  run_state& state_;
+  check::graph none_{};
+};
+
+}  // namespace
+
+std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                            const check::check_property& property, std::uint64_t seed,
+                                            const sanitize_options& options, sanitize_statistics& counts) {
+  schedule_run one(p, launches, seed, options);
+  one.run();
+  if (one.is_whole() && property) {
+    if (std::string broken = property(memory_at_end(one.state())); !broken.empty()) {
+      one.out().add(check_status::violated, std::move(broken));
+    }
+  }
+  counts = {1, one.state().instructions, one.state().accesses_made, clock::nodes() * clock::node_bytes};
+  return one.out().take();
+}
+
+std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device) {
+  if (launch.request.host) {
+    return 1;
+  }
+  std::uint64_t shared = 1024;  // that CUDA takes of each block
+  for (const auto& [variable, offset] : launch.request.kernel->shared) {
+    shared += variable.bytes;
+  }
+  shared += launch.request.dynamic_shared;
+  const std::uint64_t warps = (launch.block_size + 31) / 32;
+  const std::uint64_t each = std::min({device.blocks, device.threads / (32 * warps), device.shared_bytes / shared});
+  return std::max<std::uint64_t>(each * device.multiprocessors, 1);
+}
+
+}  // namespace membar::sanitize

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One schedule.
+#pragma once
+
+#include <sanitize/findings.hpp>
+#include <sanitize/sanitize.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// Runs one schedule. `counts` becomes what it went through.
+[[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p,
+                                                          const std::vector<check::planned_launch>& launches,
+                                                          const check::check_property& property, std::uint64_t seed,
+                                                          const sanitize_options& options, sanitize_statistics& counts);
+
+}  // namespace membar::sanitize

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What all parts of a run share: its program, its memory and threads, and what it has found.
+#pragma once
+
+#include <check/async_copies.hpp>
+#include <check/graph.hpp>
+#include <check/liveness.hpp>
+#include <check/program.hpp>
+#include <check/trace.hpp>
+#include <membar/model/array.hpp>
+#include <sanitize/memory.hpp>
+#include <sanitize/sanitize.hpp>
+#include <sanitize/threads.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+using check::check_status;
+
+/// Random numbers of a schedule.
+class random_source {
+ public:
+  explicit random_source(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15U + 0x632be59bd9b4e019U) {}
+  [[nodiscard]] std::uint64_t next() noexcept {  // splitmix64
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
+  [[nodiscard]] std::uint64_t below(std::uint64_t n) noexcept { return n == 0 ? 0 : next() % n; }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Who made an access: a thread, or an asynchronous operation of it.
+struct actor {
+  const launch_run* launch = nullptr;
+  std::uint64_t index = 0;  ///< of the block in its launch
+  std::uint64_t local = 0;
+  bool copy = false;
+};
+
+struct run_state {
+  run_state(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
+            const sanitize_options& options)
+      : checked(p), how(options), random(seed), schedule(seed), memory(p.memory) {
+    std::uint64_t keys = 16;
+    int blocks = 0;
+    for (const check::planned_launch& plan : plans) {
+      launch_run& l = launches.emplace_back();
+      l.plan = &plan;
+      while (l.keys_of_block < plan.block_size) {
+        l.keys_of_block *= 2;
+      }
+      keys = check::aligned(keys, l.keys_of_block);
+      l.first_key = static_cast<thread_key>(keys);
+      keys += plan.blocks * l.keys_of_block;
+      blocks = std::max(blocks, plan.first_block + static_cast<int>(plan.blocks));
+      wide = wide || check::starts_copies(*plan.request.kernel);
+    }
+    first_copy = next_copy = static_cast<thread_key>(keys);
+    constexpr std::uint64_t most_copies = std::uint64_t{1} << 24U;
+    clock::use_levels(clock::levels_for(keys + (wide ? most_copies : 0)));
+    by_number.resize(static_cast<std::size_t>(blocks), nullptr);
+    for (const auto& kernel : p.kernels) {
+      first_access[kernel.get()] = static_cast<std::uint32_t>(accesses.size());
+      for (const check::instruction& i : kernel->code) {
+        accesses.push_back(&i);
+      }
+    }
+    for (launch_run& l : launches) {
+      l.first_access = first_access.at(l.plan->request.kernel.get());
+    }
+  }
+
+  /// The number of an instruction as stamps have it.
+  [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
+    return first_access.at(&kernel) + static_cast<std::uint32_t>(pc);
+  }
+
+  [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
+    if (address < check::shared_window) {
+      return memory.find(address, bytes);
+    }
+    const std::uint64_t window = address >= check::tensor_window ? check::tensor_window : check::shared_window;
+    const std::uint64_t number = (address - window) >> 32U;
+    block* const b = number < by_number.size() ? by_number[static_cast<std::size_t>(number)] : nullptr;
+    return b == nullptr ? nullptr : b->find(address, bytes);
+  }
+
+  [[nodiscard]] actor actor_of(thread_key key) const {
+    if (key >= first_copy) {
+      actor a = actor_of(copy_owner[key - first_copy].first);
+      a.copy = true;
+      return a;
+    }
+    const auto after = std::upper_bound(launches.begin(), launches.end(), key,
+                                        [](thread_key k, const launch_run& l) { return k < l.first_key; });
+    const launch_run& l = *std::prev(after);
+    return {&l, (key - l.first_key) / l.keys_of_block, (key - l.first_key) % l.keys_of_block};
+  }
+  [[nodiscard]] check::thread_context context_of(const actor& a) const {
+    check::thread_context c = check::context_of(*a.launch->plan, a.index, a.local);
+    std::uint64_t before = 0;
+    for (const launch_run& l : launches) {
+      before += &l < a.launch ? l.plan->blocks * l.plan->block_size : 0;
+    }
+    c.number_in_program = static_cast<int>(before + a.index * a.launch->plan->block_size + a.local);
+    return c;
+  }
+  /// The place of a thread, without what names of threads need.
+  [[nodiscard]] model::place place_of(thread_key key) const {
+    const actor a = actor_of(key);
+    const check::launch_request& r = a.launch->plan->request;
+    model::place result;
+    result.gpu = r.device;
+    result.domain = r.domain;
+    result.host = r.host;
+    result.block = a.launch->plan->first_block + static_cast<int>(a.index);
+    result.cluster = r.cluster > 0 ? a.launch->plan->first_block + static_cast<int>(a.index) / r.cluster : -1;
+    result.warp = static_cast<int>(a.local / 32);
+    return result;
+  }
+
+  /// What a thread does next is not defined. The others go on: what they show is an execution in which its turn has not come.
+  void stall(lane& l) noexcept {
+    l.where = stand::stalled;
+    stalled = true;
+  }
+  /// Stops the schedule: what comes after is not defined.
+  void stop() noexcept { stopped = true; }
+
+  const check::program& checked;  ///< memory, kernels and assumptions; no threads
+  const sanitize_options& how;
+  random_source random;
+  std::uint64_t schedule;
+  global_memory memory;
+  std::deque<launch_run> launches{};
+  std::vector<block*> by_number{};
+  std::unordered_map<const check::kernel_code*, std::uint32_t> first_access{};
+  std::vector<const check::instruction*> accesses{};
+  std::unordered_map<std::uint64_t, sync_cell> cells{};
+  bool wide = false;  ///< some kernel starts asynchronous operations
+  thread_key first_copy = 0;
+  thread_key next_copy = 0;
+  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< of each operation: its thread, and the instruction
+  std::uint64_t instructions = 0;
+  std::uint64_t accesses_made = 0;
+  std::uint64_t writes = 0;       ///< and whatever else may end a wait
+  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last
+  std::uint64_t serials = 0;
+  bool stopped = false;
+  bool stalled = false;  ///< some thread is
+};
+
+}  // namespace membar::sanitize

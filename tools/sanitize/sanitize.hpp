@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Executes all threads of a sequence of launches, once per schedule, and looks for data races by what happens before what.
+///
+/// A schedule is sequentially consistent: a read returns the last write. What a finding shows is an execution of the PTX memory model; that nothing
+/// is found says nothing of other schedules, or of executions in which a read returns an older write.
+#pragma once
+
+#include <check/launch.hpp>
+#include <check/program.hpp>
+#include <sanitize/findings.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace membar::sanitize {
+
+/// What the device holds at once. The defaults are those of an H200.
+struct device_limits {
+  std::uint64_t multiprocessors = 132;
+  std::uint64_t threads = 2048;             ///< of a multiprocessor
+  std::uint64_t blocks = 32;                ///< likewise
+  std::uint64_t shared_bytes = 228 * 1024;  ///< likewise
+};
+
+struct sanitize_options {
+  std::uint64_t schedules = 10;
+  std::uint64_t seed = 1;                            ///< of the first one
+  int jobs = 1;                                      ///< schedules that run at the same time
+  std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
+  bool stop_at_first = false;                        ///< a schedule that shows something is the last one
+  device_limits device{};
+};
+
+/// What a schedule, or several, went through.
+struct sanitize_statistics {
+  std::uint64_t schedules = 0;
+  std::uint64_t instructions = 0;
+  std::uint64_t accesses = 0;
+  std::uint64_t clock_bytes = 0;  ///< the most of a schedule
+};
+
+struct sanitize_result {
+  std::vector<sanitizer_finding> findings{};
+  sanitize_statistics counts{};
+};
+
+/// Runs `launches`, which `p` has the memory of.
+[[nodiscard]] sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                       const check::check_property& property, const sanitize_options& options);
+
+/// The blocks of a launch that the device holds at once; 0: not one.
+[[nodiscard]] std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device);
+
+}  // namespace membar::sanitize

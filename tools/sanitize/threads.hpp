@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The threads, blocks and launches of a run.
+#pragma once
+
+#include <check/event.hpp>
+#include <check/launch.hpp>
+#include <check/machine.hpp>
+#include <check/program.hpp>
+#include <check/sync_points.hpp>
+#include <sanitize/clock.hpp>
+#include <sanitize/fast_code.hpp>
+#include <sanitize/knowledge.hpp>
+#include <sanitize/memory.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace membar::sanitize {
+
+struct block;
+
+/// Where a thread is.
+enum class stand : std::uint8_t {
+  queued,    ///< it can go on
+  meeting,   ///< it waits for others at a sync point
+  spinning,  ///< it went once around a loop that only reads
+  waiting,   ///< for launches, or for asynchronous operations
+  stalled,   ///< what it does next is not defined: the schedule goes on without it
+  gone       ///< it has left its kernel
+};
+
+/// What a thread has done that later events of it end a pattern of.
+struct thread_orders {
+  /// A strong read that did not acquire what it observed.
+  struct observation {
+    std::uint64_t address = 0;
+    release_head head{};
+  };
+  std::array<std::optional<release_head>, 4> fences{};      ///< the last that releases, by its scope's width
+  std::array<std::optional<release_head>, 4> restricted{};  ///< of those for initializations of mbarriers alone
+  std::array<std::array<std::optional<release_head>, 4>, ptx::one_ways> proxy_fences{};  ///< those of one direction
+  std::vector<observation> observed{};
+  clock last_sequential{};                 ///< what the order of `fence.sc` was when the thread took part in it last
+  std::uint64_t last_sequential_head = 0;  ///< 0: it has not
+};
+
+/// An asynchronous operation that a thread, or several together, have started.
+struct operation {
+  static constexpr thread_time reading = 1;  ///< the time of its reads
+  static constexpr thread_time writing = 2;  ///< and of its writes
+
+  thread_key key = 0;
+  block* home = nullptr;
+  std::uint16_t starter = 0;  ///< the thread that has started it, or the first of those
+  std::uint32_t number = 0;   ///< of the instruction
+  ptx::async_group group = ptx::async_group::none;
+  int starts_missing = 0;
+  bool has_started = false;  ///< `known` is of some starter
+  bool done = false;
+  knowledge known{};  ///< what comes before it
+  knowledge given{};  ///< what its completion passes on
+  std::vector<check::copy_step> steps{};
+  std::vector<std::shared_ptr<operation>> before{};  ///< those of its thread
+};
+
+/// An operation in the list of a thread that has started it.
+struct started_operation {
+  std::shared_ptr<operation> what{};
+  std::uint32_t group = 0;  ///< the number of the group in which it is committed; 0: in none yet
+};
+
+/// A thread.
+struct lane {
+  block* home = nullptr;
+  check::thread_state* state = nullptr;
+  thread_key key = 0;
+  thread_time time = 1;
+  thread_time of_block = 0;  ///< the time up to which it knows all threads of its block
+  stand where = stand::queued;
+  std::uint16_t local = 0;  ///< its number in the block
+  std::uint32_t priority = 0;
+  knowledge known{};
+  std::unique_ptr<thread_orders> orders{};
+  std::vector<started_operation> operations{};  ///< that it has not waited for
+  std::array<std::uint32_t, 8> groups{};        ///< committed so far, by their kind
+  std::array<std::uint32_t, 3> together{};      ///< operations that it has started with others, by their number
+  check::graph_event arrival{};                 ///< at the sync point where it waits
+
+  /// Looks for a loop that only waits: a state at a loop head that comes again.
+  struct loop_watch {
+    std::int32_t pc = -1;
+    std::uint32_t effects = 0;
+    std::uint32_t visits = 0;
+    std::uint32_t next = 0;
+    std::uint32_t others = 0;
+    std::unique_ptr<std::byte[]> copy{};
+    bool has_copy = false;
+  };
+  loop_watch loop{};
+  std::uint64_t cluster_phase = 0;  ///< arrivals at the barrier of its cluster
+  std::uint64_t cluster_waits = 0;  ///< and waits
+  std::uint64_t writes_seen = 0;    ///< how many writes there were when it began to wait
+};
+
+/// A sync point at which threads are.
+struct meeting_point {
+  std::uint64_t number = 0;
+  int warp = -1;  ///< -1: it is of the block
+  std::vector<int> arrived{};
+};
+
+struct launch_run;
+
+/// A block that runs.
+struct block {
+  launch_run* launch = nullptr;
+  int number = 0;           ///< among all blocks
+  std::uint64_t index = 0;  ///< in its launch
+  thread_key first_key = 0;
+  int alive = 0;
+  int left = 0;
+  bool launched_dependents = false;
+  bool has_heard = false;  ///< some thread of it has read what another block has written
+  knowledge at_end{};      ///< what its threads that have left have known
+  std::vector<check::thread_context> contexts{};
+  std::vector<check::machine> machines{};
+  std::unique_ptr<check::sync_points> points{};
+  std::vector<lane> lanes{};
+  std::unique_ptr<std::byte[]> states{};
+  std::vector<check::memory_object> described{};
+  std::vector<object> shared{};
+  std::vector<meeting_point> meetings{};
+  /// Operations that several threads start, by the first of them and their number as `check::starter_counts` has it.
+  std::map<std::pair<int, int>, std::vector<std::shared_ptr<operation>>> together{};
+
+  [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
+    for (object& o : shared) {
+      if (o.holds(address, bytes)) {
+        return &o;
+      }
+    }
+    return nullptr;
+  }
+  [[nodiscard]] const check::machine& machine_of(const lane& l) const noexcept { return machines[l.local]; }
+  [[nodiscard]] const check::thread_context& context_of(const lane& l) const noexcept { return contexts[l.local]; }
+};
+
+/// A launch in a run.
+struct launch_run {
+  const check::planned_launch* plan = nullptr;
+  thread_key first_key = 0;
+  std::uint32_t keys_of_block = 16;
+  std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
+  std::uint64_t started = 0;       ///< blocks
+  std::uint64_t ended = 0;
+  std::uint64_t launching = 0;  ///< blocks that have ended or launched the dependents
+  std::shared_ptr<const check::register_use> registers{};
+  std::vector<fast_instruction> fast{};
+  knowledge begin{};  ///< what all threads begin with
+  knowledge end{};    ///< what all threads that have ended have known
+  clock last_end{};   ///< what the thread that has ended last has known
+  bool has_begin = false;
+
+  [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
+};
+
+}  // namespace membar::sanitize
