@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--graphs", default="", help="only graphs with this in their names")
     parser.add_argument("--explore", action="store_true")
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between <!-- indigo --> and <!-- end -->")
+    parser.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between its marks")
     how = parser.parse_args()
     how.artifact = how.artifact.resolve()
     kernels = sorted((how.artifact / "indigo/indigo_sources").glob("*/*.cu"))[::how.every]
@@ -143,7 +143,7 @@ def main():
     print(text)
     if how.page:
         page = how.page.read_text(encoding="utf-8")
-        how.page.write_text(re.sub(r"(<!-- indigo -->\n).*?(<!-- end -->)", lambda m: m[1] + text + "\n" + m[2], page, flags=re.S),
+        how.page.write_text(re.sub(r"(<!-- what bench/check/indigo\.py writes -->\n).*?(<!-- its end -->)", lambda m: m[1] + text + "\n" + m[2], page, flags=re.S),
                             encoding="utf-8")
     return 0
 
