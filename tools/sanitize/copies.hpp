@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -166,7 +167,7 @@ class asynchronous_operations {
   /// Finds the accesses of an operation.
   bool plan(lane& l, operation& one) {
     const check::machine& m = l.home->machine_of(l);
-    check::copy_request asked = check::copy_started(*code_, state_.checked, m, *l.state, [&](std::uint64_t address) {
+    check::copy_request asked = check::copy_started(*code_, memory_for(*l.home), m, *l.state, [&](std::uint64_t address) {
       const object* const o = state_.find(address, 8);
       return o == nullptr ? check::wide_value{} : o->value(address, 8);
     });
@@ -175,6 +176,26 @@ class asynchronous_operations {
     }
     one.steps = std::move(asked.steps);
     return asked.wrong.empty() || fail(l, asked.status, asked.wrong);
+  }
+
+  /// A program that has the memory which a thread of a block can see, without its values.
+  [[nodiscard]] const check::program& memory_for(const block& b) {
+    if (visible_.memory.empty()) {
+      for (const check::memory_object& o : state_.checked.memory) {
+        visible_.memory.push_back({o.name, o.address, o.bytes, o.initialised, o.constant, {}, o.host, o.type});
+      }
+      globals_ = visible_.memory.size();
+    }
+    visible_.memory.resize(globals_);
+    const auto& context = b.contexts.front();
+    const int first = b.number - static_cast<int>(context.cluster_rank);
+    for (int n = first; n < first + static_cast<int>(context.cluster_blocks); ++n) {
+      const block* const other = state_.by_number[static_cast<std::size_t>(n)];
+      if (other != nullptr) {
+        visible_.memory.insert(visible_.memory.end(), other->described.begin(), other->described.end());
+      }
+    }
+    return visible_;
   }
 
   static void meet(knowledge& to, const knowledge& from) {
@@ -390,6 +411,8 @@ class asynchronous_operations {
   std::unique_ptr<check::kernel_code> code_{};
   std::shared_ptr<const check::register_use> unused_{};
   std::vector<std::shared_ptr<operation>> pending_{};
+  check::program visible_{};  ///< of `memory_for`
+  std::size_t globals_ = 0;
   bool eager_ = false;
   bool lazy_ = false;
 };

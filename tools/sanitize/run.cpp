@@ -527,6 +527,9 @@ class schedule_run {
         if (!copies_.start(l)) {
           return false;
         }
+        if (i.performers > 1) {  // others may wait for all to start it
+          wake_waiting();
+        }
         break;
       case op::async_commit:
         copies_.commit(l, i);
