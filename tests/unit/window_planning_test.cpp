@@ -257,7 +257,7 @@ TEST_F(tune_window, refuses_what_cannot_be_tuned) {
   options.repetitions = 0;
   EXPECT_TRUE(says(refusal([&] { return bench::tune_window(at(0), MiB, big, timed, options); }), "0 repetitions"));
   const auto broken = [](const access_policy_window&) { return 0.0; };
-  EXPECT_TRUE(says(refusal([&] { return bench::tune_window(at(0), MiB, big, broken, quiet()); }), "answered 0 seconds"));
+  EXPECT_TRUE(says(refusal([&] { return bench::tune_window(at(0), MiB, big, broken, quiet()); }), "returned 0 seconds"));
 }
 
 TEST(sliding_window, covers_a_region_larger_than_the_largest_window) {

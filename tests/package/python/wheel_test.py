@@ -39,7 +39,7 @@ import membar, os
 try:
     membar.sync_domain_count()
 except membar.Error as error:
-    assert 'membar: there is no CUDA driver' in str(error) or 'does not start' in str(error), error
+    assert 'membar: cannot load the CUDA driver' in str(error) or 'does not start' in str(error), error
 else:
     assert os.path.exists('/dev/nvidiactl')
 """,
