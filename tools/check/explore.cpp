@@ -27,6 +27,7 @@
 #include <check/symmetry.hpp>
 #include <check/synchronization_events.hpp>
 #include <check/waiting_together.hpp>
+#include <litmus/readings.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
@@ -770,13 +771,12 @@ check_result explore_all(const program& checked, const check_property& property,
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
-  for (const auto& [one, name] : {std::pair{model::reading::fence_of_another_block, "fence-of-another-block"},
-                                  std::pair{model::reading::copies_of_two_blocks, "copies-of-two-blocks"}}) {
+  for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
     if (explore_all(checked, property, others).status == check_status::verified) {
       result.found.message +=
-          std::string("; that rests on a reading of the PTX ISA, whose other side --reading=") + name + " takes";
+          "; that rests on a reading of the PTX ISA, whose other side --reading=" + std::string(name) + " takes";
     }
   }
 }

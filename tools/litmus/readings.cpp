@@ -21,6 +21,7 @@ struct named_reading {
   bool lenient;                  ///< the other side gives a program more guarantees than the model's
   reading one = reading::count;  ///< count: the other side is what the model says without `without`
   rule without = rule::count;    ///< count: it changes instructions
+  bool checked = false;          ///< membar-check has both sides, too
 };
 
 constexpr named_reading readings[] = {
@@ -29,8 +30,8 @@ constexpr named_reading readings[] = {
     {"group-wait-for-one-thread", false, reading::group_wait_for_one_thread},
     {"sc-fence-orders-fences", false, reading::count, rule::sc_fence_is_a_release_and_an_acquire},
     {"one-way-fence-alone", true, reading::count, rule::one_way_proxy_fences_come_in_pairs},
-    {"fence-of-another-block", true, reading::fence_of_another_block},
-    {"copies-of-two-blocks", true, reading::copies_of_two_blocks},
+    {"fence-of-another-block", true, reading::fence_of_another_block, rule::count, true},
+    {"copies-of-two-blocks", true, reading::copies_of_two_blocks, rule::count, true},
     {"maps-at-kernel-start", true, reading::maps_at_kernel_start},
     {"fence-before-complete-tx", true, reading::fence_before_complete_tx},
     {"multimem-flags", true, reading::multimem_flags},
@@ -62,6 +63,16 @@ std::vector<std::string> reading_names() {
     names.emplace_back(r.name);
   }
   return names;
+}
+
+std::vector<checked_reading> checked_readings() {
+  std::vector<checked_reading> result;
+  for (const named_reading& r : readings) {
+    if (r.checked) {
+      result.push_back({r.name, r.one});
+    }
+  }
+  return result;
 }
 
 bool chosen_readings::take(std::string_view name) {

@@ -16,6 +16,15 @@ namespace membar::litmus_files {
 /// The names of the readings, as `--reading=` takes them.
 [[nodiscard]] std::vector<std::string> reading_names();
 
+/// A reading whose other side membar-check has too.
+struct checked_reading {
+  std::string_view name;
+  model::reading one;
+};
+
+/// These, as rows of the same table.
+[[nodiscard]] std::vector<checked_reading> checked_readings();
+
 /// The sides of the readings that differ from the model's.
 class chosen_readings {
  public:

@@ -20,6 +20,7 @@
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
 #include <litmus/reader.hpp>
+#include <litmus/readings.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/module.hpp>
 #include <ptx/reader.hpp>
@@ -143,7 +144,7 @@ void explore(checked_file& file, const request& how) {
       check::explore(file.prepared.checked, users.has_host_memory() ? check::check_property(watched) : holds, how.options);
   if (file.result.status == check::check_status::verified) {
     file.warnings = users.warnings();
-    for (const auto& [name, one] : membar_check::readings) {
+    for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
       if (how.options.readings.takes(one)) {
         file.warnings.push_back("with the other side of the reading " + std::string(name));
       }

@@ -3,7 +3,7 @@
 #include <common/version.hpp>
 #include <membar-check/request.hpp>
 
-#include <membar/model/rules.hpp>
+#include <litmus/readings.hpp>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -76,6 +76,11 @@ class help_text final : public CLI::Formatter {
 }
 
 void add_readings(CLI::App& app, request& how) {
+  using membar::litmus_files::checked_readings;
+  std::string names_of_all;
+  for (const auto& [name, one] : checked_readings()) {
+    names_of_all += (names_of_all.empty() ? "" : " or ") + std::string(name);
+  }
   app.add_option_function<std::string>(
          "--readings",
          [&how](const std::string& text) {
@@ -83,7 +88,7 @@ void add_readings(CLI::App& app, request& how) {
              throw wrong_usage("--readings needs lenient or default: " + membar_tools::quote(text) + " was given");
            }
            how.options.readings = {};
-           for (const auto& [name, one] : readings) {
+           for (const auto& [name, one] : checked_readings()) {
              if (text == "lenient") {
                how.options.readings.take(one);
              }
@@ -94,18 +99,17 @@ void add_readings(CLI::App& app, request& how) {
       ->type_name("SIDE");
   app.add_option_function<std::vector<std::string>>(
          "--reading",
-         [&how](const std::vector<std::string>& names) {
+         [&how, names_of_all](const std::vector<std::string>& names) {
+           const auto known = checked_readings();
            for (const std::string& name : names) {
-             const auto found =
-                 std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.first == name; });
-             if (found == std::end(readings)) {
-               throw wrong_usage("--reading needs fence-of-another-block or copies-of-two-blocks: " +
-                                 membar_tools::quote(name) + " was given");
+             const auto found = std::find_if(known.begin(), known.end(), [&](const auto& r) { return r.name == name; });
+             if (found == known.end()) {
+               throw wrong_usage("--reading needs " + names_of_all + ": " + membar_tools::quote(name) + " was given");
              }
-             how.options.readings.take(found->second);
+             how.options.readings.take(found->one);
            }
          },
-         "take the other side of one reading: fence-of-another-block or copies-of-two-blocks")
+         "take the other side of one reading: " + names_of_all)
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -4,21 +4,13 @@
 #pragma once
 
 #include <check/program.hpp>
-#include <membar/model/rules.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace membar_check {
-
-/// The readings of the PTX ISA (docs/readings.md) whose other side can be taken here.
-inline constexpr std::pair<std::string_view, membar::model::reading> readings[] = {
-    {"fence-of-another-block", membar::model::reading::fence_of_another_block},
-    {"copies-of-two-blocks", membar::model::reading::copies_of_two_blocks}};
 
 enum class report_format : std::uint8_t { text, json, sarif };
 
