@@ -113,6 +113,46 @@ st.release.sys.global.u32 [%rd2], 1;
 ret;
 }
 """
+# Kernels that ask launch control: waits for the answer, and reads it without a wait; and one that copies in im2col mode.
+ASYNCHRONOUS = """.version 9.0
+.target sm_100
+.address_size 64
+.shared .align 16 .b8 answer[16];
+.shared .align 8 .b8 bar[8];
+.visible .entry asks()
+{
+.reg .pred %p<2>;
+mbarrier.init.shared.b64 [bar], 1;
+fence.mbarrier_init.release.cluster;
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [bar];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0;
+@!%p0 bra W;
+ret;
+}
+.visible .entry hurries()
+{
+.reg .b32 %r<2>;
+mbarrier.init.shared.b64 [bar], 1;
+fence.mbarrier_init.release.cluster;
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [bar];
+ld.shared.u32 %r1, [answer];
+ret;
+}
+.visible .entry patches(.param .u64 m)
+{
+.reg .b16 %rs<2>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
+ld.param.u64 %rd1, [m];
+cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [answer], [%rd1, {%r1, %r1, %r1}], [bar], {%rs1};
+ret;
+}
+.visible .entry none(.param .u64 p)
+{
+ret;
+}
+"""
+NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel is answered: nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
 # Kernels that need what a scenario may assume.
 ASSUMES = """.version 9.0
@@ -284,9 +324,9 @@ SCENARIOS = [
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
-    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
+    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the line 'source' names it relative to the scenario"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
-    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t47:", "'sin.approx.f32"]),
+    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
     (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
@@ -413,7 +453,22 @@ def main():
         assumes("verified", 0, "\n".join(["use shared.part"] + files[2:]) + "\n")
         (folder / "shared.part").write_text("source a.ptx\nmemory\n", encoding="utf-8")
         assumes("error", 2, "# a comment\nuse shared.part\n", "2:1: in 'shared.part': 2:1: expected a name")
-        assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file")
+        assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file: check that it exists and can be read")
+        assumes("error", 2, "use .\n", "1:1: '.': cannot open the file: it is a directory: give a file")
+        # an error in a source names the source
+        for ptx, error in (("garbage\n", "1:1: expected a directive of a module, found 'garbage'"), (".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n", "")):
+            (folder / "wrong.ptx").write_text(ptx, encoding="utf-8")
+            assumes("error\twrong.ptx:" + error, 2, "source wrong.ptx\nlaunch k\n")
+        # asynchronous operations
+        (folder / "async.ptx").write_text(ASYNCHRONOUS, encoding="utf-8")
+        assumes("verified", 0, "source async.ptx\nlaunch asks\n", NOT_CANCELLED)
+        assumes("verified", 0, "source async.ptx\nmemory m u64\nlaunch none args m\n", "clocks stand still\n")
+        assumes("race", 1, "source async.ptx\nlaunch hurries\n", "starts an asynchronous store of 16 bytes to answer of block 0",
+                "thread 1, an asynchronous operation of thread 0 (hurries, block 0, thread 0)\n")
+        assumes("gave up", 3, "source async.ptx\nmemory m u64\nlaunch patches args m\n",
+                ": tensor copies of mode im2col are not modelled: check the kernel with copies of tiles")
+        assumes("error", 2, "source async.ptx\nmemory m u16[64]\ntensor_map t of m type f16 dims 8 8 strides 16 box 8 8 im2col\nlaunch none args t\n",
+                "3:1: the tensor map 't' is of mode im2col, which is not modelled: give a box of tiles, as 'box 8 8'")
         (folder / "shared.part").write_text("use shared.part\n", encoding="utf-8")
         assumes("error", 2, "use shared.part\n", "files use each other more than 8 deep")
         assumes("verified", 0, REPEATED)
@@ -473,9 +528,9 @@ def main():
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
         expect(["--costs says what the changes of --repair cost, and --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
-        expect(["error\t", "cannot open the file"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
+        expect(["error\tmissing: cannot open the file: check"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
         (folder / "costs").write_text(COSTS + "fence weak block 1\n", encoding="utf-8")
-        expect(["error\t14:1: 'weak' is no order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
+        expect(["error\tcosts: 14:1: 'weak' is no order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
         expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
         found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
         for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
@@ -511,7 +566,7 @@ def main():
               and [e["thread"] for e in finding["events"] if e["blamed"]] == [0, 1])
         holds("an event", any(e["instruction"] == "ld.relaxed.gpu.s32" and e["reads_from"] == {"thread": 0, "number": 1}
                               and e["what"] == "reads 1 of y, from thread 0 event 1" for e in finding["events"]))
-        holds("a missing file", files[2]["error"] == "cannot open the file")
+        holds("a missing file", files[2]["error"] == "cannot open the file: check that it exists and can be read")
         repairs = report(1, "--repair", "race.litmus")[0]["repairs"]
         holds("repairs", repairs["device"] == "NVIDIA H200" and repairs["complete"] and len(repairs["found"]) == 3
               and repairs["found"][0]["cost_ns"] == 14.8

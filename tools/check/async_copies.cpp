@@ -765,6 +765,13 @@ bool starts_copies(const kernel_code& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.code == op::async_copy; });
 }
 
+bool asks_launch_control(const program& p) {
+  return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) {
+    return std::any_of(kernel->code.begin(), kernel->code.end(),
+                       [](const instruction& i) { return i.code == op::async_copy && i.copies == copy_kind::answer; });
+  });
+}
+
 bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }

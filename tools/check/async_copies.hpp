@@ -30,6 +30,9 @@ inline constexpr int most_copies = 1024;
 /// The most bytes of one copy.
 inline constexpr std::uint64_t most_copied = 32'768;
 
+/// Whether some kernel asks launch control to cancel a launch (`clusterlaunchcontrol.try_cancel`).
+[[nodiscard]] bool asks_launch_control(const program& p);
+
 /// Whether some instruction of a kernel starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const kernel_code& kernel);
 

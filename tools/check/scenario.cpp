@@ -319,6 +319,9 @@ class scenario_reader {
           refuse("expected zeros or nan, found " + quote(fill));
         }
         t.map.fill = fill == "nan" ? 1 : 0;
+      } else if (what.starts_with("im2col")) {
+        refuse("the tensor map " + quote(t.name) + " is of mode " + what +
+               ", which is not modelled: give a box of tiles, as 'box 8 8'");
       } else {
         refuse(
             quote(what) +
@@ -657,11 +660,22 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   }
 }
 
+/// What `read` returns of a scenario's source. Its errors are at lines of the PTX, which the source is or is compiled to, and name the source first.
+template <class Read>
+[[nodiscard]] auto in_source(const scenario& s, const Read& read) {
+  try {
+    return read();
+  } catch (const std::exception& e) {
+    const bool is_ptx = s.source.ends_with(".ptx");
+    throw model::error(s.source + (is_ptx ? ":" : ", compiled to PTX: ") + e.what());
+  }
+}
+
 /// Puts a scenario and a module together: memory first, then launches, which name it, and conditions.
 class preparation {
  public:
   preparation(const scenario& s, std::string_view ptx, std::vector<planned_launch>* planned = nullptr)
-      : scenario_(s), module_(read_ptx(ptx)), planned_(planned) {
+      : scenario_(s), module_(in_source(s, [&] { return read_ptx(ptx); })), planned_(planned) {
     std::set<int> devices;
     for (const scenario::launch_line& l : s.launches) {
       if (!l.request.host) {
@@ -672,7 +686,7 @@ class preparation {
     devices_.resize(std::max<std::size_t>(devices_.size(), 1));
     const bool several = devices_.size() > 1 && std::any_of(module_.variables.begin(), module_.variables.end(), is_per_device);
     for (std::size_t d = 0; d < (several ? devices_.size() : 1); ++d) {
-      layouts_.push_back(layout_of(module_, d == 0 ? nullptr : &layouts_.back()));
+      layouts_.push_back(in_source(s, [&] { return layout_of(module_, d == 0 ? nullptr : &layouts_.back()); }));
       add_variables(result_.checked, module_, layouts_.back(), several ? device_suffix(devices_[d]) : "");
     }
   }
@@ -955,7 +969,7 @@ class preparation {
 
   [[nodiscard]] kernel_code decoded_kernel(const ptx_function& kernel, std::size_t layout) const {
     try {
-      return decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector);
+      return in_source(scenario_, [&] { return decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector); });
     } catch (const model::error& e) {
       throw model::error(std::string(e.what()) + ". That is in the PTX of " + quote(source_name(kernel.name)) +
                          ", which cannot be launched: 'membar-check --read " + scenario_.source +

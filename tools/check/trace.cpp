@@ -82,8 +82,8 @@ namespace {
          " arrivals pending" + (s.bytes == 0 ? "" : ", " + std::to_string(s.bytes) + " bytes pending");
 }
 
-/// The copy that a thread of a graph performs: "a copy of 16 bytes from data+16 to tile of block 0".
-[[nodiscard]] std::string copy_text(const program& p, const graph& g, int thread) {
+/// The asynchronous operation that a thread of a graph performs: "an asynchronous copy of 16 bytes from data+16 to tile of block 0".
+[[nodiscard]] std::string operation_text(const program& p, const graph& g, int thread) {
   const graph_event* const issue = thread >= 0 ? model::at(g.threads, thread).issue : nullptr;
   const thread_state* const first = issue != nullptr ? model::at(g.threads, thread).states.front() : nullptr;
   const auto* const steps =
@@ -107,16 +107,21 @@ namespace {
       reduces = i.code == op::reduction;
     }
   }
+  const copy_kind kind = issue != nullptr ? instruction_of(p, *issue).copies : copy_kind::memory;
   if (read == nullptr && written == nullptr) {
-    return "an asynchronous copy";
+    return kind == copy_kind::arrival || kind == copy_kind::tensor_commit ? "an asynchronous arrival"
+                                                                          : "an asynchronous operation";
+  }
+  const std::string places = (read == nullptr ? "" : " from " + place_text(p, read->address)) +
+                             (written == nullptr ? "" : " to " + place_text(p, written->address));
+  if (kind == copy_kind::product || kind == copy_kind::tensor_product) {
+    return "an asynchronous matrix product" + places;
   }
   return std::string(written == nullptr ? "an asynchronous reading of "
                      : reduces          ? "an asynchronous reduction of "
                      : read == nullptr  ? "an asynchronous store of "
                                         : "an asynchronous copy of ") +
-         std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" +
-         (read == nullptr ? "" : " from " + place_text(p, read->address)) +
-         (written == nullptr ? "" : " to " + place_text(p, written->address));
+         std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
 }
 
 /// What an event does, after the name of its instruction.
@@ -136,7 +141,7 @@ namespace {
     case model::event_kind::write:
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
-      return "starts " + copy_text(p, g, e.starts);
+      return "starts " + operation_text(p, g, e.starts);
     case model::event_kind::barrier:
       return e.chosen
                  ? (e.value.low != 0 ? "is executed, if an unknown value says so" : "is left out, if an unknown value says so")
@@ -185,8 +190,8 @@ std::string place_text(const program& p, std::uint64_t address) {
 std::string thread_text(const program& p, int thread) {
   const thread_context& c = model::at(p.threads, thread);
   if (c.copies_of >= 0) {
-    return "thread " + std::to_string(thread) + (c.starters > 1 ? ", a matrix operation of " : ", an asynchronous copy of ") +
-           thread_text(p, c.copies_of);
+    return "thread " + std::to_string(thread) + ", an asynchronous operation of " +
+           (c.starters > 1 ? std::to_string(c.starters) + " threads from " : "") + thread_text(p, c.copies_of);
   }
   if (c.where.host && !p.fragment) {
     return "thread " + std::to_string(thread) + " (host thread " + c.kernel->name + ")";
@@ -281,7 +286,7 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
     if (issue == nullptr) {
       return line + (writes ? " writes " : " reads ") + std::to_string(e.bytes) + (e.bytes == 1 ? " byte" : " bytes");
     }
-    return line + " starts " + copy_text(p, g, e.thread) + ", which " + (writes ? "writes" : "reads") + " it";
+    return line + " starts " + operation_text(p, g, e.thread) + ", which " + (writes ? "writes" : "reads") + " it";
   };
   const std::string both =
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);

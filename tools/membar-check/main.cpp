@@ -11,6 +11,7 @@
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
 
+#include <check/async_copies.hpp>
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
@@ -109,6 +110,18 @@ request watched_by(membar_check::progress_line& progress, request how) {
   return how;
 }
 
+/// The table of costs that is asked for.
+check::order_costs costs_of(const request& how) {
+  if (how.costs.empty()) {
+    return check::order_costs::read(std::string(check::h200_order_costs));
+  }
+  try {
+    return check::order_costs::read(read_file(how.costs));
+  } catch (const std::exception& e) {
+    throw model::error(how.costs + ": " + e.what());
+  }
+}
+
 /// Looks for repairs of a file that is not verified, and for excess orders of one that is.
 void look_for_changes(const checked_file& file, const request& asked, report& out) {
   membar_check::progress_line progress(file.path, shows_progress(asked));
@@ -118,8 +131,7 @@ void look_for_changes(const checked_file& file, const request& asked, report& ou
   options.most_edits = static_cast<int>(how.repair);
   options.each = how.options;
   options.most_events = how.options.most_events;
-  const check::order_costs costs =
-      check::order_costs::read(how.costs.empty() ? std::string(check::h200_order_costs) : read_file(how.costs));
+  const check::order_costs costs = costs_of(how);
   const check::check_property property = file.prepared.property();
   if (file.result.status == check::check_status::verified) {
     const check::excess_result found = check::excess_orders_of(file.prepared.checked, property, costs, options);
@@ -148,6 +160,9 @@ void explore(checked_file& file, const request& how) {
       if (how.options.readings.takes(one)) {
         file.warnings.push_back("with the other side of the reading " + std::string(name));
       }
+    }
+    if (check::asks_launch_control(file.prepared.checked)) {
+      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel is answered: nothing was cancelled");
     }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +

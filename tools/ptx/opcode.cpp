@@ -1065,7 +1065,7 @@ void opcode_reader::tensor_copy() {
   }
   for (const std::string_view word : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
     if (take(word)) {
-      give_up("tensor copies are modelled as tiles, and not by im2col: check the kernel with a tile mode");
+      give_up("tensor copies of mode " + std::string(word) + " are not modelled: check the kernel with copies of tiles");
       return;
     }
   }
