@@ -238,6 +238,18 @@ TEST(check_finds, a_hang_where_nobody_writes_what_is_awaited) {
   EXPECT_NE(r.found.waiting[1], nullptr);
 }
 
+TEST(check_finds, that_a_word_which_was_written_in_pieces_is_awaited) {
+  const auto awaited = [](const std::string& value) {
+    return ptx_program({"st.global.u32 [wide], 0; st.global.u32 [wide+4], 0; st.release.gpu.global.u32 [x], 1;"
+                        "W: ld.relaxed.gpu.global.u64 %rd0, [wide]; setp.eq.u64 %p0, %rd0, 0; @%p0 bra W;",
+                        wait_for("acquire.gpu", "x") + "st.relaxed.gpu.global.u64 [wide], " + value + ";"})
+        .explore()
+        .status;
+  };
+  EXPECT_EQ(awaited("1"), check_status::verified);
+  EXPECT_EQ(awaited("0"), check_status::hang);
+}
+
 TEST(check_finds, a_hang_of_two_locks_taken_crosswise) {
   const auto lock = [](const std::string& l, const std::string& label) {
     return label + ": atom.acquire.gpu.global.cas.b32 %r0, [" + l + "], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra " + label + ";";

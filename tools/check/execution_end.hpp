@@ -28,11 +28,11 @@ class execution_end {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
-      if (e.kind != event_kind::read || e.mixed) {
+      if (e.kind != event_kind::read) {
         continue;
       }
       const auto& order = model::at(g.order, e.location);
-      for (int i = event_rules::place_in(order, e.source) + 1; i < model::count_of(order); ++i) {
+      for (int i = state_.rules.place_read(g, e) + 1; i < model::count_of(order); ++i) {
         const graph_event& w = *model::at(order, i);
         if (!commuting_updates::is_passed_over(w, e) && (!w.rmw || w.value != w.partner->value) &&
             !waiting_together::is_of_round(g, w)) {
