@@ -47,10 +47,9 @@ int main() try {
     membar::check(cudaMemcpy(in.on(which).local(), values.data(), size * sizeof(float), cudaMemcpyDefault));
   }
   for (int round = 1; round <= rounds; ++round) {
-    collective_launch(
-        gpus, {all_reduce::blocks, all_reduce::threads}, {}, mean_of_squares<symmetric::peer_backend>, [&](pe which) {
-          return std::tuple(in.on(which).local(), out.on(which).local(), static_cast<float>(round), sums.on(which));
-        });
+    collective_launch(gpus, {sums.blocks(), all_reduce::threads}, {}, mean_of_squares<symmetric::peer_backend>, [&](pe which) {
+      return std::tuple(in.on(which).local(), out.on(which).local(), static_cast<float>(round), sums.on(which));
+    });
   }
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {

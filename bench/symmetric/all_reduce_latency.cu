@@ -92,9 +92,8 @@ auto config_of(const world& all, pe which, unsigned blocks, unsigned threads) {
 }
 
 double empty_nanoseconds(world& all, form how) {
-  return nanoseconds_of(all, 0, how, [&](pe which) {
-    membar::launch(config_of(all, which, membar::all_reduce<float>::blocks, membar::all_reduce<float>::threads), empty);
-  });
+  return nanoseconds_of(
+      all, 0, how, [&](pe which) { membar::launch(config_of(all, which, 128, membar::all_reduce<float>::threads), empty); });
 }
 
 double exchange_nanoseconds(world& two, form how) {

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What do all-reduces of a bfloat16 tensor cost in PyTorch: membar's in its symmetric memory (examples/pytorch_all_reduce.cu), PyTorch's own in
-one shot and in two, and NCCL's by torch.distributed?
+one shot and in two, NCCL's by torch.distributed, and, with a library made by
+flashinfer_all_reduce.cu, FlashInfer's and vLLM's?
 
-    torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>]
+    torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>] [--flashinfer <library>]
 
-All ways in one process of each GPU. A time is that of one of many in a row, captured in one graph; the launch of the graph is in it, for all
-ways alike. The graphs of a size are replayed by turns. Needs PyTorch with CUDA, and nvcc for the extension.
+All ways in one process of each GPU. PyTorch's and vLLM's need their input in symmetric memory, where it is; the others take any. A time is that
+of one of many in a row, captured in one graph; the launch of the graph is in it, for all ways alike. The graphs of a size are replayed by turns.
+Needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
+import ctypes
 import datetime
 import os
 import pathlib
@@ -27,6 +30,72 @@ import results  # noqa: E402
 
 MOST_IN_ONE_SHOT, MOST, REPLAYS = 1 << 20, 64 << 20, 9
 DTYPE, ELEMENT = torch.bfloat16, 2
+
+
+class OfFlashInfer:
+    """The all-reduces of a checkout of FlashInfer, in a library made of flashinfer_all_reduce.cu. `symmetric` makes zeroed memory that all ranks
+    reach, and returns its address at each."""
+
+    HIDDEN, SIGNALS, FLAGS, RANK_DATA = 8192, 1 << 20, 1024, 4096
+
+    def __init__(self, library, rank, count, symmetric):
+        self.rank, self.count, self.made = rank, count, ctypes.CDLL(os.path.abspath(library))
+        self.made.vllm_make.restype = ctypes.c_void_p
+        one_shot = count * MOST_IN_ONE_SHOT
+        self.parts = [symmetric(size) for size in (self.SIGNALS, count * MOST, count * self.FLAGS, 3 * one_shot)]
+        self.parts[3][0].view(DTYPE).fill_(-0.0)  # what has not come
+        self.rank_data = torch.zeros(self.RANK_DATA, dtype=torch.uint8, device="cuda")
+        self.state = torch.tensor([0, 0, 0, one_shot, 0], dtype=torch.int32, device="cuda")
+        addresses = [address for _, at in self.parts[1:] for address in at]
+        self.workspace = torch.tensor([*addresses, self.state.data_ptr()], dtype=torch.int64, device="cuda")
+        torch.cuda.synchronize()
+        dist.barrier()
+
+    def ways(self, own, shared, at_shared):
+        """By name: what sums `own`, or the same values in `shared`, into an output of its own. Each is seen to add first."""
+        out = torch.empty_like(own)
+        hidden = min(self.HIDDEN, own.numel())
+        array = ctypes.c_void_p * self.count
+        vllm = self.made.vllm_make(array(*self.parts[0][1]), array(*at_shared), ctypes.c_void_p(self.rank_data.data_ptr()),
+                                   ctypes.c_size_t(self.RANK_DATA), self.rank, self.count)
+
+        def by_vllm():
+            self.done(self.made.vllm_enqueue(ctypes.c_void_p(vllm), ctypes.c_void_p(out.data_ptr()), out.numel(), self.stream()))
+
+        def by_flashinfer(one_shot):
+            self.done(self.made.flashinfer_enqueue(
+                ctypes.c_void_p(own.data_ptr()), ctypes.c_void_p(out.data_ptr()), out.numel(), ctypes.c_void_p(self.workspace.data_ptr()),
+                self.rank, self.count, hidden, one_shot, self.stream()))
+
+        found = {"vllm": by_vllm}
+        if own.nbytes <= MOST_IN_ONE_SHOT:
+            found["flashinfer_one_shot"] = lambda: by_flashinfer(True)
+        if own.numel() // hidden >= self.count:
+            found["flashinfer_two_shots"] = lambda: by_flashinfer(False)
+        for way, operation in found.items():
+            own.fill_(self.rank + 1)
+            shared.fill_(self.rank + 1)
+            out.zero_()
+            torch.cuda.synchronize()
+            dist.barrier()
+            operation()
+            torch.cuda.synchronize()
+            if not bool((out == self.count * (self.count + 1) // 2).all()):
+                raise SystemExit(f"{way}: wrong sums of {own.numel()} elements")
+            dist.barrier()
+        own.zero_()
+        shared.zero_()
+        torch.cuda.synchronize()
+        return found
+
+    @staticmethod
+    def stream():
+        return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+    @staticmethod
+    def done(went_well):
+        if not went_well:
+            raise SystemExit("an all-reduce of the library was not launched")
 
 
 def captured(operation, rounds, stream):
@@ -63,6 +132,7 @@ def times_of(ways, rounds, stream):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output")
+    parser.add_argument("--flashinfer", help="what was made of flashinfer_all_reduce.cu")
     options = parser.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", rank)
@@ -74,11 +144,18 @@ def main():
     one_shot = pytorch_all_reduce.AllReduce("one_shot", rank, DTYPE, MOST_IN_ONE_SHOT // ELEMENT, MOST_IN_ONE_SHOT)
     two_shots = pytorch_all_reduce.AllReduce("two_shots", rank, DTYPE, MOST // ELEMENT, ELEMENT)
     stream = torch.cuda.Stream()
+
+    def symmetric(size):
+        tensor = symm_mem.empty(size, dtype=torch.uint8, device=device)
+        addresses = list(symm_mem.rendezvous(tensor, group).buffer_ptrs)
+        tensor.zero_()
+        return tensor, addresses
+
+    flashinfer = OfFlashInfer(options.flashinfer, rank, count, symmetric) if options.flashinfer else None
     found = []
     for size in (1 << shift for shift in range(10, MOST.bit_length(), 2)):
-        shared = symm_mem.empty(size // ELEMENT, dtype=DTYPE, device=device)
-        symm_mem.rendezvous(shared, group)
-        shared.zero_()
+        memory, addresses = symmetric(size)
+        shared = memory.view(DTYPE)
         own = torch.zeros(size // ELEMENT, dtype=DTYPE, device=device)
         ways = {"membar": lambda: chosen.enqueue(own, own), "membar_two_shots": lambda: two_shots.enqueue(own, own),
                 "torch_two_shots": lambda: torch.ops.symm_mem.two_shot_all_reduce_(shared, "sum", group),
@@ -86,6 +163,8 @@ def main():
         if size <= MOST_IN_ONE_SHOT:
             ways["membar_one_shot"] = lambda: one_shot.enqueue(own, own)
             ways["torch_one_shot"] = lambda: torch.ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
+        if flashinfer:
+            ways.update(flashinfer.ways(own, shared, addresses))
         for way, times in sorted(times_of(ways, 100 if size <= MOST_IN_ONE_SHOT else 20, stream).items()):
             ns = statistics.median(times)
             name = f"all_reduce_torch/{way}/gpus:{count}/bytes:{size}"

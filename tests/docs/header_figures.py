@@ -112,12 +112,12 @@ def all_reduces(results):
     cases = results.cases(TORCH)
     lines = []
     for size in (1 << shift for shift in range(10, 28, 2)):
-        names = [f"all_reduce_torch/{arm}/gpus:2/bytes:{size}_median" for arm in ("membar", "membar_one_shot", "membar_two_shots", "torch_nccl", "torch_one_shot", "torch_two_shots")]
+        names = [f"all_reduce_torch/{arm}/gpus:2/bytes:{size}_median" for arm in ("membar", "membar_two_shots", "flashinfer_one_shot", "flashinfer_two_shots", "vllm", "torch_nccl", "torch_one_shot", "torch_two_shots")]
         times = [cases[name]["real_time"] / 1000 if name in cases else None for name in names]
         least = min(time for time in times if time is not None)
         lines.append([f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB",
                       *("" if time is None else f"**{fixed(time)}**" if time == least else fixed(time) for time in times)])
-    return table(["bytes", "`all_reduce`", "in one shot", "in two shots", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
+    return table(["bytes", "`all_reduce`", "in two shots", "FlashInfer one-shot", "FlashInfer two-shot", "vLLM", "NCCL 2.28", "PyTorch one-shot", "PyTorch two-shot"], lines)
 
 
 def round_trips(results):

@@ -5,7 +5,7 @@
 namespace symmetric = membar::symmetric;
 using element = __nv_bfloat16;
 using memory = symmetric::all_reduce_memory<element, symmetric::peer_backend>;
-using box = symmetric::packed<symmetric::detail::reduced_piece<element>>;
+using box = symmetric::detail::reduced_vector<element>;
 using vector = symmetric::detail::reduced_vector<element>;
 
 /// `each` objects of every PE, side by side, as PE `self` of `count` reaches them.
