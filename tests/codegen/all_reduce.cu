@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All-reduces, and packed messages of types of the toolkit: no order but where a guarantee needs it, and accesses of sixteen bytes. FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
+#include <membar/symmetric/packed.cuh>
 
 namespace symmetric = membar::symmetric;
 using symmetric::by_thread, symmetric::object, symmetric::packed, symmetric::pe, symmetric::peer_backend;
 template <class T>
 using memory = symmetric::all_reduce_memory<T, peer_backend>;
 
-// One shot: the end of the last round is said by a release and heard by an acquire. Between them are packed words, which are
-// relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
+// One shot: the end of the last round is said after a fence, which comes before any load, and heard by an acquire. Between them are vectors,
+// which are relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
 // CHECK-LABEL: .entry one_shot(
-// CHECK-NOT: {{fence\.|membar\.|call}}
-// CHECK: st.release.sys.b64
+// CHECK-NOT: {{ld\.global|membar\.|call}}
+// CHECK: fence.{{release|acq_rel}}.sys
+// CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
+// CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|membar\.|call|\.acquire|\.release}}
