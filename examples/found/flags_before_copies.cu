@@ -12,7 +12,8 @@ __device__ unsigned look(const unsigned* flag) {
 
 /// Thread t raises the flag that rank t waits for, and waits for the flag that rank t raises.
 template <bool Fixed>
-__global__ void copy_and_add(const int* input, int* shared0, int* shared1, unsigned* flags0, unsigned* flags1, int* sum, unsigned rank) {
+__global__ void copy_and_add(const int* input, int* shared0, int* shared1, unsigned* flags0, unsigned* flags1, int* sum,
+                             unsigned rank) {
   const unsigned t = threadIdx.x;
   int* const mine = rank == 0 ? shared0 : shared1;
   mine[t] = input[t];

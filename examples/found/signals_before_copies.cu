@@ -13,7 +13,8 @@ __device__ void take_signal(unsigned* signal) {
 }
 
 template <bool Fixed>
-__global__ void one_shot(const int* input, int* shared0, int* shared1, unsigned* pad0, unsigned* pad1, int* sum, unsigned rank) {
+__global__ void one_shot(const int* input, int* shared0, int* shared1, unsigned* pad0, unsigned* pad1, int* sum,
+                         unsigned rank) {
   const unsigned t = threadIdx.x;
   int* const mine = rank == 0 ? shared0 : shared1;
   mine[t] = input[t];
