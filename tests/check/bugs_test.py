@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The answers in docs/bugs.md are what membar-check prints, and the litmus tests beside the kernels show the outcomes.
+"""The answers in docs/bugs.md and docs/found.md are what membar-check prints, and the litmus tests beside the kernels show the outcomes.
 
 usage: bugs_test.py <membar-check> <membar-litmus> [--write | <results folder> <bug>:<status>...]
 
-A block ```text of the page begins with the name of a bug. The block is compared with the statuses of the bug's scenarios and with the
-finding; with --write it is replaced by them. In the results folder <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the
+A block ```text of a page begins with the name of a bug, whose files are in the folder of examples/ that has the page's name. The block is
+compared with the statuses of the bug's scenarios and with the finding; with --write it is replaced by them. In the results folder <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the
 wrong kernel must have the status, and the fixed one must be verified.
 """
 
@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
-PAGE = ROOT / "docs" / "bugs.md"
+FOLDERS = {page: ROOT / "examples" / page.stem for page in (ROOT / "docs" / "bugs.md", ROOT / "docs" / "found.md")}
 BLOCK = re.compile(r"```text\n(\w+)\b.*?\n?```", re.S)
 NO_FAULT = {"one_fence"}  # a report that does not hold
 ONE_THREAD = {"channel_bounds"}  # what one thread does alone is no litmus test
@@ -27,10 +27,10 @@ REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stag
            "no_dependency_wait": "no-dependency-wait"}  # whose litmus tests are pairs of the catalogue
 
 
-def answers(check, name):
+def answers(check, folder, name):
     """The lines of the page for a bug: file and status of each scenario, and below it the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
-    done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=BUGS, capture_output=True, text=True)
+    done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=folder, capture_output=True, text=True)
     lines, statuses = [], {}
     for line in done.stdout.split("\n"):
         if "\t" in line and not line.startswith(" "):
@@ -55,7 +55,7 @@ def record(folder, name, expected, answer):
 
 def main():
     check, litmus = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    wrong, told = [], PAGE.read_text(encoding="utf-8")
+    wrong = []
 
     def compared(block):
         name = block[1]
@@ -71,25 +71,30 @@ def main():
             wrong.append(f"{name}: the wrong kernel must be found out and the fixed one verified, and the statuses are {statuses}")
         return now
 
-    names = {path.stem for path in BUGS.glob("*.cu")}
+    names = {page: {path.stem for path in folder.glob("*.cu")} for page, folder in FOLDERS.items()}
     folder = None if sys.argv[3:] in ([], ["--write"]) else pathlib.Path(sys.argv[3])
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.txt"):
             old.unlink()
+    each = [(FOLDERS[page], name) for page in FOLDERS for name in sorted(names[page])]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        found = dict(zip(sorted(names), pool.map(lambda name: answers(check, name), sorted(names))))
+        found = dict(zip((name for _, name in each), pool.map(lambda one: answers(check, *one), each)))
+    if len(found) != len(each):
+        wrong.append(f"a name is in two folders: {sorted(name for _, name in each)}")
     if folder:
         for name, _, status in (word.partition(":") for word in sys.argv[4:]):
             record(folder, name, status, found.get(name, ("", {}, "the bug has no source")))
-    on_page = [block[1] for block in BLOCK.finditer(told)]
-    new = BLOCK.sub(compared, told)
-    if sorted(on_page) != sorted(names):
-        wrong.append(f"on the page and not here, or the reverse, or twice: {sorted(on_page)} {sorted(names)}")
-    if sys.argv[3:] == ["--write"]:
-        PAGE.write_text(new, encoding="utf-8")
+    for page in FOLDERS:
+        told = page.read_text(encoding="utf-8")
+        on_page = [block[1] for block in BLOCK.finditer(told)]
+        new = BLOCK.sub(compared, told)
+        if sorted(on_page) != sorted(names[page]):
+            wrong.append(f"{page.name}: on the page and not here, or the reverse, or twice: {sorted(on_page)} {sorted(names[page])}")
+        if sys.argv[3:] == ["--write"]:
+            page.write_text(new, encoding="utf-8")
     tests = {path.stem for path in BUGS.glob("*.litmus")}
-    expected = names - NO_FAULT - ONE_THREAD - set(REPORTS)
+    expected = {path.stem for path in BUGS.glob("*.cu")} - NO_FAULT - ONE_THREAD - set(REPORTS)
     if tests != expected:
         wrong.append(f"bugs without a litmus test, or the reverse: {sorted(tests ^ expected)}")
     for test in REPORTS.values():
@@ -99,7 +104,7 @@ def main():
     verdicts = [line.split("\t")[1] for line in done.stdout.split("\n") if "\t" in line]
     if done.returncode != 0 or len(verdicts) != len(tests) or set(verdicts) != {"1"}:
         wrong.append(f"the litmus tests: {done.stdout}{done.stderr}")
-    print(f"{len(names)} bugs, {len(tests)} litmus tests, {len(wrong)} wrong")
+    print(f"{len(each)} bugs, {len(tests)} litmus tests, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

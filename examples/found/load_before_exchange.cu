@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program of Triton as its threads execute it: under a lock every thread loads a counter, and one thread exchanges it.
+
+/// The lock: one thread takes it, and hands what it found to the others of the block through shared memory.
+__device__ void take(unsigned* lock) {
+  __shared__ unsigned found;
+  do {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      asm volatile("atom.acq_rel.gpu.global.cas.b32 %0, [%1], 0, 1;" : "=r"(found) : "l"(lock) : "memory");
+    }
+    __syncthreads();
+  } while (found == 1);
+}
+
+template <bool Fixed>
+__global__ void accumulate(unsigned* lock, unsigned* count, int* sum) {
+  take(lock);
+  const unsigned before = *count;
+  if constexpr (Fixed) {
+    __syncthreads();
+  }
+  int part = 1;
+  if (before == 0) {
+    if (threadIdx.x == 0) {
+      atomicExch(count, 1U);
+    }
+  } else {
+    part += sum[threadIdx.x];
+  }
+  sum[threadIdx.x] = part;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicExch(lock, 0U);
+  }
+}
+template __global__ void accumulate<false>(unsigned*, unsigned*, int*);
+template __global__ void accumulate<true>(unsigned*, unsigned*, int*);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Boxes of a tree are joined from its leaves up: of two children the one that arrives second reads both boxes, and acquires nothing.
+
+template <bool Fixed>
+__global__ void refit(const int* items, int* boxes, int* arrived) {
+  const unsigned leaf = threadIdx.x + blockIdx.x * blockDim.x;  // leaves 0 and 1, and the root 2
+  boxes[leaf] = items[leaf];
+  __threadfence();
+  if (atomicAdd(arrived, 1) == 1) {
+    if constexpr (Fixed) {
+      __threadfence();
+    }
+    boxes[2] = min(boxes[0], boxes[1]);
+  }
+}
+template __global__ void refit<false>(const int*, int*, int*);
+template __global__ void refit<true>(const int*, int*, int*);

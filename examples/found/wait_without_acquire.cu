@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A GPU signals another by a reduction that releases. The other waits by relaxed loads, and reads what was sent.
+
+__global__ void send(int* data, int* signal) {
+  *data = 7;
+  asm volatile("red.release.sys.global.add.s32 [%0], 1;" ::"l"(signal) : "memory");
+}
+
+template <bool Fixed>
+__global__ void receive(const int* data, const int* signal, int* out) {
+  int seen;
+  do {
+    if constexpr (Fixed) {
+      asm volatile("ld.acquire.sys.global.s32 %0, [%1];" : "=r"(seen) : "l"(signal) : "memory");
+    } else {
+      asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(seen) : "l"(signal) : "memory");
+    }
+  } while (seen != 1);
+  *out = *data;
+}
+template __global__ void receive<false>(const int*, const int*, int*);
+template __global__ void receive<true>(const int*, const int*, int*);
