@@ -64,6 +64,7 @@ struct form {
   check::prepared_scenario prepared{};
   check::check_result result{};
   witness::witness_program program{};
+  bool moved = false;  ///< its launches were on several devices, and are on one
   check_status without_delays = check_status::verified;  ///< what exploring the rewritten kernels says
 };
 
@@ -146,21 +147,26 @@ membar_witness::tally tally_of(const json& j) {
   return t;
 }
 
-membar_witness::judge judge_of(const form& f, const witness::watched_read& watched) {
-  if (!f.scenario.finals.empty()) {
-    return [&f, holds = f.prepared.property()](const membar_witness::image& end) { return holds(witness::memory_of_run(end)); };
-  }
-  return [watched](const membar_witness::image& end) {
-    const std::uint64_t read = watched.bytes == 4 ? end.report(3) & 0xffffffffU : end.report(3);
-    return watched.launch < 0 || end.report(2) == 0 || read == watched.expected
-               ? std::string()
-               : "the load at PTX line " + std::to_string(watched.line) + " read " + std::to_string(read) + ", and not " +
-                     std::to_string(watched.expected);
+/// What decides whether a run went wrong: the final conditions or, without any, the load to blame; and writes outside of all memory.
+struct judge_request {
+  witness::watched_read watched{};
+  bool outside = false;
+};
+
+membar_witness::judge judge_of(const form& f, const judge_request& by) {
+  return [&f, by, holds = f.prepared.property()](const membar_witness::image& end) {
+    std::string wrong = f.scenario.finals.empty() ? std::string() : holds(witness::memory_of_run(end));
+    const std::uint64_t read = by.watched.bytes == 4 ? end.report(3) & 0xffffffffU : end.report(3);
+    if (wrong.empty() && by.watched.launch >= 0 && end.report(2) != 0 && read != by.watched.expected) {
+      wrong = "the load at PTX line " + std::to_string(by.watched.line) + " read " + std::to_string(read) + ", and not " +
+              std::to_string(by.watched.expected);
+    }
+    return wrong.empty() && by.outside && end.is_written_outside() ? "bytes outside of every object were written" : wrong;
   };
 }
 
 /// Launches one form, and tells what became of it, a line for each kind of runs.
-void run_in_child(const form& f, const witness::watched_read& watched, const witness_request& how, int pipe) {
+void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     std::size_t done = 0;
@@ -185,7 +191,7 @@ void run_in_child(const form& f, const witness::watched_read& watched, const wit
       options.seconds = how.seconds / (early ? 5 : 2.5);
       options.seed = how.seed + (with_early ? 1 : 0);
       options.early = with_early;
-      membar_witness::search search(session, f.program.launched, judge_of(f, watched), options);
+      membar_witness::search search(session, f.program.launched, judge_of(f, by), options);
       const std::string with = with_early ? " and early loads" : "";
       for (const bool delayed : {false, true}) {
         const membar_witness::tally t = delayed ? search.delayed() : search.control();
@@ -218,7 +224,7 @@ void take_line(const std::string& line, outcome& result) {
 }
 
 /// Launches one form in a process of its own, which is ended when it takes too long.
-outcome run_apart(const form& f, const witness::watched_read& watched, const witness_request& how) {
+outcome run_apart(const form& f, const judge_request& by, const witness_request& how) {
   int ends[2];
   if (pipe(ends) != 0) {
     throw membar::model::error("cannot make a pipe for the process that launches kernels");
@@ -230,7 +236,7 @@ outcome run_apart(const form& f, const witness::watched_read& watched, const wit
   }
   if (child == 0) {
     close(ends[0]);
-    run_in_child(f, watched, how, ends[1]);
+    run_in_child(f, by, how, ends[1]);
     _exit(0);
   }
   close(ends[1]);
@@ -283,6 +289,10 @@ check::check_result explored(const check::prepared_scenario& prepared) {
 void read_form(form& f, const std::string& path) {
   f.path = path;
   f.scenario = scenario_of(path, membar_tools::read_file(path));
+  f.moved = witness::has_places(f.scenario);
+  if (f.moved) {
+    f.scenario = witness::on_one_device(f.scenario);
+  }
   f.prepared = check::prepare(f.scenario, ptx_of(f.scenario));
   f.result = explored(f.prepared);
 }
@@ -367,7 +377,7 @@ struct witness_report {
   form fixed{};
   outcome of_wrong{};
   outcome of_fixed{};
-  witness::watched_read watched{};
+  judge_request by{};
   bool has_fixed = false;
 
   [[nodiscard]] bool is_observed() const { return of_wrong.bad(true) + of_wrong.bad(false) != 0; }
@@ -391,7 +401,8 @@ struct witness_report {
 void say(const witness_report& r) {
   std::cout << r.wrong.path << '\t' << r.status();
   if (r.wrong.result.status == check_status::verified) {
-    std::cout << "\tthere is nothing to witness: every execution was explored, and none breaks a rule\n";
+    std::cout << "\tthere is nothing to witness: every execution " << (r.wrong.moved ? "with all launches on one device " : "")
+              << "was explored, and none breaks a rule\n";
     return;
   }
   if (r.wrong.result.status == check_status::gave_up) {
@@ -404,6 +415,9 @@ void say(const witness_report& r) {
     return;
   }
   std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10 << "\n";
+  if (r.wrong.moved) {
+    std::cout << "  all launches are on one device, which the scenario has on several; explored like that it is: " << check::name(r.wrong.result.status) << "\n";
+  }
   if (r.wrong.without_delays != r.wrong.result.status) {
     std::cout << "  note: without delays the rewritten kernels are decided as " << check::name(r.wrong.without_delays) << ", not as "
               << check::name(r.wrong.result.status) << "\n";
@@ -433,6 +447,7 @@ json as_json(const form& f, const outcome& o) {
                  {"rewritten_without_delays", check::name(f.without_delays)},
                  {"early_loads", f.program.early},
                  {"split_warp", f.program.split},
+                 {"on_one_device", f.moved},
                  {"runs", json::array()}};
   for (const arm& a : o.arms) {
     json one = as_json(a.counts);
@@ -474,7 +489,8 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
                   (best != nullptr ? "Observed on " + r.of_wrong.device + ": " + count_text(best->counts)
                                    : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs; allowed by the PTX memory model");
   request.scenario = r.wrong.scenario;
-  request.watched = r.watched;
+  request.watched = r.by.watched;
+  request.outside = r.by.outside;
   request.wrong = &r.wrong.program.launched;
   request.fixed = r.has_fixed ? &r.fixed.program.launched : nullptr;
   if (best != nullptr) {
@@ -497,13 +513,16 @@ int witness_file(const witness_request& how) {
   const check::check_result& found = r.wrong.result;
   if (found.status != check_status::verified && found.status != check_status::gave_up) {
     const std::vector<witness::actor> actors = witness::actors_of(r.wrong.prepared.checked, found.found);
-    r.watched = r.wrong.scenario.finals.empty() ? witness::watched_of(r.wrong.prepared.checked, found.found, actors) : witness::watched_read{};
-    if (r.wrong.scenario.finals.empty() && r.watched.launch < 0 && found.status != check_status::hang) {
+    if (r.wrong.scenario.finals.empty()) {
+      r.by.watched = witness::watched_of(r.wrong.prepared.checked, found.found, actors);
+    }
+    r.by.outside = found.status == check_status::out_of_bounds;
+    if (r.wrong.scenario.finals.empty() && r.by.watched.launch < 0 && found.status != check_status::hang && !r.by.outside) {
       throw membar::model::error("nothing tells on a GPU whether a run went wrong: the scenario has no final condition, and the finding has no "
                                  "load of 4 or 8 bytes to blame; add a line 'final CONDITION'");
     }
-    rewrite_form(r.wrong, actors, r.watched);
-    r.of_wrong = run_apart(r.wrong, r.watched, how);
+    rewrite_form(r.wrong, actors, r.by.watched);
+    r.of_wrong = run_apart(r.wrong, r.by, how);
     r.has_fixed = !how.fixed.empty();
     if (r.has_fixed) {
       read_form(r.fixed, how.fixed);
@@ -512,7 +531,7 @@ int witness_file(const witness_request& how) {
       }
       rewrite_form(r.fixed, actors, {});
       if (r.of_wrong.no_gpu.empty()) {
-        r.of_fixed = run_apart(r.fixed, {}, how);
+        r.of_fixed = run_apart(r.fixed, {{}, r.by.outside}, how);
       }
     }
     if (!how.reproducer.empty()) {

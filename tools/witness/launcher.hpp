@@ -61,6 +61,8 @@ struct launch {
   std::array<unsigned, 3> block{{1, 1, 1}};
   unsigned shared = 0;
   bool cooperative = false;
+  unsigned cluster = 0;    ///< blocks of a cluster; 0: none
+  int dependent_on = -1;   ///< it may begin when this launch lets its dependents begin; -1: of none
   std::vector<int> after;  ///< launches that have ended before this one begins
   std::vector<uint8_t> arguments;
   std::vector<uint64_t> offsets;   ///< of the parameters
@@ -89,6 +91,24 @@ class driver {
   using address = unsigned long long;
   using handle = void*;
 
+  /// CUlaunchAttribute and CUlaunchConfig.
+  struct attribute {
+    int id = 0;
+    int unused = 0;
+    unsigned value[16] = {};
+  };
+  struct launch_shape {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared;
+    handle stream;
+    attribute* attributes;
+    unsigned count;
+  };
+  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE and those that follow
+  static constexpr int cluster = 4;
+  static constexpr int overlaps_previous = 6;
+
   driver() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (library_ == nullptr) {
@@ -115,8 +135,7 @@ class driver {
     find(wait_event, "cuStreamWaitEvent");
     find(new_event, "cuEventCreate");
     find(record, "cuEventRecord");
-    find(launch, "cuLaunchKernel");
-    find(launch_cooperative, "cuLaunchCooperativeKernel");
+    find(launch, "cuLaunchKernelEx");
     find(error_name, "cuGetErrorName");
   }
 
@@ -149,8 +168,7 @@ class driver {
   status (*wait_event)(handle, handle, unsigned) = nullptr;
   status (*new_event)(handle*, unsigned) = nullptr;
   status (*record)(handle, handle) = nullptr;
-  status (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**, void**) = nullptr;
-  status (*launch_cooperative)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void**) = nullptr;
+  status (*launch)(const launch_shape*, handle, void**, void**) = nullptr;
   status (*error_name)(status, const char**) = nullptr;
 
  private:
@@ -179,6 +197,10 @@ class image {
     throw std::runtime_error("the address " + std::to_string(address) + " is in no memory that is read back");
   }
   uint64_t report(size_t word) const { return report_[word]; }
+  /// Whether bytes outside of every object were written.
+  bool is_written_outside() const {
+    return std::any_of(outside_.begin(), outside_.end(), [](const uint8_t* byte) { return *byte != filler; });
+  }
 
  private:
   friend class session;
@@ -187,7 +209,9 @@ class image {
     uint64_t bytes;
     const uint8_t* data;
   };
+  static constexpr uint8_t filler = 0xa5;
   std::vector<part> parts_;
+  std::vector<const uint8_t*> outside_;
   const uint64_t* report_ = nullptr;
 };
 
@@ -227,7 +251,12 @@ class session {
         cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
       }
       r.stream = stream_;
-      if (several) {
+      if (l.dependent_on >= 0) {  // behind that launch, with nothing between them
+        ready& before = ready_launches_[static_cast<size_t>(l.dependent_on)];
+        r.stream = before.stream;
+        r.done = before.done;
+        before.is_followed = true;
+      } else if (several) {
         cuda_.require(cuda_.new_stream(&r.stream, 1), "cuStreamCreate");
         cuda_.require(cuda_.new_event(&r.done, 2), "cuEventCreate");
       }
@@ -282,6 +311,7 @@ class session {
     void* function = nullptr;
     void* stream = nullptr;
     void* done = nullptr;
+    bool is_followed = false;  ///< by a dependent launch in its stream
     std::vector<uint8_t> arguments;
     plan parameters{};
     std::array<uint64_t, actor_slots> early{};
@@ -362,7 +392,10 @@ class session {
       }
       moved_.push_back({o.address, o.bytes, at});
     }
-    std::vector<uint8_t> initial(bytes);
+    std::vector<uint8_t> initial(bytes, image::filler);
+    std::vector<bool> inside(bytes);
+    std::fill(initial.end() - 256, initial.end(), 0);  // for what kernels report
+    std::fill(inside.end() - 256, inside.end(), true);
     for (const object& o : program_.memory) {
       std::vector<uint8_t> own = o.initial;
       own.resize(o.bytes);
@@ -371,6 +404,7 @@ class session {
       }
       if (!o.variable) {
         std::copy(own.begin(), own.end(), initial.begin() + static_cast<std::ptrdiff_t>(o.address - first));
+        std::fill_n(inside.begin() + static_cast<std::ptrdiff_t>(o.address - first), o.bytes, true);
       } else if (const uint64_t at = actual(o.address); at != 0 && o.bytes != 0) {
         const uint8_t* const host = new_store(at, own);
         image_.parts_.push_back({o.address, o.bytes, host});
@@ -380,6 +414,11 @@ class session {
     for (const object& o : program_.memory) {
       if (!o.variable) {
         image_.parts_.push_back({o.address, o.bytes, host + (o.address - first)});
+      }
+    }
+    for (uint64_t at = 0; at < bytes; ++at) {
+      if (!inside[at]) {
+        image_.outside_.push_back(host + at);
       }
     }
     image_.report_ = reinterpret_cast<const uint64_t*>(host + (bytes - 256));
@@ -417,19 +456,31 @@ class session {
     for (size_t a = 0; a < actor_slots; ++a) {
       r.parameters.early[a] = early && a < l.early.size() && l.early[a] != 0 ? actual(l.early[a]) : 0;
     }
-    if (several) {
+    if (several && l.dependent_on < 0) {
       cuda_.require(cuda_.wait_event(r.stream, ready_, 0), "cuStreamWaitEvent");
       for (const int before : l.after) {
         cuda_.require(cuda_.wait_event(r.stream, ready_launches_[static_cast<size_t>(before)].done, 0), "cuStreamWaitEvent");
       }
     }
-    const auto& g = l.grid;
-    const auto& b = l.block;
-    cuda_.require(l.cooperative
-                      ? cuda_.launch_cooperative(r.function, g[0], g[1], g[2], b[0], b[1], b[2], l.shared, r.stream, r.addresses.data())
-                      : cuda_.launch(r.function, g[0], g[1], g[2], b[0], b[1], b[2], l.shared, r.stream, r.addresses.data(), nullptr),
-                  "cuLaunchKernel");
-    if (several) {
+    driver::attribute attributes[3];
+    unsigned count = 0;
+    if (l.cooperative) {
+      attributes[count].id = driver::cooperative;
+      attributes[count++].value[0] = 1;
+    }
+    if (l.cluster != 0) {
+      attributes[count].id = driver::cluster;
+      attributes[count].value[0] = l.cluster;
+      attributes[count].value[1] = attributes[count].value[2] = 1;
+      ++count;
+    }
+    if (l.dependent_on >= 0) {
+      attributes[count].id = driver::overlaps_previous;
+      attributes[count++].value[0] = 1;
+    }
+    const driver::launch_shape shape{{l.grid[0], l.grid[1], l.grid[2]}, {l.block[0], l.block[1], l.block[2]}, l.shared, r.stream, attributes, count};
+    cuda_.require(cuda_.launch(&shape, r.function, r.addresses.data(), nullptr), "cuLaunchKernelEx");
+    if (several && !r.is_followed) {
       cuda_.require(cuda_.record(r.done, r.stream), "cuEventRecord");
       cuda_.require(cuda_.wait_event(stream_, r.done, 0), "cuStreamWaitEvent");
     }

@@ -42,12 +42,6 @@ void require_launchable(const check::scenario& s) {
     if (l.request.device != 0 || l.request.domain != 0) {
       refuse(l.line, "kernels on several devices or in memory synchronization domains: put all of them on device 0, domain 0");
     }
-    if (l.request.cluster != 0) {
-      refuse(l.line, "clusters");
-    }
-    if (l.request.dependent) {
-      refuse(l.line, "programmatic dependents: order the launches by 'stream' or 'after'");
-    }
   }
 }
 
@@ -286,6 +280,13 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     l.block = {r.block[0], r.block[1], r.block[2]};
     l.shared = static_cast<unsigned>(r.dynamic_shared);
     l.cooperative = two.launches[0][k].workspace != 0;
+    l.cluster = static_cast<unsigned>(r.cluster);
+    if (r.dependent) {
+      if (r.after.empty()) {
+        throw model::error("witness: a dependent launch of '" + r.kernel->name + "' comes after no launch: give it 'stream' or 'after'");
+      }
+      l.dependent_on = r.after.back();
+    }
     l.after = two.prepared[0].checked.launches_before[k];
     l.arguments = r.arguments;
     l.offsets = r.kernel->parameter_offsets;
@@ -319,6 +320,21 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
   for (membar_witness::launch& l : result.launched.launches) {
     result.sites.push_back(sites.at(l.kernel));
     l.sites = static_cast<int>(result.sites.back().size());
+  }
+  return result;
+}
+
+bool has_places(const check::scenario& s) {
+  return std::any_of(s.launches.begin(), s.launches.end(), [](const auto& l) { return l.request.device != 0 || l.request.domain != 0; });
+}
+
+check::scenario on_one_device(const check::scenario& s) {
+  check::scenario result = s;
+  for (check::scenario::launch_line& l : result.launches) {
+    l.request.device = l.request.domain = 0;
+  }
+  for (check::scenario::memory_line& m : result.memory) {
+    m.device = -1;
   }
   return result;
 }

@@ -48,9 +48,15 @@ struct witness_program {
 };
 
 /// Rewrites the kernels of a scenario for these threads. `preferred` has lines of the PTX that are sites first. Throws `model::error` for a scenario
-/// that cannot be launched: with host threads, several devices, clusters, dependent launches, tensor maps.
+/// that cannot be launched: with host threads, several devices or tensor maps.
 [[nodiscard]] witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
                                          const watched_read& watched, const std::vector<int>& preferred);
+
+/// Whether launches are on several devices or in memory synchronization domains.
+[[nodiscard]] bool has_places(const check::scenario& s);
+
+/// The scenario with all launches on device 0 and in domain 0.
+[[nodiscard]] check::scenario on_one_device(const check::scenario& s);
 
 /// The rewritten scenario, which `prepare` takes with the PTX of `program_of`: each launch has a plan of zeros.
 [[nodiscard]] check::scenario with_empty_plans(const check::scenario& s);

@@ -67,7 +67,7 @@ void write_program(std::ostream& out, const std::string& name, const membar_witn
   for (const membar_witness::launch& l : p.launches) {
     out << "  {\n    membar_witness::launch l;\n    l.kernel = \"" << l.kernel << "\";\n    l.grid = {" << list(l.grid) << "};\n    l.block = {"
         << list(l.block) << "};\n    l.shared = " << l.shared << ";\n    l.cooperative = " << (l.cooperative ? "true" : "false")
-        << ";\n    l.after = " << list(l.after) << ";\n    l.arguments = " << list(l.arguments) << ";\n    l.offsets = " << list(l.offsets)
+        << ";\n    l.cluster = " << l.cluster << ";\n    l.dependent_on = " << l.dependent_on << ";\n    l.after = " << list(l.after) << ";\n    l.arguments = " << list(l.arguments) << ";\n    l.offsets = " << list(l.offsets)
         << ";\n    l.pointers = " << list(l.pointers) << ";\n    l.sites = " << l.sites << ";\n    l.actors = " << list(l.actors)
         << ";\n    l.early = " << list(l.early) << ";\n    l.watch = " << l.watch << ";\n    p.launches.push_back(l);\n  }\n";
   }
@@ -88,6 +88,9 @@ void write_judge(std::ostream& out, const reproducer_request& r) {
     out << "  const std::uint64_t read = end.report(3)" << (r.watched.bytes == 4 ? " & 0xffffffffu" : "") << ";\n"
         << "  if (end.report(2) != 0 && read != " << r.watched.expected << "u) {\n    return \"the load at PTX line " << r.watched.line
         << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
+  }
+  if (r.outside) {
+    out << "  if (end.is_written_outside()) {\n    return \"bytes outside of every object were written\";\n  }\n";
   }
   out << "  static_cast<void>(end);\n  return {};\n}\n\n";
 }

@@ -21,6 +21,7 @@ struct reproducer_request {
   std::string title;                 ///< of the finding, in one line or more
   check::scenario scenario;          ///< whose final conditions decide
   watched_read watched{};            ///< decides where there is no final condition
+  bool outside = false;              ///< a write outside of all memory is wrong
   const membar_witness::program* wrong = nullptr;
   const membar_witness::program* fixed = nullptr;  ///< null: there is none
   membar_witness::delays chosen{};                 ///< that were seen to show it; empty: random ones are tried
