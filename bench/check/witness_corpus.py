@@ -48,7 +48,7 @@ def row(name, result):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--checker", default=str(ROOT / "build" / "default" / "bin" / "membar-check"))
-    parser.add_argument("--seconds-per-entry", type=float, default=8)
+    parser.add_argument("--seconds-per-entry", type=float, default=6)
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--output", default="witness.json")
     parser.add_argument("--reproducers", default="")

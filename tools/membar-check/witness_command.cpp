@@ -53,6 +53,7 @@ struct witness_request {
   std::uint64_t runs = 100'000;
   double seconds = 20;
   std::uint64_t seed = 1;
+  double patience = 60;
   std::uint64_t limit = 10'000;  ///< microseconds of a launch before its loops end
   bool no_early = false;
 };
@@ -242,7 +243,7 @@ outcome run_apart(const form& f, const judge_request& by, const witness_request&
   close(ends[1]);
   outcome result;
   std::string text;
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(how.seconds + 60);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(how.seconds + how.patience);
   bool late = false;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - std::chrono::steady_clock::now()).count();
@@ -269,7 +270,7 @@ outcome run_apart(const form& f, const judge_request& by, const witness_request&
     }
   }
   if (late) {
-    result.failed = "the kernels did not end within " + std::to_string(static_cast<int>(how.seconds) + 60) + " s, and their process was ended";
+    result.failed = "the kernels did not end within " + std::to_string(static_cast<int>(how.seconds + how.patience)) + " s, and their process was ended";
   } else if (WIFSIGNALED(status)) {
     result.failed = "the process that launches kernels ended with signal " + std::to_string(WTERMSIG(status));
   }
@@ -556,6 +557,7 @@ int witness_command(const std::vector<std::string>& words) {
   app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
   app.add_option("--runs", how.runs, "the most runs of each kind (100000)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   app.add_option("--seconds", how.seconds, "the most seconds of each form (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--limit", how.limit, "microseconds after which a thread in a loop counts as hung, and ends (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
