@@ -70,7 +70,8 @@ bool has(const std::string& text, std::string_view what) { return text.find(what
 
 TEST(witness, a_kernel_gets_one_more_parameter_and_a_site_for_each_event) {
   const rewritten_kernel r = rewrite(with_order("release"), {"announce"});
-  EXPECT_TRUE(has(r.text, ".param .u64 flag\n,\n\t.param .align 8 .b8 membar_witness[" + std::to_string(sizeof(membar_witness::plan)) + "]\n)"));
+  EXPECT_TRUE(has(r.text, ".param .u64 flag\n,\n\t.param .align 8 .b8 membar_witness[" +
+                              std::to_string(sizeof(membar_witness::plan)) + "]\n)"));
   EXPECT_TRUE(has(r.text, ".visible .entry other()\n{\nret;\n}"));
   std::vector<std::string> opcodes;
   for (const site& s : r.sites) {
@@ -83,14 +84,18 @@ TEST(witness, a_kernel_gets_one_more_parameter_and_a_site_for_each_event) {
 
 TEST(witness, a_delay_is_before_its_statement_and_outside_of_its_guard) {
   const rewritten_kernel r = rewrite(with_order("release"), {"announce"});
-  EXPECT_TRUE(has(r.text, "setp.lt.u64 %mw_p, %mw_t, %mw_d;\n\t@%mw_p bra membar_site1_delay;\nmembar_site1_end:\n\t@%p1 st.global.u32 [%rd1], 7;"));
+  EXPECT_TRUE(has(r.text,
+                  "setp.lt.u64 %mw_p, %mw_t, %mw_d;\n\t@%mw_p bra membar_site1_delay;\nmembar_site1_end:\n\t@%p1 st.global.u32 "
+                  "[%rd1], 7;"));
   EXPECT_TRUE(has(r.text, "\t@%mw_p bra membar_site2_end;\n\tsetp.lt.s64 %mw_p, %mw_left, 0;\n\t@%mw_p bra membar_site2_end;"));
 }
 
 TEST(witness, each_loop_of_the_kernel_ends_at_the_limit) {
   const rewritten_kernel r = rewrite(with_order("release"), {"announce"});
-  EXPECT_TRUE(has(r.text, "$AGAIN:\n\tmov.u64 %mw_t, %clock64;\n\tsub.u64 %mw_t, %mw_t, %mw_begin;\n\tsetp.gt.u64 %mw_p, %mw_t, %mw_limit;\n"
-                          "\t@%mw_p st.volatile.global.u64 [%mw_report], 1;\n\t@%mw_p exit;\n"));
+  EXPECT_TRUE(
+      has(r.text,
+          "$AGAIN:\n\tmov.u64 %mw_t, %clock64;\n\tsub.u64 %mw_t, %mw_t, %mw_begin;\n\tsetp.gt.u64 %mw_p, %mw_t, %mw_limit;\n"
+          "\t@%mw_p st.volatile.global.u64 [%mw_report], 1;\n\t@%mw_p exit;\n"));
   EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // and nowhere else: $WAIT is reached forward
 }
 
@@ -103,8 +108,8 @@ TEST(witness, the_watched_load_is_reported_where_its_guard_holds) {
   rewrite_request request{"announce"};
   request.watched_line = 28;
   request.watched_actor = 1;
-  EXPECT_TRUE(has(rewrite(with_order("release"), request).text,
-                  "ld.global.u32 %r3, [%rd1];\n\tadd.u64 %mw_seen, %mw_seen, 1;\n"));
+  EXPECT_TRUE(
+      has(rewrite(with_order("release"), request).text, "ld.global.u32 %r3, [%rd1];\n\tadd.u64 %mw_seen, %mw_seen, 1;\n"));
   EXPECT_TRUE(has(rewrite(with_order("release"), request).text, "\t@%mw_p st.volatile.global.b32 [%mw_report+24], %r3;"));
 }
 
@@ -122,7 +127,9 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
 }
 
 TEST(witness, preferred_lines_have_sites_where_there_are_too_many) {
-  std::string many = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry many(.param .u64 x)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [x];\n";
+  std::string many =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry many(.param .u64 x)\n{\n.reg .b64 %rd<2>;\nld.param.u64 "
+      "%rd1, [x];\n";
   for (int k = 0; k < 100; ++k) {
     many += "st.global.u32 [%rd1], " + std::to_string(k) + ";\n";
   }
@@ -140,17 +147,20 @@ TEST(witness, functions_that_are_called_are_refused) {
     static_cast<void>(rewrite(calls, {"k"}));
     FAIL();
   } catch (const membar::model::error& e) {
-    EXPECT_EQ(std::string(e.what()), "line 10: the kernel calls a function, and witness delays only kernels whose functions are inlined: declare it "
-                                     "__forceinline__, or compile with optimization");
+    EXPECT_EQ(std::string(e.what()),
+              "line 10: the kernel calls a function, and witness delays only kernels whose functions are inlined: declare it "
+              "__forceinline__, or compile with optimization");
   }
 }
 
 check::scenario announced(const std::string& extra = "") {
-  return check::read_scenario("source k.ptx\nmemory data u32\nmemory flag u32\nlaunch announce grid 2 args data flag\n" + extra);
+  return check::read_scenario("source k.ptx\nmemory data u32\nmemory flag u32\nlaunch announce grid 2 args data flag\n" +
+                              extra);
 }
 
 TEST(witness, without_delays_nothing_else_is_decided) {
-  for (const auto& [order, status] : {std::pair("release", check::check_status::verified), std::pair("relaxed", check::check_status::race)}) {
+  for (const auto& [order, status] :
+       {std::pair("release", check::check_status::verified), std::pair("relaxed", check::check_status::race)}) {
     for (const char* const block : {"1", "2"}) {
       const std::string ptx = with_order(order);
       check::scenario s = announced();
@@ -188,7 +198,8 @@ TEST(witness, the_threads_to_blame_are_actors_and_the_early_load_is_of_the_reade
 
 TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_are_not) {
   const std::string ptx =
-      ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v;\n.visible .entry k(.param .u64 a, .param .u32 b, .param .u32 c, .param .align 8 .b8 "
+      ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v;\n.visible .entry k(.param .u64 a, .param .u32 b, .param "
+      ".u32 c, .param .align 8 .b8 "
       "d[16])\n{\n.reg .b32 %r<2>;\nld.global.u32 %r1, [v];\nret;\n}\n";
   const check::scenario s = check::read_scenario(
       "source k.ptx\nmemory x u64[2] = x+8, 3\nmemory y u32 at 0x100010000\nlaunch k args x 1024 1 {y x+4}\n");
@@ -205,12 +216,14 @@ TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_
 }
 
 TEST(witness, a_condition_becomes_an_expression) {
-  const check::scenario s = check::read_scenario("source k.ptx\nmemory x u32[4]\nmemory f f32\nmemory i s64\nlaunch k args x f i\n");
+  const check::scenario s =
+      check::read_scenario("source k.ptx\nmemory x u32[4]\nmemory f f32\nmemory i s64\nlaunch k args x f i\n");
   membar_witness::program p;
   p.memory = {{"x", false, 1024, 16, {}, {}}, {"f", false, 2048, 4, {}, {}}, {"i", false, 3072, 8, {}, {}}};
-  EXPECT_EQ(expression_of("x[2] == 0x10 /\\ ~(f < 1.5) \\/ i=-3 /\\ x+2:u16 != 1", s, p),
-            "get<std::uint32_t>(end, 1032u) == 0x10u && !(get<float>(end, 2048u) < 1.5) || get<std::int64_t>(end, 3072u)==-3 && "
-            "get<std::uint16_t>(end, 1026u) != 1u");
+  EXPECT_EQ(
+      expression_of("x[2] == 0x10 /\\ ~(f < 1.5) \\/ i=-3 /\\ x+2:u16 != 1", s, p),
+      "get<std::uint32_t>(end, 1032u) == 0x10u && !(get<float>(end, 2048u) < 1.5) || get<std::int64_t>(end, 3072u)==-3 && "
+      "get<std::uint16_t>(end, 1026u) != 1u");
 }
 
 }  // namespace

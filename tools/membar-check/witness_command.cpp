@@ -65,7 +65,7 @@ struct form {
   check::prepared_scenario prepared{};
   check::check_result result{};
   witness::witness_program program{};
-  bool moved = false;  ///< its launches were on several devices, and are on one
+  bool moved = false;                                    ///< its launches were on several devices, and are on one
   check_status without_delays = check_status::verified;  ///< what exploring the rewritten kernels says
 };
 
@@ -123,14 +123,10 @@ json as_json(const membar_witness::delays& all) {
 }
 
 json as_json(const membar_witness::tally& t) {
-  return {{"runs", t.runs},
-          {"wrong", t.wrong},
-          {"hangs", t.hangs},
-          {"example", t.example},
-          {"fault", t.fault},
-          {"smallest", as_json(t.smallest)},
-          {"repeated", t.repeated},
-          {"repeated_wrong", t.repeated_wrong}};
+  return {{"runs", t.runs},         {"wrong", t.wrong},
+          {"hangs", t.hangs},       {"example", t.example},
+          {"fault", t.fault},       {"smallest", as_json(t.smallest)},
+          {"repeated", t.repeated}, {"repeated_wrong", t.repeated_wrong}};
 }
 
 membar_witness::tally tally_of(const json& j) {
@@ -181,7 +177,9 @@ void run_in_child(const form& f, const judge_request& by, const witness_request&
   };
   try {
     membar_witness::session session(f.program.launched, how.limit);
-    tell({{"device", session.device()}, {"driver", session.driver_version()}, {"nanoseconds", session.nanoseconds(1'000'000) / 1e6}});
+    tell({{"device", session.device()},
+          {"driver", session.driver_version()},
+          {"nanoseconds", session.nanoseconds(1'000'000) / 1e6}});
     const bool early = f.program.early && !how.no_early;
     for (const bool with_early : {false, true}) {
       if (with_early && !early) {
@@ -270,7 +268,8 @@ outcome run_apart(const form& f, const judge_request& by, const witness_request&
     }
   }
   if (late) {
-    result.failed = "the kernels did not end within " + std::to_string(static_cast<int>(how.seconds + how.patience)) + " s, and their process was ended";
+    result.failed = "the kernels did not end within " + std::to_string(static_cast<int>(how.seconds + how.patience)) +
+                    " s, and their process was ended";
   } else if (WIFSIGNALED(status)) {
     result.failed = "the process that launches kernels ended with signal " + std::to_string(WTERMSIG(status));
   }
@@ -338,8 +337,8 @@ std::string text_of(const form& f, const membar_witness::delay& d, double nanose
   const std::uint64_t who = l.actors.at(static_cast<std::size_t>(d.actor));
   char time[32];
   static_cast<void>(std::snprintf(time, sizeof time, "%.0f", static_cast<double>(d.cycles) * nanoseconds));
-  return std::string(time) + " ns in launch " + std::to_string(d.launch) + ", block " + std::to_string(who >> 32U) + ", thread " +
-         std::to_string(who & 0xffffffffU) + ", " + place_of_site(f, d.launch, d.site);
+  return std::string(time) + " ns in launch " + std::to_string(d.launch) + ", block " + std::to_string(who >> 32U) +
+         ", thread " + std::to_string(who & 0xffffffffU) + ", " + place_of_site(f, d.launch, d.site);
 }
 
 std::string count_text(const membar_witness::tally& t) {
@@ -356,7 +355,8 @@ std::string count_text(const membar_witness::tally& t) {
 
 void say_arms(const form& f, const outcome& o) {
   for (const arm& a : o.arms) {
-    std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example) << "\n";
+    std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
+              << "\n";
   }
   if (!o.failed.empty()) {
     std::cout << "    " << o.failed << "\n";
@@ -383,11 +383,12 @@ struct witness_report {
 
   [[nodiscard]] bool is_observed() const { return of_wrong.bad(true) + of_wrong.bad(false) != 0; }
   [[nodiscard]] const char* status() const {
-    return wrong.result.status == check_status::verified || wrong.result.status == check_status::gave_up ? check::name(wrong.result.status)
-           : !of_wrong.no_gpu.empty()                                                                   ? "no GPU"
-           : is_observed()                                                                              ? "observed"
-           : !of_wrong.failed.empty()                                                                   ? "error"
-                                                                                                        : "not observed";
+    return wrong.result.status == check_status::verified || wrong.result.status == check_status::gave_up
+               ? check::name(wrong.result.status)
+           : !of_wrong.no_gpu.empty() ? "no GPU"
+           : is_observed()            ? "observed"
+           : !of_wrong.failed.empty() ? "error"
+                                      : "not observed";
   }
   [[nodiscard]] int exit() const {
     return wrong.result.status == check_status::verified  ? nothing_found
@@ -415,20 +416,23 @@ void say(const witness_report& r) {
     std::cout << "  " << r.of_wrong.no_gpu << "\n";
     return;
   }
-  std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10 << "\n";
+  std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10
+            << "\n";
   if (r.wrong.moved) {
-    std::cout << "  all launches are on one device, which the scenario has on several; explored like that it is: " << check::name(r.wrong.result.status) << "\n";
+    std::cout << "  all launches are on one device, which the scenario has on several; explored like that it is: "
+              << check::name(r.wrong.result.status) << "\n";
   }
   if (r.wrong.without_delays != r.wrong.result.status) {
-    std::cout << "  note: without delays the rewritten kernels are decided as " << check::name(r.wrong.without_delays) << ", not as "
-              << check::name(r.wrong.result.status) << "\n";
+    std::cout << "  note: without delays the rewritten kernels are decided as " << check::name(r.wrong.without_delays)
+              << ", not as " << check::name(r.wrong.result.status) << "\n";
   }
   if (!r.is_observed() && r.of_wrong.failed.empty()) {
     std::cout << "  not observed in " << r.of_wrong.runs() << " runs; allowed by the model\n";
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    an early load reads what the load to blame reads, before each site, and its value is not used: it only fills the cache,\n"
+    std::cout << "    an early load reads what the load to blame reads, before each site, and its value is not used: it only "
+                 "fills the cache,\n"
                  "    as any load of the same line by the same multiprocessor does\n";
   }
   if (r.wrong.program.split) {
@@ -485,10 +489,11 @@ void say_as_json(const witness_report& r) {
 void write_reproducer(const witness_report& r, const std::string& folder) {
   witness::reproducer_request request;
   const arm* const best = r.of_wrong.smallest();
-  request.title = std::filesystem::path(r.wrong.path).filename().string() + ", " + check::name(r.wrong.result.status) + ":\n" +
-                  r.wrong.result.found.message + "\n" +
-                  (best != nullptr ? "Observed on " + r.of_wrong.device + ": " + count_text(best->counts)
-                                   : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs; allowed by the PTX memory model");
+  request.title =
+      std::filesystem::path(r.wrong.path).filename().string() + ", " + check::name(r.wrong.result.status) + ":\n" +
+      r.wrong.result.found.message + "\n" +
+      (best != nullptr ? "Observed on " + r.of_wrong.device + ": " + count_text(best->counts)
+                       : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs; allowed by the PTX memory model");
   request.scenario = r.wrong.scenario;
   request.watched = r.by.watched;
   request.outside = r.by.outside;
@@ -519,8 +524,9 @@ int witness_file(const witness_request& how) {
     }
     r.by.outside = found.status == check_status::out_of_bounds;
     if (r.wrong.scenario.finals.empty() && r.by.watched.launch < 0 && found.status != check_status::hang && !r.by.outside) {
-      throw membar::model::error("nothing tells on a GPU whether a run went wrong: the scenario has no final condition, and the finding has no "
-                                 "load of 4 or 8 bytes to blame; add a line 'final CONDITION'");
+      throw membar::model::error(
+          "nothing tells on a GPU whether a run went wrong: the scenario has no final condition, and the finding has no "
+          "load of 4 or 8 bytes to blame; add a line 'final CONDITION'");
     }
     rewrite_form(r.wrong, actors, r.by.watched);
     r.of_wrong = run_apart(r.wrong, r.by, how);
@@ -555,13 +561,16 @@ int witness_command(const std::vector<std::string>& words) {
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
   app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
-  app.add_option("--runs", how.runs, "the most runs of each kind (100000)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
+  app.add_option("--runs", how.runs, "the most runs of each kind (100000)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   app.add_option("--seconds", how.seconds, "the most seconds of each form (20)")->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")
+      ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--limit", how.limit, "microseconds after which a thread in a loop counts as hung, and ends (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
-  app.add_option("--reproducer", how.reproducer, "write a program that shows it, as witness.cu in this folder")->type_name("DIR");
+  app.add_option("--reproducer", how.reproducer, "write a program that shows it, as witness.cu in this folder")
+      ->type_name("DIR");
   app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--no-early-loads", how.no_early, "only delays");
   try {
@@ -576,7 +585,11 @@ int witness_command(const std::vector<std::string>& words) {
     return 0;
   } catch (const std::exception& e) {
     if (how.format == "json") {
-      std::cout << json{{"format", "membar-check witness"}, {"format_version", witness_format_version}, {"status", "error"}, {"message", e.what()}}.dump(2)
+      std::cout << json{{"format", "membar-check witness"},
+                        {"format_version", witness_format_version},
+                        {"status", "error"},
+                        {"message", e.what()}}
+                       .dump(2)
                 << "\n";
     } else {
       std::cerr << "membar-check: " << (how.file.empty() ? "" : how.file + ": ") << e.what() << "\n";

@@ -34,12 +34,12 @@ constexpr uint64_t no_actor = ~uint64_t{0};
 
 /// The additional parameter of a rewritten kernel. All zero: it does what it did before.
 struct plan {
-  uint64_t report;                              ///< address of `report_words`
-  uint64_t limit;                               ///< cycles after which a thread ends at the head of a loop
-  uint64_t actors[actor_slots];                 ///< block in the upper half, thread in the lower half, both linear; or `no_actor`
-  uint64_t early[actor_slots];                  ///< an address that this actor loads at each site; 0: none
-  uint64_t watch;                               ///< when the watched load is executed for this time, its value is reported; 0: never
-  uint64_t delays[actor_slots * most_sites];    ///< in cycles, before each site
+  uint64_t report;               ///< address of `report_words`
+  uint64_t limit;                ///< cycles after which a thread ends at the head of a loop
+  uint64_t actors[actor_slots];  ///< block in the upper half, thread in the lower half, both linear; or `no_actor`
+  uint64_t early[actor_slots];   ///< an address that this actor loads at each site; 0: none
+  uint64_t watch;                ///< when the watched load is executed for this time, its value is reported; 0: never
+  uint64_t delays[actor_slots * most_sites];  ///< in cycles, before each site
 };
 
 /// What kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed, and its value.
@@ -68,8 +68,8 @@ struct launch {
   std::vector<uint64_t> offsets;   ///< of the parameters
   std::vector<uint64_t> pointers;  ///< places of words of the arguments that hold an address
   int sites = 1;
-  std::vector<uint64_t> actors;        ///< as in `plan`
-  std::vector<uint64_t> early;         ///< of each actor: an address of the scenario, or 0
+  std::vector<uint64_t> actors;  ///< as in `plan`
+  std::vector<uint64_t> early;   ///< of each actor: an address of the scenario, or 0
   uint64_t watch = 0;
 };
 
@@ -188,7 +188,8 @@ class image {
  public:
   uint64_t value(uint64_t address, int bytes) const {
     for (const part& p : parts_) {
-      if (address >= p.address && address - p.address < p.bytes && p.bytes - (address - p.address) >= static_cast<uint64_t>(bytes)) {
+      if (address >= p.address && address - p.address < p.bytes &&
+          p.bytes - (address - p.address) >= static_cast<uint64_t>(bytes)) {
         uint64_t result = 0;
         std::memcpy(&result, p.data + (address - p.address), static_cast<size_t>(bytes));
         return result;
@@ -287,7 +288,8 @@ class session {
       std::memset(r.parameters.delays, 0, sizeof r.parameters.delays);
     }
     for (const delay& d : chosen) {
-      ready_launches_[static_cast<size_t>(d.launch)].parameters.delays[static_cast<size_t>(d.actor) * most_sites + static_cast<size_t>(d.site)] = d.cycles;
+      ready_launches_[static_cast<size_t>(d.launch)]
+          .parameters.delays[static_cast<size_t>(d.actor) * most_sites + static_cast<size_t>(d.site)] = d.cycles;
     }
     for (const stored& s : stored_) {
       cuda_.require(cuda_.on_device(s.at, s.initial, s.bytes, stream_), "cuMemcpyDtoDAsync");
@@ -347,7 +349,8 @@ class session {
     if (status != 0) {
       const char* text = nullptr;
       cuda_.error_name(status, &text);
-      throw std::runtime_error(std::string("the driver does not compile the rewritten PTX: ") + (text != nullptr ? text : "") + " " + log.data());
+      throw std::runtime_error(std::string("the driver does not compile the rewritten PTX: ") + (text != nullptr ? text : "") +
+                               " " + log.data());
     }
   }
 
@@ -478,7 +481,8 @@ class session {
       attributes[count].id = driver::overlaps_previous;
       attributes[count++].value[0] = 1;
     }
-    const driver::launch_shape shape{{l.grid[0], l.grid[1], l.grid[2]}, {l.block[0], l.block[1], l.block[2]}, l.shared, r.stream, attributes, count};
+    const driver::launch_shape shape{
+        {l.grid[0], l.grid[1], l.grid[2]}, {l.block[0], l.block[1], l.block[2]}, l.shared, r.stream, attributes, count};
     cuda_.require(cuda_.launch(&shape, r.function, r.addresses.data(), nullptr), "cuLaunchKernelEx");
     if (several && !r.is_followed) {
       cuda_.require(cuda_.record(r.done, r.stream), "cuEventRecord");
@@ -507,11 +511,11 @@ using judge = std::function<std::string(const image&)>;
 /// Runs of one kind.
 struct tally {
   uint64_t runs = 0;
-  uint64_t wrong = 0;  ///< by the judge
-  uint64_t hangs = 0;  ///< a thread ended at the limit of its loops
-  std::string example;  ///< what was wrong first
-  std::string fault;    ///< the driver's error that ended the runs
-  delays smallest;      ///< of the runs that went wrong, those of the smallest sum
+  uint64_t wrong = 0;           ///< by the judge
+  uint64_t hangs = 0;           ///< a thread ended at the limit of its loops
+  std::string example;          ///< what was wrong first
+  std::string fault;            ///< the driver's error that ended the runs
+  delays smallest;              ///< of the runs that went wrong, those of the smallest sum
   uint64_t repeated = 0;        ///< runs with `smallest`
   uint64_t repeated_wrong = 0;  ///< that went wrong
   uint64_t bad() const { return wrong + hangs; }

@@ -82,15 +82,17 @@ struct twice_prepared {
   }
 
   /// The places of the words in which two versions of bytes differ, and of those that hold an address which is the same in both.
-  [[nodiscard]] std::vector<std::uint64_t> pointers(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b) const {
+  [[nodiscard]] std::vector<std::uint64_t> pointers(const std::vector<std::uint8_t>& a,
+                                                    const std::vector<std::uint8_t>& b) const {
     std::vector<std::uint64_t> result;
     for (std::size_t at = 0; at + 8 <= a.size() && at + 8 <= b.size(); at += 8) {
       std::uint64_t value = 0;
       for (unsigned k = 0; k < 8; ++k) {
         value |= std::uint64_t{a[at + k]} << (8 * k);
       }
-      const bool differs = !std::equal(a.begin() + static_cast<std::ptrdiff_t>(at), a.begin() + static_cast<std::ptrdiff_t>(at) + 8,
-                                       b.begin() + static_cast<std::ptrdiff_t>(at));
+      const bool differs =
+          !std::equal(a.begin() + static_cast<std::ptrdiff_t>(at), a.begin() + static_cast<std::ptrdiff_t>(at) + 8,
+                      b.begin() + static_cast<std::ptrdiff_t>(at));
       if (differs || is_fixed(value)) {
         result.push_back(at);
       }
@@ -101,11 +103,14 @@ struct twice_prepared {
  private:
   /// Whether an address is in memory that is at one place: as the scenario says, or a variable that it names as a value.
   [[nodiscard]] bool is_fixed(std::uint64_t address) const {
-    return std::any_of(prepared[0].checked.memory.begin(), prepared[0].checked.memory.end(), [&](const check::memory_object& o) {
-      const bool stays = std::any_of(prepared[1].checked.memory.begin(), prepared[1].checked.memory.end(),
-                                     [&](const check::memory_object& p) { return p.address == o.address && p.name == o.name; });
-      return address >= o.address && address - o.address < o.bytes && stays && (fixed_.count(o.name) != 0 || named_.count(o.name) != 0);
-    });
+    return std::any_of(
+        prepared[0].checked.memory.begin(), prepared[0].checked.memory.end(), [&](const check::memory_object& o) {
+          const bool stays =
+              std::any_of(prepared[1].checked.memory.begin(), prepared[1].checked.memory.end(),
+                          [&](const check::memory_object& p) { return p.address == o.address && p.name == o.name; });
+          return address >= o.address && address - o.address < o.bytes && stays &&
+                 (fixed_.count(o.name) != 0 || named_.count(o.name) != 0);
+        });
   }
 
   std::set<std::string> fixed_{};  ///< memory at addresses that the scenario gives
@@ -121,7 +126,8 @@ struct twice_prepared {
 }
 
 /// The memory that lines of the scenario are about, and the variables of the module that something uses.
-[[nodiscard]] std::vector<membar_witness::object> memory_of(const check::scenario& s, const twice_prepared& two, std::string_view ptx) {
+[[nodiscard]] std::vector<membar_witness::object> memory_of(const check::scenario& s, const twice_prepared& two,
+                                                            std::string_view ptx) {
   const ptx::ptx_module module = ptx::read_ptx(ptx);
   const ptx::module_layout layout = ptx::layout_of(module);
   std::set<std::string> lines;
@@ -185,8 +191,9 @@ void give_actors(membar_witness::launch& l, int number, const std::vector<actor>
 
 /// Whether the first actor of a launch is in one warp with another one.
 [[nodiscard]] bool shares_warp(const membar_witness::launch& l) {
-  return std::any_of(l.actors.begin() + 1, l.actors.end(),
-                     [&](std::uint64_t a) { return a >> 32U == l.actors[0] >> 32U && (a & 0xffffffffU) / 32 == (l.actors[0] & 0xffffffffU) / 32; });
+  return std::any_of(l.actors.begin() + 1, l.actors.end(), [&](std::uint64_t a) {
+    return a >> 32U == l.actors[0] >> 32U && (a & 0xffffffffU) / 32 == (l.actors[0] & 0xffffffffU) / 32;
+  });
 }
 
 }  // namespace
@@ -208,7 +215,9 @@ std::vector<actor> actors_of(const check::program& p, const check::finding& f) {
         blamed->event.address < check::shared_window) {
       a.early = blamed->event.address / 4 * 4;
     }
-    const auto same = [&](const actor& b) { return std::tie(a.launch, a.block, a.thread) == std::tie(b.launch, b.block, b.thread); };
+    const auto same = [&](const actor& b) {
+      return std::tie(a.launch, a.block, a.thread) == std::tie(b.launch, b.block, b.thread);
+    };
     if (const auto it = std::find_if(result.begin(), result.end(), same); it != result.end()) {
       it->early = it->early == 0 ? a.early : it->early;
     } else if (of_launch[a.launch]++ < actor_slots) {
@@ -243,8 +252,8 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
       (e.event.kind == model::event_kind::read ? read : write) = &e;
     }
   }
-  if (read == nullptr || write == nullptr || read->event.address != write->event.address || read->event.bytes != write->event.bytes ||
-      (read->event.bytes != 4 && read->event.bytes != 8) || read->at == nullptr) {
+  if (read == nullptr || write == nullptr || read->event.address != write->event.address ||
+      read->event.bytes != write->event.bytes || (read->event.bytes != 4 && read->event.bytes != 8) || read->at == nullptr) {
     return result;
   }
   int slot = -1;
@@ -267,8 +276,8 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
-witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors, const watched_read& watched,
-                           const std::vector<int>& preferred) {
+witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
+                           const watched_read& watched, const std::vector<int>& preferred) {
   require_launchable(s);
   const twice_prepared two(s, ptx);
   const ptx::ptx_module module = ptx::read_ptx(ptx);
@@ -288,7 +297,8 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     l.cluster = static_cast<unsigned>(r.cluster);
     if (r.dependent) {
       if (r.after.empty()) {
-        throw model::error("witness: a dependent launch of '" + r.kernel->name + "' comes after no launch: give it 'stream' or 'after'");
+        throw model::error("witness: a dependent launch of '" + r.kernel->name +
+                           "' comes after no launch: give it 'stream' or 'after'");
       }
       l.dependent_on = r.after.back();
     }
@@ -330,7 +340,8 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
 }
 
 bool has_places(const check::scenario& s) {
-  return std::any_of(s.launches.begin(), s.launches.end(), [](const auto& l) { return l.request.device != 0 || l.request.domain != 0; });
+  return std::any_of(s.launches.begin(), s.launches.end(),
+                     [](const auto& l) { return l.request.device != 0 || l.request.domain != 0; });
 }
 
 check::scenario on_one_device(const check::scenario& s) {

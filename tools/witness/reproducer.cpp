@@ -61,33 +61,37 @@ void write_program(std::ostream& out, const std::string& name, const membar_witn
   out << "membar_witness::program " << name << "() {\n  membar_witness::program p;\n  p.ptx = R\"membar_ptx(" << p.ptx
       << ")membar_ptx\";\n";
   for (const membar_witness::object& o : p.memory) {
-    out << "  p.memory.push_back({\"" << o.name << "\", " << (o.variable ? "true" : "false") << ", " << o.address << "u, " << o.bytes
-        << ", " << list(o.initial) << ", " << list(o.pointers) << "});\n";
+    out << "  p.memory.push_back({\"" << o.name << "\", " << (o.variable ? "true" : "false") << ", " << o.address << "u, "
+        << o.bytes << ", " << list(o.initial) << ", " << list(o.pointers) << "});\n";
   }
   for (const membar_witness::launch& l : p.launches) {
-    out << "  {\n    membar_witness::launch l;\n    l.kernel = \"" << l.kernel << "\";\n    l.grid = {" << list(l.grid) << "};\n    l.block = {"
-        << list(l.block) << "};\n    l.shared = " << l.shared << ";\n    l.cooperative = " << (l.cooperative ? "true" : "false")
-        << ";\n    l.cluster = " << l.cluster << ";\n    l.dependent_on = " << l.dependent_on << ";\n    l.after = " << list(l.after) << ";\n    l.arguments = " << list(l.arguments) << ";\n    l.offsets = " << list(l.offsets)
-        << ";\n    l.pointers = " << list(l.pointers) << ";\n    l.sites = " << l.sites << ";\n    l.actors = " << list(l.actors)
-        << ";\n    l.early = " << list(l.early) << ";\n    l.watch = " << l.watch << ";\n    p.launches.push_back(l);\n  }\n";
+    out << "  {\n    membar_witness::launch l;\n    l.kernel = \"" << l.kernel << "\";\n    l.grid = {" << list(l.grid)
+        << "};\n    l.block = {" << list(l.block) << "};\n    l.shared = " << l.shared
+        << ";\n    l.cooperative = " << (l.cooperative ? "true" : "false") << ";\n    l.cluster = " << l.cluster
+        << ";\n    l.dependent_on = " << l.dependent_on << ";\n    l.after = " << list(l.after)
+        << ";\n    l.arguments = " << list(l.arguments) << ";\n    l.offsets = " << list(l.offsets)
+        << ";\n    l.pointers = " << list(l.pointers) << ";\n    l.sites = " << l.sites
+        << ";\n    l.actors = " << list(l.actors) << ";\n    l.early = " << list(l.early) << ";\n    l.watch = " << l.watch
+        << ";\n    p.launches.push_back(l);\n  }\n";
   }
   out << "  return p;\n}\n\n";
 }
 
 void write_judge(std::ostream& out, const reproducer_request& r) {
   out << "template <class T>\nauto get(const membar_witness::image& end, std::uint64_t address) {\n"
-         "  const std::uint64_t bits = end.value(address, sizeof(T));\n  T value;\n  std::memcpy(&value, &bits, sizeof value);\n"
+         "  const std::uint64_t bits = end.value(address, sizeof(T));\n  T value;\n  std::memcpy(&value, &bits, sizeof "
+         "value);\n"
          "  if constexpr (std::is_floating_point_v<T>) {\n    return static_cast<double>(value);\n  } else {\n"
          "    return static_cast<__int128>(value);\n  }\n}\n\n"
          "std::string judge(const membar_witness::image& end) {\n";
   for (const check::scenario::final_line& f : r.scenario.finals) {
-    out << "  if (!(" << expression_of(f.text, r.scenario, *r.wrong) << ")) {\n    return R\"(the final condition does not hold: " << f.text
-        << ")\";\n  }\n";
+    out << "  if (!(" << expression_of(f.text, r.scenario, *r.wrong)
+        << ")) {\n    return R\"(the final condition does not hold: " << f.text << ")\";\n  }\n";
   }
   if (r.scenario.finals.empty() && r.watched.launch >= 0) {
     out << "  const std::uint64_t read = end.report(3)" << (r.watched.bytes == 4 ? " & 0xffffffffu" : "") << ";\n"
-        << "  if (end.report(2) != 0 && read != " << r.watched.expected << "u) {\n    return \"the load at PTX line " << r.watched.line
-        << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
+        << "  if (end.report(2) != 0 && read != " << r.watched.expected << "u) {\n    return \"the load at PTX line "
+        << r.watched.line << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
   }
   if (r.outside) {
     out << "  if (end.is_written_outside()) {\n    return \"bytes outside of every object were written\";\n  }\n";
@@ -102,7 +106,8 @@ void write_main(std::ostream& out, const reproducer_request& r) {
   }
   out << "};  // launch, actor, site, cycles\n\n"
          "void show(const char* name, const membar_witness::tally& t) {\n"
-         "  std::printf(\"%s: %llu wrong and %llu hangs in %llu runs %s%s\\n\", name, static_cast<unsigned long long>(t.wrong),\n"
+         "  std::printf(\"%s: %llu wrong and %llu hangs in %llu runs %s%s\\n\", name, static_cast<unsigned long "
+         "long>(t.wrong),\n"
          "              static_cast<unsigned long long>(t.hangs), static_cast<unsigned long long>(t.runs), t.example.c_str(), "
          "t.fault.c_str());\n}\n\n"
          "void show(const std::string& form, const membar_witness::program& p, std::uint64_t runs) {\n"

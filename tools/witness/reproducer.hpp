@@ -18,10 +18,10 @@ namespace membar::witness {
 
 /// What a reproducer consists of.
 struct reproducer_request {
-  std::string title;                 ///< of the finding, in one line or more
-  check::scenario scenario;          ///< whose final conditions decide
-  watched_read watched{};            ///< decides where there is no final condition
-  bool outside = false;              ///< a write outside of all memory is wrong
+  std::string title;         ///< of the finding, in one line or more
+  check::scenario scenario;  ///< whose final conditions decide
+  watched_read watched{};    ///< decides where there is no final condition
+  bool outside = false;      ///< a write outside of all memory is wrong
   const membar_witness::program* wrong = nullptr;
   const membar_witness::program* fixed = nullptr;  ///< null: there is none
   membar_witness::delays chosen{};                 ///< that were seen to show it; empty: random ones are tried
@@ -33,6 +33,7 @@ struct reproducer_request {
 [[nodiscard]] std::string reproducer_of(const reproducer_request& request);
 
 /// A final condition as an expression in C++ on `end`, an image.
-[[nodiscard]] std::string expression_of(const std::string& condition, const check::scenario& s, const membar_witness::program& p);
+[[nodiscard]] std::string expression_of(const std::string& condition, const check::scenario& s,
+                                        const membar_witness::program& p);
 
 }  // namespace membar::witness

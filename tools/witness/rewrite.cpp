@@ -19,14 +19,14 @@ namespace membar::witness {
 
 namespace {
 
-using ptx::ptx_token;
 using membar_witness::actor_slots;
 using membar_witness::most_sites;
+using ptx::ptx_token;
 
 /// How the opcodes begin before which threads are delayed: accesses of memory, fences, and what threads meet at.
-constexpr std::string_view event_opcodes[] = {"ld.",      "st.",         "atom.", "red.",  "bar.",     "barrier.", "fence.",
-                                              "membar.",  "mbarrier.",   "cp.",   "shfl.", "vote.",    "match.",   "redux.",
-                                              "elect.",   "griddepcontrol."};
+constexpr std::string_view event_opcodes[] = {
+    "ld.",       "st.", "atom.", "red.",  "bar.",   "barrier.", "fence.", "membar.",
+    "mbarrier.", "cp.", "shfl.", "vote.", "match.", "redux.",   "elect.", "griddepcontrol."};
 /// Those of accesses that no other thread sees.
 constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
 constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
@@ -46,9 +46,9 @@ struct piece {
   std::size_t begin = 0;
   std::size_t end = 0;
   int line = 0;
-  int depth = 0;            ///< of the scope that it is in; that of the kernel is 1
-  std::string_view word{};  ///< the opcode without its guard, the label, or the directive
-  std::string_view guard{}; ///< "@%p1" or "@!%p1"
+  int depth = 0;                          ///< of the scope that it is in; that of the kernel is 1
+  std::string_view word{};                ///< the opcode without its guard, the label, or the directive
+  std::string_view guard{};               ///< "@%p1" or "@!%p1"
   std::vector<std::string_view> words{};  ///< the others
 };
 
@@ -190,7 +190,8 @@ class body_writer {
         labels_.insert(p.word);
       }
       if (p.kind == piece::kind_t::instruction && p.word.starts_with("call")) {
-        throw model::error("line " + std::to_string(p.line) + ": the kernel calls a function, and witness delays only kernels " +
+        throw model::error("line " + std::to_string(p.line) +
+                           ": the kernel calls a function, and witness delays only kernels " +
                            "whose functions are inlined: declare it __forceinline__, or compile with optimization");
       }
     }
@@ -235,9 +236,7 @@ class body_writer {
   }
 
   void say(const std::string& line) { out_ += "\t" + line + "\n"; }
-  [[nodiscard]] static std::string plan_at(std::size_t offset) {
-    return "[membar_witness+" + std::to_string(offset) + "]";
-  }
+  [[nodiscard]] static std::string plan_at(std::size_t offset) { return "[membar_witness+" + std::to_string(offset) + "]"; }
 
   /// Which actor the thread is, when it began, and where it reports.
   void write_begin() {

@@ -25,7 +25,7 @@ struct rewrite_request {
   std::vector<int> preferred{};  ///< lines whose statements are sites first, if there are more statements than sites
   int watched_line = 0;          ///< a load whose value is reported; 0: none is
   int watched_actor = 0;         ///< by this thread
-  bool split_warp = false;       ///< actor 0 runs a copy of the code, so that no thread of its warp waits for it where paths meet
+  bool split_warp = false;  ///< actor 0 runs a copy of the code, so that no thread of its warp waits for it where paths meet
 };
 
 struct rewritten_kernel {
