@@ -18,7 +18,7 @@ BUGS = ROOT / "examples" / "bugs"
 
 
 def witnessed(checker, name, options):
-    words = [checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--format=json",
+    words = [checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--format=json", "--patience=10",
              f"--seconds={options.seconds_per_entry / 2}", f"--runs={options.runs}"]
     if options.reproducers:
         words += ["--reproducer", str(pathlib.Path(options.reproducers).resolve() / name)]
