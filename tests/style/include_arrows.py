@@ -38,13 +38,14 @@ MAY_INCLUDE = {
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
     "tools/sanitize": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/sanitize"},
     "tools/lint": {"vocabulary", "model", "tools/ptx", "tools/lint"},
+    "tools/witness": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/witness"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},
     "tools/membar-check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check", "tools/intercept", "tools/lint",
-                           "tools/sanitize", "tools/membar-check"},
+                           "tools/sanitize", "tools/witness", "tools/membar-check"},
     "tools/intercept": {"tools/intercept"},
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
-WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize"}
+WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize", "tools/witness"}
 # What takes longer to compile than what it would be included for. interop/ has the bridges that need one.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 

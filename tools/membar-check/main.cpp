@@ -10,6 +10,7 @@
 #include <membar-check/request.hpp>
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
+#include <membar-check/witness_command.hpp>
 
 #include <check/async_copies.hpp>
 #include <check/explore.hpp>
@@ -221,6 +222,9 @@ int main(int count, char** arguments) {
   }
   if (count > 1 && std::string(arguments[1]) == "sanitize") {
     return membar_check::sanitize_command({arguments + 2, arguments + count});
+  }
+  if (count > 1 && std::string(arguments[1]) == "witness") {
+    return membar_check::witness_command({arguments + 2, arguments + count});
   }
   int worst = verified;
   const auto how = membar_check::read_request(count, arguments, worst);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A libcuda.so.1 without a device, for the tests of membar-check witness. Memory is the host's. A launch executes nothing: by the name of the
+// kernel it acts as one that goes wrong when its delays sum up to `smallest` cycles.
+#include <witness/launcher.hpp>
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr std::uint64_t smallest = 5000;
+constexpr int illegal_address = 700;
+std::string module_text;
+int failure = 0;
+
+/// The parameters of a kernel, as the PTX declares them.
+std::size_t parameters_of(const std::string& kernel) {
+  const std::size_t begin = module_text.find(".entry " + kernel + "(");
+  const std::size_t end = module_text.find(')', begin);
+  std::size_t count = 0;
+  for (std::size_t at = module_text.find(".param", begin); at < end; at = module_text.find(".param", at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+extern "C" {
+
+using handle = void*;
+using address = unsigned long long;
+
+int cuInit(unsigned) { return 0; }
+int cuDeviceGetCount(int* count) {
+  const char* const given = std::getenv("FAKE_DEVICES");
+  *count = given == nullptr ? 1 : std::atoi(given);
+  return 0;
+}
+int cuDeviceGetName(char* name, int, int) {
+  std::strcpy(name, "Fake GPU");
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int, int) {
+  *value = 1000000;  // kHz: a cycle is a nanosecond
+  return 0;
+}
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+int cuDevicePrimaryCtxRetain(handle*, int) { return 0; }
+int cuCtxSetCurrent(handle) { return 0; }
+int cuModuleLoadDataEx(handle*, const void* text, unsigned, int*, void**) {
+  module_text = static_cast<const char*>(text);
+  return 0;
+}
+int cuModuleGetFunction(handle* function, handle, const char* name) {
+  *function = strdup(name);
+  return 0;
+}
+int cuModuleGetGlobal_v2(address*, std::size_t*, handle, const char*) { return 500; }
+int cuFuncSetAttribute(handle, int, int) { return 0; }
+int cuMemAlloc_v2(address* at, std::size_t bytes) {
+  *at = reinterpret_cast<address>(std::calloc(bytes, 1));
+  return 0;
+}
+int cuMemAllocHost_v2(void** at, std::size_t bytes) {
+  *at = std::calloc(bytes, 1);
+  return 0;
+}
+int cuMemcpyHtoD_v2(address to, const void* from, std::size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return 0;
+}
+int cuMemcpyDtoDAsync_v2(address to, address from, std::size_t bytes, handle) {
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+int cuMemcpyDtoHAsync_v2(void* to, address from, std::size_t bytes, handle) {
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+int cuStreamCreate(handle*, unsigned) { return 0; }
+int cuStreamSynchronize(handle) { return failure; }
+int cuStreamWaitEvent(handle, handle, unsigned) { return 0; }
+int cuEventCreate(handle*, unsigned) { return 0; }
+int cuEventRecord(handle, handle) { return 0; }
+int cuGetErrorName(int, const char** name) {
+  *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+  return 0;
+}
+
+int cuLaunchKernelEx(const void*, handle function, void** parameters, void**) {
+  const std::string kernel = static_cast<const char*>(function);
+  const auto& plan = *static_cast<const membar_witness::plan*>(parameters[parameters_of(kernel) - 1]);
+  auto* const memory = reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0]));
+  auto* const report = reinterpret_cast<std::uint64_t*>(plan.report);
+  std::uint64_t delayed = 0;
+  for (const std::uint64_t d : plan.delays) {
+    delayed += d;
+  }
+  const bool goes_wrong = delayed >= smallest;
+  *memory = goes_wrong && kernel == "wrong" ? 1 : 2;
+  report[0] = goes_wrong && kernel == "hangs" ? 1 : 0;
+  failure = goes_wrong && kernel == "faults" ? illegal_address : 0;
+  if (kernel == "racy") {  // what its load is reported to have read
+    report[2] = plan.watch;
+    report[3] = goes_wrong ? 0 : 7;
+  }
+  if (goes_wrong && kernel == "stuck") {
+    pause();
+  }
+  return 0;
+}
+}

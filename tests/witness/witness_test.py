@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check witness reports, on a driver without a device whose kernels go wrong from delays of 5,000 cycles on; and that the PTX that it
+writes assembles, and its reproducers compile and run.
+
+usage: witness_test.py <membar-check> <folder of the fake driver> <C++ compiler> [<nvcc>]
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SMALLEST = 5000
+BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
+
+# `fine` adds atomically; the others add by a load and a store, and `racy` reads what it may read too early.
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+LOSES = """.visible .entry NAME(.param .u64 x)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<3>;
+ld.param.u64 %rd1, [x];
+ld.relaxed.gpu.global.u32 %r1, [%rd1];
+add.u32 %r2, %r1, 1;
+st.relaxed.gpu.global.u32 [%rd1], %r2;
+ret;
+}
+"""
+FINE = """.visible .entry fine(.param .u64 x)
+{
+.reg .b64 %rd<2>;
+ld.param.u64 %rd1, [x];
+red.relaxed.gpu.global.add.u32 [%rd1], 1;
+ret;
+}
+"""
+RACY = """.visible .entry racy(.param .u64 x)
+{
+.reg .pred %p<2>;
+.reg .b64 %rd<2>;
+.reg .b32 %r<3>;
+ld.param.u64 %rd1, [x];
+mov.u32 %r1, %ctaid.x;
+setp.eq.u32 %p1, %r1, 0;
+@!%p1 bra READ;
+st.global.u32 [%rd1], 7;
+fence.acq_rel.gpu;
+st.relaxed.gpu.global.u32 [%rd1+4], 1;
+ret;
+READ:
+ld.relaxed.gpu.global.u32 %r1, [%rd1+4];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra READ;
+ld.global.u32 %r2, [%rd1];
+st.global.u32 [%rd1+8], %r2;
+ret;
+}
+"""
+KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
+
+wrong = []
+
+
+def expect(what, condition, got):
+    if not condition:
+        wrong.append(f"{what}: {got}")
+
+
+def reproducer_runs(folder, compiler, environment, checker):
+    """The reproducer is one file, which a C++ compiler compiles alone, and counts what the command counts."""
+    subprocess.run([checker, "witness", "wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--reproducer", "repro"], cwd=folder,
+                   env=environment, capture_output=True)
+    source = folder / "repro" / "witness.cu"
+    expect("a reproducer", source.exists(), "no file")
+    built = subprocess.run([compiler, "-x", "c++", "-std=c++17", str(source), "-o", str(folder / "repro" / "run"), "-ldl"], capture_output=True, text=True)
+    expect("the reproducer compiles", built.returncode == 0, built.stderr[:2000])
+    ran = subprocess.run([str(folder / "repro" / "run"), "500"], env=environment, capture_output=True, text=True)
+    text = ran.stdout
+    expect("the reproducer's wrong form", re.search(r"without delays: 0 wrong and 0 hangs in 500 runs", text), text + ran.stderr)
+    found = re.search(r"with delays: (\d+) wrong and 0 hangs in 500 runs the final condition does not hold", text)
+    expect("the reproducer shows it", found and int(found[1]) > 100, text)
+    expect("the reproducer's fixed form", text.count(": 0 wrong and 0 hangs in 500 runs") == 3, text)
+
+
+def corpus_assembles(checker, nvcc, environment, folder):
+    """The rewritten PTX of entries of the corpus is what ptxas takes, and is decided as before."""
+    ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
+    for name in ("look_back", "leader_scalar", "table_before_wait"):
+        done = subprocess.run([checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--runs=1", "--format=json",
+                               "--reproducer", str(folder / name)], cwd=BUGS, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
+                              capture_output=True, text=True)
+        result = json.loads(done.stdout)
+        for form, status in (("wrong", "race"), ("fixed", "verified")):
+            expect(f"{name} {form} without delays", result[form]["rewritten_without_delays"] == result[form]["status"] == status, result[form])
+        texts = re.findall(r'R"membar_ptx\((.*?)\)membar_ptx"', (folder / name / "witness.cu").read_text(), re.S)
+        expect(f"{name} has two forms", len(texts) == 2, len(texts))
+        for text in texts:
+            (folder / "x.ptx").write_text(text)
+            assembled = subprocess.run([str(ptxas), "-arch=sm_90", "x.ptx", "-o", "x.cubin"], cwd=folder, capture_output=True, text=True)
+            expect(f"{name} assembles", assembled.returncode == 0, assembled.stderr[:1000])
+
+
+def main():
+    checker, driver, compiler = (str(pathlib.Path(p).resolve()) if "/" in p else p for p in sys.argv[1:4])
+    environment = {**os.environ, "LD_LIBRARY_PATH": driver + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        (folder / "k.ptx").write_text(HEAD + "".join(LOSES.replace("NAME", n) for n in KERNELS) + FINE + RACY)
+        for name in [*KERNELS, "fine"]:
+            (folder / f"{name}.scenario").write_text(f"source k.ptx\nmemory x u32\nlaunch {name} grid 2 args x\nfinal x == 2\n")
+        (folder / "racy.scenario").write_text("source k.ptx\nmemory x u32[3]\nlaunch racy grid 2 args x\n")
+        (folder / "host.scenario").write_text("source k.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nhost h { load x }\nfinal x == 2\n")
+
+        def run(*words, **more):
+            done = subprocess.run([checker, "witness", *words], cwd=folder, env={**environment, **more}, capture_output=True, text=True)
+            return done.returncode, done.stdout, done.stderr
+
+        code, out, err = run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")
+        expect("observed", code == 1, (code, out, err))
+        result = json.loads(out)
+        expect("status", (result["status"], result["device"], result["driver"]) == ("observed", "Fake GPU", 13000), out)
+        control, delays = result["wrong"]["runs"]
+        expect("no delays, no fault", (control["kind"], control["runs"], control["wrong"]) == ("no delays", 2000, 0), control)
+        expect("delays show it", delays["kind"] == "delays" and delays["runs"] == 2000 and 0 < delays["wrong"] < 2000, delays)
+        expect("the smallest delay", SMALLEST <= sum(d[3] for d in delays["smallest"]) < 1.2 * SMALLEST, delays)
+        expect("in nanoseconds", abs(delays["smallest_ns"] - sum(d[3] for d in delays["smallest"])) < 1, delays)
+        expect("it is repeated", delays["repeated"] == delays["repeated_wrong"] == 1000, delays)
+        expect("the fixed form", [a["runs"] for a in result["fixed"]["runs"]] == [2000, 2000] and not any(a["wrong"] for a in result["fixed"]["runs"]), out)
+        expect("without delays it is decided the same", result["wrong"]["rewritten_without_delays"] == "violated", out)
+        expect("the same again", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
+
+        code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
+        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that showed it"):
+            expect("the text", words in out, out)
+        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the begin)", out), out)
+
+        code, out, err = run("hangs.scenario", "--runs=300", "--format=json")
+        expect("hangs are counted", code == 1 and json.loads(out)["wrong"]["runs"][1]["hangs"] == 50, (code, out, err))
+        code, out, err = run("faults.scenario", "--runs=300")
+        expect("a fault ends the runs", code == 1 and "ended by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
+        code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
+        expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
+        code, out, err = run("racy.scenario", "--runs=2000")
+        expect("the load to blame decides", code == 1 and "read 0, and not 7" in out and "early load" in out, (code, out, err))
+
+        code, out, err = run("calm.scenario", "--runs=200")
+        expect("not observed", code == 3 and "not observed in 400 runs; allowed by the model" in out, (code, out, err))
+        code, out, err = run("fine.scenario")
+        expect("nothing to witness", code == 0 and "fine.scenario\tverified\tthere is nothing to witness" in out, (code, out, err))
+        code, out, err = run("wrong.scenario", FAKE_DEVICES="0")
+        expect("no GPU", code == 4 and "no GPU: the CUDA driver finds no device" in out, (code, out, err))
+        code, out, err = run("host.scenario")
+        expect("host threads", code == 2 and "host.scenario: 4:1: witness launches kernels on one GPU, and cannot launch host threads" in err, (code, out, err))
+        code, out, err = run()
+        expect("no file", code == 2 and "witness needs a scenario" in err, (code, out, err))
+
+        reproducer_runs(folder, compiler, environment, checker)
+        if len(sys.argv) > 4:
+            corpus_assembles(checker, sys.argv[4], environment, folder)
+    for w in wrong:
+        print(w)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// `membar-check witness`: launches the kernels of a scenario with a finding on a GPU, with delays that make it likely. See docs/witness.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace membar_check {
+
+/// Does what the words after `witness` ask for, and returns the exit status.
+[[nodiscard]] int witness_command(const std::vector<std::string>& words);
+
+}  // namespace membar_check

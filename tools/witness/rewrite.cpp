@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/model/error.hpp>
+#include <ptx/lexer.hpp>
+#include <ptx/text.hpp>
+#include <witness/launcher.hpp>
+#include <witness/rewrite.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::witness {
+
+namespace {
+
+using membar_witness::actor_slots;
+using membar_witness::most_sites;
+using ptx::ptx_token;
+
+/// How the opcodes begin before which threads are delayed: accesses of memory, fences, and what threads meet at.
+constexpr std::string_view event_opcodes[] = {
+    "ld.",       "st.", "atom.", "red.",  "bar.",   "barrier.", "fence.", "membar.",
+    "mbarrier.", "cp.", "shfl.", "vote.", "match.", "redux.",   "elect.", "griddepcontrol."};
+/// Those of accesses that no other thread sees.
+constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
+constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
+
+[[nodiscard]] bool begins_with_one_of(std::string_view opcode, const auto& list) {
+  return std::any_of(std::begin(list), std::end(list), [&](std::string_view o) { return opcode.starts_with(o); });
+}
+
+[[nodiscard]] bool is_event(std::string_view opcode) {
+  return begins_with_one_of(opcode, event_opcodes) && !begins_with_one_of(opcode, private_opcodes);
+}
+
+/// A statement, label or declaration of a kernel's body, or a brace: the bytes of it in the text.
+struct piece {
+  enum class kind_t : unsigned char { label, instruction, declaration, line_directive, open, close };
+  kind_t kind = kind_t::instruction;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  int line = 0;
+  int depth = 0;                          ///< of the scope that it is in; that of the kernel is 1
+  std::string_view word{};                ///< the opcode without its guard, the label, or the directive
+  std::string_view guard{};               ///< "@%p1" or "@!%p1"
+  std::vector<std::string_view> words{};  ///< the others
+};
+
+/// The body of a kernel, divided, and where its parameters end.
+class body_reader {
+ public:
+  body_reader(std::string_view text, const std::string& kernel) : text_(text) {
+    for (const ptx::ptx_part& part : ptx::parts_of(text)) {
+      if (part.kind == ptx::ptx_part::kind_t::kernel && part.name == kernel && part.text.find('{') != std::string_view::npos) {
+        begin_ = static_cast<std::size_t>(part.text.data() - text.data());
+        tokens_ = ptx::ptx_tokens(part.text);
+      }
+    }
+    if (tokens_.empty()) {
+      throw model::error("the PTX has no kernel " + kernel + ": name one that it defines");
+    }
+    first_line_ = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin_), '\n'));
+    read_head();
+    read_body();
+  }
+
+  [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+  [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }  ///< the ')', or what follows the name
+  [[nodiscard]] bool has_list() const noexcept { return has_list_; }
+  [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
+
+ private:
+  [[nodiscard]] std::size_t offset(const ptx_token& t) const noexcept {
+    return static_cast<std::size_t>(t.text.data() - text_.data());
+  }
+  [[nodiscard]] const ptx_token& now() const noexcept { return tokens_[at_]; }
+  [[nodiscard]] bool ended() const noexcept { return now().kind == ptx_token::kind_t::end; }
+
+  void read_head() {
+    while (!ended() && !now().is(".entry")) {
+      ++at_;
+    }
+    at_ += 2;
+    parameters_end_ = offset(tokens_[at_ - 1]) + tokens_[at_ - 1].text.size();
+    if (now().is("(")) {
+      has_list_ = true;
+      const std::size_t first = at_ + 1;
+      while (!ended() && !now().is(")")) {
+        ++at_;
+      }
+      has_parameters_ = at_ != first;
+      parameters_end_ = offset(now());
+    }
+    while (!ended() && !now().is("{")) {
+      ++at_;
+    }
+  }
+
+  void read_body() {
+    int depth = 0;
+    while (!ended()) {
+      piece p;
+      p.begin = offset(now());
+      p.line = first_line_ + now().line - 1;
+      p.depth = depth;
+      if (now().is("{") || now().is("}")) {
+        p.kind = now().is("{") ? piece::kind_t::open : piece::kind_t::close;
+        depth += now().is("{") ? 1 : -1;
+        p.end = p.begin + 1;
+        ++at_;
+      } else {
+        read_statement(p);
+      }
+      pieces_.push_back(std::move(p));
+    }
+  }
+
+  void read_statement(piece& p) {
+    if (tokens_[at_ + 1].is(":")) {
+      p.kind = piece::kind_t::label;
+      p.word = now().text;
+      p.end = offset(tokens_[at_ + 1]) + 1;
+      at_ += 2;
+      return;
+    }
+    if (now().is(".loc") || now().is(".file")) {
+      p.kind = piece::kind_t::line_directive;
+      p.word = now().text;
+      for (const int line = now().line; !ended() && now().line == line; ++at_) {
+        p.end = offset(now()) + now().text.size();
+      }
+      return;
+    }
+    if (now().is("@")) {
+      const std::size_t begin = offset(now());
+      at_ += tokens_[at_ + 1].is("!") ? 3 : 2;
+      p.guard = text_.substr(begin, offset(tokens_[at_ - 1]) + tokens_[at_ - 1].text.size() - begin);
+    }
+    p.word = now().text;
+    p.kind = p.word.starts_with('.') ? piece::kind_t::declaration : piece::kind_t::instruction;
+    for (++at_; !ended() && !now().is(";"); ++at_) {
+      p.words.push_back(now().text);
+    }
+    p.end = ended() ? text_.size() : offset(now()) + 1;
+    at_ += ended() ? 0 : 1;
+  }
+
+  std::string_view text_;
+  std::size_t begin_ = 0;
+  int first_line_ = 1;
+  std::vector<ptx_token> tokens_{};
+  std::size_t at_ = 0;
+  std::size_t parameters_end_ = 0;
+  bool has_list_ = false;
+  bool has_parameters_ = false;
+  std::vector<piece> pieces_{};
+};
+
+/// The labels that jumps backward lead to.
+[[nodiscard]] std::set<std::string_view> heads_of(const std::vector<piece>& pieces) {
+  std::set<std::string_view> seen;
+  std::set<std::string_view> heads;
+  for (const piece& p : pieces) {
+    if (p.kind == piece::kind_t::label) {
+      seen.insert(p.word);
+    } else if (p.word.starts_with("bra") || p.word == ".branchtargets") {
+      for (const std::string_view w : p.words) {
+        if (seen.count(w) != 0) {
+          heads.insert(w);
+        }
+      }
+    }
+  }
+  return heads;
+}
+
+/// Writes the rewritten body.
+class body_writer {
+ public:
+  body_writer(std::string_view text, const body_reader& body, const rewrite_request& request)
+      : text_(text), pieces_(body.pieces()), request_(request), heads_(heads_of(body.pieces())) {
+    for (const piece& p : pieces_) {
+      if (p.kind == piece::kind_t::label) {
+        labels_.insert(p.word);
+      }
+      if (p.kind == piece::kind_t::instruction && p.word.starts_with("call")) {
+        throw model::error("line " + std::to_string(p.line) +
+                           ": the kernel calls a function, and witness delays only kernels " +
+                           "whose functions are inlined: declare it __forceinline__, or compile with optimization");
+      }
+    }
+    choose_sites();
+  }
+
+  [[nodiscard]] const std::vector<site>& sites() const noexcept { return sites_; }
+
+  [[nodiscard]] std::string written() {
+    out_.clear();
+    const std::size_t open = pieces_.front().end;
+    out_ += "{\n";
+    write_begin();
+    write_pieces(open, pieces_.size() - 1);
+    if (request_.split_warp) {
+      out_ += "\n\tret;\nmembar_split:\n";
+      suffix_ = "_membar_split";
+      write_pieces(open, pieces_.size() - 1);
+    }
+    out_ += "\n\tret;\n}";
+    return out_;
+  }
+
+ private:
+  void choose_sites() {
+    sites_.push_back({pieces_.front().line, "begin"});
+    std::vector<const piece*> chosen;
+    for (const bool preferred : {true, false}) {
+      for (const piece& p : pieces_) {
+        const bool is = std::find(request_.preferred.begin(), request_.preferred.end(), p.line) != request_.preferred.end();
+        if (p.kind == piece::kind_t::instruction && is_event(p.word) && is == preferred &&
+            chosen.size() + 1 < static_cast<std::size_t>(most_sites)) {
+          chosen.push_back(&p);
+        }
+      }
+    }
+    std::sort(chosen.begin(), chosen.end());
+    for (const piece* p : chosen) {
+      site_of_[p] = static_cast<int>(sites_.size());
+      sites_.push_back({p->line, std::string(p->word)});
+    }
+  }
+
+  void say(const std::string& line) { out_ += "\t" + line + "\n"; }
+  [[nodiscard]] static std::string plan_at(std::size_t offset) { return "[membar_witness+" + std::to_string(offset) + "]"; }
+
+  /// Which actor the thread is, when it began, and where it reports.
+  void write_begin() {
+    using membar_witness::plan;
+    say("// membar-check witness: registers, and which of the actors this thread is");
+    say(".reg .pred %mw_a<4>, %mw_p, %mw_q;");
+    say(".reg .b32 %mw_r<8>;");
+    say(".reg .b64 %mw_begin, %mw_limit, %mw_report, %mw_left, %mw_d, %mw_e, %mw_t, %mw_seen;");
+    const auto linear = [&](const char* index, const char* size) {
+      say(std::string("mov.u32 %mw_r1, ") + index + ".z;");
+      say(std::string("mov.u32 %mw_r2, ") + size + ".y;");
+      say(std::string("mov.u32 %mw_r3, ") + index + ".y;");
+      say("mad.lo.u32 %mw_r1, %mw_r1, %mw_r2, %mw_r3;");
+      say(std::string("mov.u32 %mw_r2, ") + size + ".x;");
+      say(std::string("mov.u32 %mw_r3, ") + index + ".x;");
+      say("mad.lo.u32 %mw_r1, %mw_r1, %mw_r2, %mw_r3;");
+    };
+    linear("%ctaid", "%nctaid");
+    say("mov.u32 %mw_r4, %mw_r1;");
+    linear("%tid", "%ntid");
+    say("mov.b64 %mw_d, {%mw_r1, %mw_r4};");
+    for (std::size_t a = 0; a < actor_slots; ++a) {
+      say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, actors) + 8 * a) + ";");
+      say("setp.eq.u64 %mw_a" + std::to_string(a) + ", %mw_d, %mw_e;");
+    }
+    say("ld.param.u64 %mw_report, " + plan_at(offsetof(plan, report)) + ";");
+    say("ld.param.u64 %mw_limit, " + plan_at(offsetof(plan, limit)) + ";");
+    say("mov.u64 %mw_begin, %clock64;");
+    say("mov.u64 %mw_seen, 0;");
+    say("mov.u64 %mw_left, " + std::to_string(membar_witness::most_delay) + ";");
+    write_delay(0, "begin");
+    if (request_.split_warp) {
+      say("@%mw_a0 bra membar_split;");
+    }
+  }
+
+  /// The delay of a site, and a load of what the thread reads too early later on.
+  void write_delay(int number, const std::string& label) {
+    using membar_witness::plan;
+    const std::string own = "membar_" + label + suffix_;
+    const auto choose = [&](const char* to, std::size_t first, std::size_t step) {
+      for (std::size_t a = 0; a < actor_slots; ++a) {
+        say("ld.param.u64 %mw_e, " + plan_at(first + a * step) + ";");
+        say(std::string("selp.u64 ") + to + ", %mw_e, " + (a == 0 ? "0" : to) + ", %mw_a" + std::to_string(a) + ";");
+      }
+    };
+    choose("%mw_t", offsetof(plan, early), 8);
+    say("setp.ne.u64 %mw_p, %mw_t, 0;");
+    say("@!%mw_p bra " + own + "_early;");
+    say("ld.global.u32 %mw_r1, [%mw_t];");
+    say("setp.eq.u32 %mw_p, %mw_r1, " + std::to_string(membar_witness::unlikely_value) + ";");
+    say("@%mw_p st.volatile.global.u64 [%mw_report+8], %mw_t;");
+    out_ += own + "_early:\n";
+    choose("%mw_d", offsetof(plan, delays) + 8 * static_cast<std::size_t>(number), 8 * static_cast<std::size_t>(most_sites));
+    say("setp.eq.u64 %mw_p, %mw_d, 0;");
+    say("@%mw_p bra " + own + "_end;");
+    say("setp.lt.s64 %mw_p, %mw_left, 0;");
+    say("@%mw_p bra " + own + "_end;");
+    say("sub.s64 %mw_left, %mw_left, %mw_d;");
+    say("mov.u64 %mw_e, %clock64;");
+    out_ += own + "_delay:\n";
+    say("mov.u64 %mw_t, %clock64;");
+    say("sub.u64 %mw_t, %mw_t, %mw_e;");
+    say("setp.lt.u64 %mw_p, %mw_t, %mw_d;");
+    say("@%mw_p bra " + own + "_delay;");
+    out_ += own + "_end:\n";
+  }
+
+  /// At the head of a loop: a thread that has run for too long says so and ends.
+  void write_limit() {
+    say("mov.u64 %mw_t, %clock64;");
+    say("sub.u64 %mw_t, %mw_t, %mw_begin;");
+    say("setp.gt.u64 %mw_p, %mw_t, %mw_limit;");
+    say("@%mw_p st.volatile.global.u64 [%mw_report], 1;");
+    say("@%mw_p exit;");
+  }
+
+  /// Behind the load that is watched: its value, once.
+  void write_watch(const piece& p) {
+    const std::string to(p.words.empty() ? std::string_view() : p.words.front());
+    const std::string_view type = p.word.substr(p.word.rfind('.') + 1);
+    const bool wide = type.ends_with("64");
+    if (to.empty() || to[0] != '%' || !(wide || type.ends_with("32"))) {
+      return;  // a vector, or a smaller value
+    }
+    say("add.u64 %mw_seen, %mw_seen, 1;");
+    say("ld.param.u64 %mw_e, " + plan_at(offsetof(membar_witness::plan, watch)) + ";");
+    say("setp.eq.u64 %mw_p, %mw_seen, %mw_e;");
+    say("and.pred %mw_p, %mw_p, %mw_a" + std::to_string(request_.watched_actor) + ";");
+    if (!p.guard.empty()) {
+      const bool negated = p.guard.substr(1).starts_with("!");
+      const std::string guard(p.guard.substr(negated ? 2 : 1));
+      say(std::string(negated ? "not.pred %mw_q, " : "mov.pred %mw_q, ") + guard + ";");
+      say("and.pred %mw_p, %mw_p, %mw_q;");
+    }
+    say(std::string("@%mw_p st.volatile.global.") + (wide ? "b64" : "b32") + " [%mw_report+24], " + to + ";");
+    say("@%mw_p st.volatile.global.u64 [%mw_report+16], 1;");
+  }
+
+  /// The text between two places, with the names of labels in the copy of the code, and barriers that threads of a warp may reach one by one.
+  [[nodiscard]] std::string as_written(const piece& p) const {
+    std::string text(text_.substr(p.begin, p.end - p.begin));
+    if (!request_.split_warp) {
+      return text;
+    }
+    if (p.word.starts_with("bar.sync") || p.word.starts_with("bar.red") || p.word.starts_with("bar.arrive")) {
+      text.insert(text.find("bar.") + 3, "rier");
+    }
+    if (p.word.starts_with("barrier.")) {
+      if (const std::size_t aligned = text.find(".aligned"); aligned != std::string::npos) {
+        text.erase(aligned, 8);
+      }
+    }
+    if (suffix_.empty()) {
+      return text;
+    }
+    std::vector<std::string_view> words = p.words;
+    words.push_back(p.word);
+    for (const std::string_view w : words) {
+      const auto is_target = [&] { return labels_.count(w) != 0 && p.kind != piece::kind_t::line_directive; };
+      if (is_target()) {
+        const std::string name(w);
+        for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + name.size())) {
+          const char next = at + name.size() < text.size() ? text[at + name.size()] : ' ';
+          if (std::isalnum(static_cast<unsigned char>(next)) == 0 && next != '_' && next != '$') {
+            text.insert(at + name.size(), suffix_);
+          }
+        }
+      }
+    }
+    return text;
+  }
+
+  void write_pieces(std::size_t from, std::size_t last) {
+    std::size_t at = from;
+    for (std::size_t k = 1; k < last; ++k) {
+      const piece& p = pieces_[k];
+      const bool left_out = !suffix_.empty() && p.depth == 1 && p.kind == piece::kind_t::declaration &&
+                            !p.word.starts_with(".pragma") && !p.word.starts_with(".branchtargets");
+      out_ += text_.substr(at, p.begin - at);
+      at = p.end;
+      if (left_out) {
+        continue;
+      }
+      const auto number = site_of_.find(&p);
+      if (number != site_of_.end()) {
+        out_ += "\n";
+        write_delay(number->second, "site" + std::to_string(number->second));
+        out_ += "\t";
+      }
+      out_ += as_written(p);
+      if (p.kind == piece::kind_t::label && heads_.count(p.word) != 0) {
+        out_ += "\n";
+        write_limit();
+      }
+      if (p.kind == piece::kind_t::instruction && p.line == request_.watched_line && request_.watched_line != 0 &&
+          (p.word.starts_with("ld.") || p.word.starts_with("atom."))) {
+        out_ += "\n";
+        write_watch(p);
+      }
+    }
+    out_ += text_.substr(at, pieces_[last].begin - at);
+  }
+
+  std::string_view text_;
+  const std::vector<piece>& pieces_;
+  const rewrite_request& request_;
+  std::set<std::string_view> heads_;
+  std::set<std::string_view> labels_{};
+  std::map<const piece*, int> site_of_{};
+  std::vector<site> sites_{};
+  std::string suffix_{};
+  std::string out_{};
+};
+
+}  // namespace
+
+bool has_warp_operations(std::string_view text, const std::string& kernel) {
+  const body_reader body(text, kernel);
+  return std::any_of(body.pieces().begin(), body.pieces().end(),
+                     [](const piece& p) { return begins_with_one_of(p.word, warp_opcodes); });
+}
+
+rewritten_kernel rewrite(std::string_view text, const rewrite_request& request) {
+  const body_reader body(text, request.kernel);
+  body_writer writer(text, body, request);
+  rewritten_kernel result;
+  const std::string parameter = ".param .align 8 .b8 membar_witness[" + std::to_string(sizeof(membar_witness::plan)) + "]";
+  const std::size_t open = body.pieces().front().begin;
+  const std::size_t close = body.pieces().back().end;
+  result.text = std::string(text.substr(0, body.parameters_end()));
+  result.text += body.has_list() ? (body.has_parameters() ? ",\n\t" : "\n\t") + parameter + "\n" : "(" + parameter + ")";
+  result.text += text.substr(body.parameters_end(), open - body.parameters_end());
+  result.text += writer.written();
+  result.text += text.substr(close);
+  result.sites = writer.sites();
+  return result;
+}
+
+}  // namespace membar::witness
