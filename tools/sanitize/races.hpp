@@ -67,7 +67,7 @@ class race_detector {
         for (unsigned k = 0; k < 4; ++k) {
           const stamp& s = c.last[k];
           const bool own = s.key >= b.first_key && s.key <= last;
-          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed_by(b, c, k)) {
+          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed(b, known, c, k)) {
             continue;
           }
           out_.outside_of_life(b, shown(s, at, at), s.key >= state_.first_copy);
@@ -191,11 +191,13 @@ class race_detector {
     return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
            state_.accesses[s.number()]->via == model::proxy::generic;
   }
-  /// Whether a thread of the block has read strongly what write `k` of a word, or a later one, has written.
-  [[nodiscard]] static bool is_observed_by(const block& b, const cell& c, unsigned k) noexcept {
+  /// Whether a thread of the block, or one whose read comes before what is known, has read strongly what write `k` of a word, or a later one, has
+  /// written.
+  [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];
-      if (r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block && (r.what & stamp::observes) != 0) {
+      const bool own = r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block;
+      if (r.key != 0 && (r.what & stamp::observes) != 0 && (own || known.base.covers(r.key, r.time))) {
         return true;
       }
     }
