@@ -22,7 +22,6 @@
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -111,7 +110,7 @@ struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
-  std::vector<std::string> confirmed{};  ///< what exploration says of each finding; empty: it was not asked
+  std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -128,31 +127,29 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Explores the same scenario, whose first finding is compared with each of `file`.
-void confirm(sanitized_file& file, const check::scenario& s) {
-  check::check_result r;
+/// Lets the checker follow the schedule of each finding, and says whether it finds the same.
+void confirm(sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
+             const sanitize::sanitize_options& run) {
   std::string cannot;
   check::prepared_scenario whole;
   try {
     whole = check::prepare(s, ptx_of(s));
-    check::check_options how;
-    how.merge_updates = how.symmetry = true;
-    how.most_events = 20'000'000;
-    r = check::explore(whole.checked, whole.property(), how);
   } catch (const std::exception& e) {
     cannot = e.what();
   }
-  const std::vector<std::string> places =
-      cannot.empty() ? places_of_finding(check::whole_program(whole.checked, r.found), r.found) : std::vector<std::string>();
-  const std::set<std::string> explored(places.begin(), places.end());
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
-    const bool same = explored == std::set<std::string>(f.places.begin(), f.places.end());
-    file.confirmed.push_back(!cannot.empty()                     ? "not explored: " + cannot
-                             : r.status == check_status::gave_up ? "not confirmed: exploration gave up"
-                             : r.status != f.found.status        ? std::string("exploration says ") + check::name(r.status)
-                             : same || f.found.status != check_status::race
-                                 ? "confirmed by exploration"
-                                 : "exploration finds another " + std::string(check::name(r.status)) + " first");
+    if (!cannot.empty() || f.found.status == check_status::gave_up) {
+      file.confirmed.push_back(cannot.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot);
+      continue;
+    }
+    const check::replayed_schedule schedule =
+        sanitize::schedule_of(file.prepared.checked, launches, file.prepared.property(), f, run);
+    check::check_options how;
+    how.replayed = &schedule;
+    const check::check_result r = check::explore(whole.checked, whole.property(), how);
+    file.confirmed.push_back(r.status == f.found.status ? "confirmed: the checker finds it in this schedule, of " +
+                                                              std::to_string(schedule.steps.size()) + " events"
+                                                        : "not confirmed: " + r.found.message);
   }
 }
 
@@ -167,7 +164,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   file.suppressed = std::erase_if(file.result.findings, [&](const auto& f) { return allowed.allow(f); });
   if (how.confirm && !file.result.findings.empty()) {
-    confirm(file, s);
+    confirm(file, s, launches, how.run);
   }
   return file;
 }
@@ -337,7 +334,8 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "a file with a status and parts of places or names of kernels in each line: such findings are not shown")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "start no further schedule after one that shows something");
-  app.add_flag("--confirm", how.confirm, "explore the scenario as well, where it is small, and say what that finds");
+  app.add_flag("--confirm", how.confirm,
+               "let the checker replay the schedule of each finding, and say whether it finds the same");
   app.add_flag("--quiet", how.quiet, "print the line of each file alone");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -220,6 +220,9 @@ class reporter {
       f.found.waiting.push_back(nullptr);
       f.places.push_back(check::place_of(*view, e.thread, *shown.at));
     }
+    if (state_.recorded != nullptr && state_.recorded->until == key) {
+      state_.stop();
+    }
     return f;
   }
 
