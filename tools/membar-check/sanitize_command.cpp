@@ -22,6 +22,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -127,31 +128,72 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Lets the checker follow the schedule of each finding, and says whether it finds the same.
-void confirm(sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
-             const sanitize::sanitize_options& run) {
-  std::string cannot;
-  check::prepared_scenario whole;
-  try {
-    whole = check::prepare(s, ptx_of(s));
-  } catch (const std::exception& e) {
-    cannot = e.what();
-  }
-  for (const sanitize::sanitizer_finding& f : file.result.findings) {
-    if (!cannot.empty() || f.found.status == check_status::gave_up) {
-      file.confirmed.push_back(cannot.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot);
-      continue;
+/// Lets the checker follow the schedules of findings.
+class replays {
+ public:
+  replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
+          const sanitize::sanitize_options& run)
+      : file_(file), launches_(launches), run_(run) {
+    try {
+      whole_ = check::prepare(s, ptx_of(s));
+    } catch (const std::exception& e) {
+      cannot_ = e.what();
     }
+  }
+
+  /// Whether the checker finds the same, in words.
+  [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
+    if (!cannot_.empty() || f.found.status == check_status::gave_up) {
+      return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
+    }
+    std::size_t steps = 0;
+    const check::check_result r = followed(f, steps);
+    return r.status == f.found.status
+               ? "confirmed: the checker finds it in this schedule, of " + std::to_string(steps) + " events"
+               : "not confirmed: " + r.found.message;
+  }
+
+  /// Makes a hang of threads that only poll, where the checker finds that they do so for ever.
+  void decide(sanitize::sanitizer_finding& f) const {
+    std::size_t steps = 0;
+    if (!f.polls || !cannot_.empty()) {
+      return;
+    }
+    check::check_result r = followed(f, steps);
+    if (r.status == check_status::hang) {
+      f.found = std::move(r.found);
+      f.found.whole = std::make_shared<const check::program>(check::whole_program(whole_.checked, f.found));
+      f.found.events.clear();
+      show_few(f.found.waiting);
+      f.places = places_of_finding(*f.found.whole, f.found);
+    }
+  }
+
+ private:
+  /// Leaves one thread of each place, and not too many.
+  static void show_few(std::vector<const check::instruction*>& waiting) {
+    constexpr std::size_t most = 8;
+    std::set<const check::instruction*> shown;
+    for (const check::instruction*& at : waiting) {
+      at = at != nullptr && shown.size() < most && shown.insert(at).second ? at : nullptr;
+    }
+  }
+
+  [[nodiscard]] check::check_result followed(const sanitize::sanitizer_finding& f, std::size_t& steps) const {
     const check::replayed_schedule schedule =
-        sanitize::schedule_of(file.prepared.checked, launches, file.prepared.property(), f, run);
+        sanitize::schedule_of(file_.prepared.checked, launches_, file_.prepared.property(), f, run_);
+    steps = schedule.steps.size();
     check::check_options how;
     how.replayed = &schedule;
-    const check::check_result r = check::explore(whole.checked, whole.property(), how);
-    file.confirmed.push_back(r.status == f.found.status ? "confirmed: the checker finds it in this schedule, of " +
-                                                              std::to_string(schedule.steps.size()) + " events"
-                                                        : "not confirmed: " + r.found.message);
+    return check::explore(whole_.checked, whole_.property(), how);
   }
-}
+
+  const sanitized_file& file_;
+  const std::vector<check::planned_launch>& launches_;
+  const sanitize::sanitize_options& run_;
+  check::prepared_scenario whole_{};
+  std::string cannot_{};
+};
 
 sanitized_file sanitized(const std::string& path, const sanitize_request& how, const allowed_findings& allowed) {
   sanitized_file file;
@@ -163,8 +205,15 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   file.suppressed = std::erase_if(file.result.findings, [&](const auto& f) { return allowed.allow(f); });
-  if (how.confirm && !file.result.findings.empty()) {
-    confirm(file, s, launches, how.run);
+  if (how.confirm ? !file.result.findings.empty()
+                  : std::ranges::any_of(file.result.findings, &sanitize::sanitizer_finding::polls)) {
+    const replays checker(file, s, launches, how.run);
+    for (sanitize::sanitizer_finding& f : file.result.findings) {
+      checker.decide(f);
+      if (how.confirm) {
+        file.confirmed.push_back(checker.confirm(f));
+      }
+    }
   }
   return file;
 }

@@ -214,9 +214,7 @@ class schedule_run {
                                           " instructions: --limit=N lets it take more");
       state_.stop();
     } else if (state_.instructions > state_.last_change + idle) {
-      out_.add(check_status::gave_up, "threads have executed " + std::to_string(state_.instructions - state_.last_change) +
-                                          " instructions, and none has changed memory: they may wait for ever, together. "
-                                          "Explore a smaller launch, which says whether they do");
+      out_.only_polls(state_.instructions - state_.last_change);
       state_.stop();
     }
   }
@@ -833,7 +831,10 @@ check::replayed_schedule schedule_of(const check::program& p, const std::vector<
   one.record(recorded);
   sanitize_statistics counts;
   static_cast<void>(findings_of(one, property, counts));
-  check::replayed_schedule result{std::move(recorded.steps), f.found.status, {}};
+  if (f.polls) {
+    recorded.steps.resize(recorded.changes);
+  }
+  check::replayed_schedule result{std::move(recorded.steps), f.polls ? check_status::hang : f.found.status, {}};
   std::erase_if(result.steps, [](const auto& s) { return s.thread == no_thread; });
   const auto number = [&](int t) { return model::at(f.found.whole->threads, t).number_in_program; };
   for (const check::trace_event& e : f.found.events) {

@@ -56,6 +56,8 @@ struct actor {
 struct recorded_schedule {
   std::uint64_t until = 0;  ///< the finding's key
   std::vector<check::replayed_schedule::step> steps{};
+  std::size_t changes = 0;        ///< the steps up to the last one that has changed memory
+  std::uint64_t last_change = 0;  ///< as `run_state` has it
 };
 
 struct run_state {
@@ -142,6 +144,10 @@ struct run_state {
   /// Keeps an event of a thread, where the schedule is asked for.
   void note(const lane& l, std::uint64_t chosen = 0, int operation = -1) {
     if (recorded != nullptr) {
+      if (recorded->last_change != last_change) {
+        recorded->last_change = last_change;
+        recorded->changes = recorded->steps.size();
+      }
       recorded->steps.push_back({number_of(l), operation, chosen});
     }
   }
