@@ -204,6 +204,18 @@ class race_detector {
     return false;
   }
 
+  /// The stamps after a read-modify-write by which the thread of `o`, a weak write, has read it: who observes that observes `o`. 4: there is none.
+  /// Source: PTX ISA, "Observation order"; what is related in program order is morally strong.
+  [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
+    for (unsigned n = 1; n < 4; ++n) {
+      const check::op code = c.last[n].key == o.key ? state_.accesses[c.last[n].number()]->code : check::op::load;
+      if ((code == check::op::atomic || code == check::op::reduction) && c.last[n].time >= o.time) {
+        return n + 1;
+      }
+    }
+    return 4;
+  }
+
   [[nodiscard]] static thread_scope scope_of(const stamp& o) noexcept {
     constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
     return scopes[(o.what & stamp::scope_mask) >> stamp::scope_shift];
@@ -226,8 +238,9 @@ class race_detector {
          (other.mbarrier == check::mbarrier_op::init && who.known->begun.covers(o.key, o.time)))) {
       return;
     }
-    if (o.is_strong() && o.is_write()) {
-      for (unsigned n = k + 1; n < 4; ++n) {  // a later read that has observed it, and comes before
+    if (o.is_write()) {
+      for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4;
+           ++n) {  // a later read that has observed it, and comes before
         const stamp& r = c.last[n];
         if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
           return;
