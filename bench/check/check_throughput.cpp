@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many executions per second does the model checker explore, at 10 and at 30 events each, and how does a lock grow with its
 // threads? One thread, one core.
-#include <bench/common/include_hash.hpp>
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -105,14 +104,3 @@ BENCHMARK(growth)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
-
-int main(int count, char** arguments) {
-  benchmark::Initialize(&count, arguments);
-  if (benchmark::ReportUnrecognizedArguments(count, arguments)) {
-    return 1;
-  }
-  benchmark::AddCustomContext("include", support::include_hash());
-  benchmark::AddCustomContext("tools", support::tools_hash());
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many instructions per second does the sanitizer execute, of straight code, accesses, barriers, atomics, fences and chains of blocks, and how
 // does that grow with the launch? One schedule, one core.
-#include <bench/common/include_hash.hpp>
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>
@@ -104,14 +103,3 @@ BENCHMARK(fences)->Apply(grows);
 BENCHMARK(chain_of_blocks)->Apply(grows);
 
 }  // namespace
-
-int main(int count, char** arguments) {
-  benchmark::Initialize(&count, arguments);
-  if (benchmark::ReportUnrecognizedArguments(count, arguments)) {
-    return 1;
-  }
-  benchmark::AddCustomContext("include", support::include_hash());
-  benchmark::AddCustomContext("tools", support::tools_hash());
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}

@@ -33,6 +33,21 @@ ld.param.u64 %rd1, [p];
 atom.global.add.u32 %r1, [%rd1], 1;
 ret;
 }
+.visible .entry polls(.param .u64 p)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+.reg .pred %p<4>;
+ld.param.u64 %rd1, [p];
+atom.global.add.u32 %r1, [%rd1+4], 1;
+again:
+ld.relaxed.gpu.global.u32 %r1, [%rd1];
+bar.sync 0;
+setp.eq.u32 %p0, %r1, 0;
+vote.sync.any.pred %p1, %p0, 3;
+@%p1 bra again;
+ret;
+}
 .file 1 "here.cu"
 """
 
@@ -82,7 +97,13 @@ def main():
         code, _, err = run("--suppressions=bad", "racy.scenario")
         expect("a wrong suppression is an error", code == 2 and "bad:1" in err, err)
         code, out, _ = run("--confirm", "--schedules=3", "racy.scenario")
-        expect("confirmed", code == 1 and "confirmed by exploration" in out, out)
+        expect("confirmed", code == 1 and "    confirmed: the checker finds it in this schedule" in out, out)
+        (folder / "large.scenario").write_text("source k.ptx\nmemory x u32\nlaunch racy grid 256 block 256 args x\n")
+        code, out, _ = run("--confirm", "--schedules=1", "large.scenario")
+        expect("too large to be confirmed", code == 1 and "    not confirmed: 3:1: " in out and "4096" in out, out)
+        (folder / "stuck.scenario").write_text("source k.ptx\nmemory x u32[2]\nlaunch polls block 2 args x\n")
+        code, out, _ = run("--schedules=1", "--confirm", "stuck.scenario")
+        expect("threads that poll together for ever", code == 1 and "stuck.scenario\thang\t" in out and "waits at" in out and "    confirmed" in out, out)
         code, out, _ = run("--limit=10", "fine.scenario")
         expect("a schedule that is cut is not clean", code == 3 and "gave up" in out, out)
         for words in ([], ["--schedules=0", "fine.scenario"], ["--format=xml", "fine.scenario"], ["--wrong", "fine.scenario"]):

@@ -5,8 +5,8 @@
 usage: random_programs_test.py <membar-check> [--count=N] [--seed=N] [--schedules=N] [--features=NAME,...] [--keep=FOLDER]
 
 The oracle enumerates every interleaving of a program, and says which races and other faults some interleaving shows. Each kind of fault that the
-sanitizer reports must be one of them: a false alarm fails the test. And of the programs in which an interleaving shows a race, at least 95 of
-100 must be found to race within the schedules.
+sanitizer reports must be one of them: a false alarm fails the test. The checker must confirm each finding, by a replay of its schedule. And of
+the programs in which an interleaving shows a race, at least 95 of 100 must be found to race within the schedules.
 """
 
 import argparse
@@ -41,13 +41,16 @@ class Case:
 
 
 def sanitized(checker, paths, schedules):
-    """The statuses of the findings of each file, or None where it cannot be sanitized."""
-    done = subprocess.run([checker, "sanitize", f"--schedules={schedules}", "--format=json", *paths], capture_output=True, text=True)
+    """Of each file the statuses of its findings, or None where it cannot be sanitized, and what is not confirmed."""
+    done = subprocess.run([checker, "sanitize", "--confirm", f"--schedules={schedules}", "--format=json", *paths], capture_output=True, text=True)
     try:
         files = json.loads(done.stdout)["files"]
     except ValueError:
         sys.exit(f"no JSON: {done.stdout[-500:]}{done.stderr[-500:]}")
-    return [None if f["status"] == "error" else {x["status"]: x["message"] for x in f["findings"]} for f in files]
+    return [(None, []) if f["status"] == "error" else
+            ({x["status"]: x["message"] for x in f["findings"]},
+             [f"{x['status']}: {x['message']}: {x['confirmed']}" for x in f["findings"]
+              if x["status"] != "gave up" and not x["confirmed"].startswith("confirmed")]) for f in files]
 
 
 def main():
@@ -60,7 +63,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path)
     how = parser.parse_args()
     features = how.features.split(",")
-    counts, wrong, racy, found, compared = collections.defaultdict(collections.Counter), [], 0, 0, 0
+    counts, wrong, unconfirmed, racy, found, compared = collections.defaultdict(collections.Counter), [], [], 0, 0, 0
     for begin in range(0, how.count, BATCH):
         cases = []
         for n in range(begin, min(how.count, begin + BATCH)):
@@ -71,8 +74,12 @@ def main():
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             answers = sanitized(how.checker, [c.write(folder) for c in cases], how.schedules)
-        for case, answer in zip(cases, answers):
+        for case, (answer, not_confirmed) in zip(cases, answers):
             count, expected = counts[case.feature], case.verdict.findings
+            unconfirmed += [f"{case.name}: {text}" for text in not_confirmed]
+            if not_confirmed and how.keep:
+                how.keep.mkdir(parents=True, exist_ok=True)
+                case.write(how.keep)
             if answer is None or "gave up" in answer:
                 count["gave up"] += 1
                 continue
@@ -94,10 +101,10 @@ def main():
                 case.write(how.keep)
     for feature, count in counts.items():
         print(f"{feature}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda x: -x[1])))
-    print("\n".join(wrong[:20]))
+    print("\n".join(wrong[:20] + unconfirmed[:20]))
     share = found / racy if racy else 1
-    print(f"{compared} programs compared, {len(wrong)} false alarms; {found} of {racy} racy programs are found to race in {how.schedules} schedules")
-    return 1 if wrong or share < LEAST_FOUND or not compared else 0
+    print(f"{compared} programs compared, {len(wrong)} false alarms, {len(unconfirmed)} findings not confirmed; {found} of {racy} racy programs are found to race in {how.schedules} schedules")
+    return 1 if wrong or unconfirmed or share < LEAST_FOUND or not compared else 0
 
 
 if __name__ == "__main__":

@@ -217,7 +217,9 @@ class event_builder {
         state_.report_of(g, e.thread, check_status::uninitialised,
                          "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, e.address) +
                              " before anything is written to it");
-        return false;
+        if (state_.stopped()) {
+          return false;
+        }
       }
     }
     if (e.mbarrier == mbarrier_op::test) {

@@ -47,7 +47,7 @@ struct exploration_state {
   [[nodiscard]] bool stopped() const noexcept { return result.found.status != check_status::verified; }
 
   void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
-    if (!stopped()) {
+    if (!stopped() && !passes_over(status)) {
       if (status != check_status::gave_up && has_choice(g)) {
         message += "; that is so if unknown values are such that the threads go the ways that are shown";
       }
@@ -57,10 +57,28 @@ struct exploration_state {
 
   /// Reports what happens to a thread where it stands.
   void report_of(const graph& g, int thread, check_status status, std::string message) {
-    if (!stopped()) {
+    const int of_copies = model::at(checked.threads, thread).copies_of;
+    const int line = replayed == nullptr || of_copies >= 0 ? 0 : model::at(machines, thread).at(state_of(g, thread)).line;
+    if (replayed != nullptr && status != check_status::gave_up && !replayed->is_at(of_copies >= 0 ? of_copies : thread, line)) {
+      return;
+    }
+    if (!stopped() && !passes_over(status)) {
       report(g, status, std::move(message));
       result.found.thread = thread;
     }
+  }
+
+  /// Whether a replay passes over what it finds, as it looks for something else.
+  [[nodiscard]] bool passes_over(check_status status) const noexcept {
+    return replayed != nullptr && status != check_status::gave_up && status != replayed->status;
+  }
+  /// Whether it does so with a race of two events.
+  [[nodiscard]] bool passes_over_race(const graph_event& x, const graph_event& y) const {
+    const auto is_wanted = [&](const graph_event& e) {
+      const int of_copies = model::at(checked.threads, e.thread).copies_of;
+      return of_copies >= 0 ? replayed->is_at(of_copies, 0) : replayed->is_at(e.thread, instruction_of(checked, e).line);
+    };
+    return passes_over(check_status::race) || (replayed != nullptr && (!is_wanted(x) || !is_wanted(y)));
   }
 
   void report_race(const graph& g, const graph_event& x, const graph_event& y) {
@@ -86,8 +104,24 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Whether thread `t` can go on, or has a right to stand where it stands.
-  [[nodiscard]] bool healthy(const graph& g, int t) {
+  /// Whether thread `t` can go on, or has a right to stand where it stands. A replay goes on without one that has not.
+  [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
+
+  const program& checked;
+  stack_arena arena{};
+  location_table locations;
+  event_rules rules;
+  std::vector<machine> machines;
+  sync_points points;
+  bool copies = checked.copies;                          ///< some threads perform asynchronous copies
+  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
+  std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
+  std::uint64_t made_events = 0;
+  check_result result{};
+  const replayed_schedule* replayed = nullptr;  ///< what is replayed; null: nothing
+
+ private:
+  [[nodiscard]] bool is_healthy(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     switch (s.status) {
       case thread_status::at_event:
@@ -162,19 +196,6 @@ struct exploration_state {
     return false;
   }
 
-  const program& checked;
-  stack_arena arena{};
-  location_table locations;
-  event_rules rules;
-  std::vector<machine> machines;
-  sync_points points;
-  bool copies = checked.copies;                          ///< some threads perform asynchronous copies
-  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
-  std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
-  std::uint64_t made_events = 0;
-  check_result result{};
-
- private:
   [[nodiscard]] static std::string reason_of(const instruction& i) { return i.reason.empty() ? "" : ": " + i.reason; }
 
   /// Whether an unknown value has decided which way a thread went.

@@ -24,6 +24,7 @@
 #include <check/next_thread.hpp>
 #include <check/program.hpp>
 #include <check/race_check.hpp>
+#include <check/replayed_order.hpp>
 #include <check/symmetry.hpp>
 #include <check/synchronization_events.hpp>
 #include <check/waiting_together.hpp>
@@ -57,6 +58,7 @@ class explorer {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options, kept_apart& apart)
       : property_(property), options_(options), state_(checked, options.readings), updates_(state_, apart) {
+    state_.replayed = options.replayed;
     if (merges_updates()) {
       for (machine& m : state_.machines) {
         m.merge_updates();
@@ -81,6 +83,16 @@ class explorer {
   [[nodiscard]] check_result run() {
     const char begin = 0;
     stack_begin_ = reinterpret_cast<std::uintptr_t>(&begin);
+    if (replays()) {
+      buffering_.stop();
+      from_the_begin();
+      if (!state_.stopped()) {
+        state_.result.found.status = check_status::gave_up;
+        state_.result.found.message = "the execution of this order does not show it";
+      }
+      state_.result.status = state_.result.found.status;
+      return std::move(state_.result);
+    }
     if (at_random()) {
       buffering_.stop();  // nothing will be verified
       for (std::uint64_t n = 0; n < options_.random_executions && !state_.stopped(); ++n) {
@@ -135,15 +147,21 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- at random: a path of the exploration, with another order of the threads, and no changes of earlier reads
+  // ---- at random, or replayed: a path of the exploration, with another order of the threads, and no changes of earlier reads
 
-  [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0; }
+  [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
+  [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
   [[nodiscard]] bool merges_updates() const noexcept { return options_.merge_updates && !at_random() && !state_.copies; }
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
-  /// Takes back the last round of a thread that waits although later values are there. Returns whether one did.
+  /// Takes back the last round of a thread that waits although later values are there. Returns whether one did. In a replay that is the thread
+  /// whose turn it is.
   [[nodiscard]] bool wake(const graph& g) {
+    const int turn = replays() ? order_.turn() : -1;
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
+      if (turn >= 0 && t != turn) {
+        continue;
+      }
       const thread_state& s = state_of(g, t);
       const std::vector<int>& waiting = waiting_with(g, t);
       if (s.status == thread_status::repeats ||
@@ -199,8 +217,13 @@ class explorer {
                         " MiB of memory: let fewer threads or rounds take part");
     } else if (at_random() && wake(g)) {
       return;
-    } else if (const int t = at_random() ? next_.any_of(g, [this](int of) { return chosen(of); }) : next_.of(g); t < 0) {
-      complete(g);
+    } else if (const int t = replays()     ? order_.of(g, replayed_choice_)
+                             : at_random() ? next_.any_of(g, [this](int of) { return chosen(of); })
+                                           : next_.of(g);
+               t < 0) {
+      if (t != replayed_order::over) {
+        complete(g);
+      }
     } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one &&
                model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
@@ -290,7 +313,9 @@ class explorer {
   /// The places in coherence of the writes that a read may take, the newest first. At random one of them: a read-modify-write and half of the
   /// other reads read the newest.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
-    if (at_random()) {
+    if (replays()) {
+      places.push_back(newest);
+    } else if (at_random()) {
       places.push_back(r.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1));
     } else if (r.update != 0) {
       places.push_back(newest);
@@ -460,7 +485,7 @@ class explorer {
     const int size = model::count_of(order());
     int least = build_.oldest_source(g, w, w.location) + 1;
     int most = size;
-    if (w.rmw) {
+    if (w.rmw && !replays()) {
       least = most = state_.rules.place_read(g, *w.partner) + 1;
     }
     for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
@@ -581,7 +606,7 @@ class explorer {
 
   /// An unknown value decides whether a thread executes its next instruction: both are explored.
   void add_choice(graph& g, int t) {
-    const int first = at_random() ? chosen(2) : 0;
+    const int first = replays() ? (replayed_choice_ != 0 ? 0 : 1) : at_random() ? chosen(2) : 0;
     for (int way = first; way < (at_random() ? first + 1 : 2) && !state_.stopped(); ++way) {
       const stack_arena::mark mark = state_.arena.here();
       graph_event& e = build_.make_event(g, t, event_kind::barrier);
@@ -677,6 +702,8 @@ class explorer {
   synchronization_events synchronization_{state_, build_};
   waiting_together together_{state_};
   next_thread next_{state_, build_, synchronization_, together_};
+  replayed_order order_{state_, next_};
+  std::uint64_t replayed_choice_ = 0;
   buffering_check buffering_{state_};
   execution_end end_{state_, property_};
   std::mt19937_64 random_{};
@@ -818,10 +845,11 @@ void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
 
 check_result explore_here(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
-  if (result.status == check_status::race && options.name_readings && starts_copies(checked)) {
+  if (result.status == check_status::race && options.name_readings && options.replayed == nullptr && starts_copies(checked)) {
     name_readings(checked, property, options, result);
   }
-  if (result.status != check_status::gave_up || options.random_executions != 0 || options.random_before_giving_up == 0) {
+  if (result.status != check_status::gave_up || options.random_executions != 0 || options.replayed != nullptr ||
+      options.random_before_giving_up == 0) {
     return result;
   }
   check_options random = options;

@@ -32,6 +32,9 @@ class memory_bytes {
   [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
     const auto& order = model::at(g.order, e.location);
     int i = model::count_of(order) - 1;
+    if (state_.replayed != nullptr) {
+      return is_newer_in_other_sizes(g, e.location) ? i : -1;
+    }
     while (i > 0 && !has_changed(g, *model::at(order, i))) {
       --i;
     }
@@ -50,7 +53,7 @@ class memory_bytes {
         if (w.location == e.location && event_rules::place_in(model::at(g.order, w.location), &w) > newest) {
           return false;
         }
-        if (!state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
+        if (state_.replayed == nullptr && !state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
           state_.report(g, check_status::gave_up,
                         "a read of thread " + std::to_string(e.thread) +
                             " may take its bytes from writes of several sizes that are not all ordered before it: let all "
@@ -106,6 +109,16 @@ class memory_bytes {
   }
 
  private:
+  /// Whether the newest write of a location's bytes is of another size, in the order of a replayed schedule.
+  [[nodiscard]] bool is_newer_in_other_sizes(const graph& g, int location) const {
+    const auto newest = [&](int l) {
+      const graph_event* const w = l < model::count_of(g.order) ? model::at(g.order, l).back() : nullptr;
+      return w == nullptr ? 0 : w->serial;
+    };
+    const auto& others = state_.locations[location].overlapping;
+    return std::any_of(others.begin(), others.end(), [&](int l) { return newest(l) > newest(location); });
+  }
+
   [[nodiscard]] static std::uint64_t byte_of(wide_value v, int n) noexcept {
     return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
   }
@@ -136,8 +149,10 @@ class memory_bytes {
             !counts(*w)) {
           continue;
         }
-        // of one location they come in coherence order; of two, causality has ordered them
-        if (latest == nullptr || latest->location == w->location || state_.rules.causes(g, *latest, w->base)) {
+        // of one location they come in coherence order; of two, causality or a replayed schedule has ordered them
+        const bool later = state_.replayed != nullptr ? latest != nullptr && latest->serial < w->serial
+                                                      : latest != nullptr && state_.rules.causes(g, *latest, w->base);
+        if (latest == nullptr || latest->location == w->location || later) {
           latest = w;
         }
       }

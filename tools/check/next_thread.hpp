@@ -67,6 +67,22 @@ class next_thread {
     return -1;
   }
 
+  /// Whether thread `t` can go on, as far as it is not waiting in a loop.
+  [[nodiscard]] bool may_be(const graph& g, int t) {
+    asked_.clear();
+    return is_ready(g, t) && is_met(g, t);
+  }
+
+  /// The thread that has read for a read-modify-write and writes next; -1 if there is none.
+  [[nodiscard]] int amid_rmw(const graph& g) {
+    for (int t = 0; t < state_.count(); ++t) {
+      if (is_ready(g, t) && model::at(state_.machines, t).is_amid_rmw(state_of(g, t))) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
   /// One of those that may go on; -1 if there is none. `chosen` chooses one of a number of them.
   template <class Chosen>
   [[nodiscard]] int any_of(const graph& g, const Chosen& chosen) {
@@ -92,16 +108,6 @@ class next_thread {
  private:
   [[nodiscard]] bool is_ready(const graph& g, int t) {
     return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
-  }
-
-  /// The thread that has read for a read-modify-write and writes next; -1 if there is none.
-  [[nodiscard]] int amid_rmw(const graph& g) {
-    for (int t = 0; t < state_.count(); ++t) {
-      if (is_ready(g, t) && model::at(state_.machines, t).is_amid_rmw(state_of(g, t))) {
-        return t;
-      }
-    }
-    return -1;
   }
 
   /// Whether a thread that is ready waits at no barrier, or those whom it waits for have come.

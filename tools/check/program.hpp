@@ -149,6 +149,32 @@ class final_memory {
 /// What must hold at the end of every complete execution: empty, or a function that returns a sentence on what does not hold.
 using check_property = std::function<std::string(const final_memory&)>;
 
+/// In which order the threads of an execution had their events, up to something that was found: an exploration can follow it. Every read of it
+/// reads the newest write.
+struct replayed_schedule {
+  struct step {
+    int thread = 0;
+    int operation = -1;        ///< if not -1: the thread's asynchronous operation of this number is performed
+    std::uint64_t chosen = 0;  ///< what a thread is given whose next instruction an unknown value decides about
+  };
+  struct place {
+    int thread = 0;
+    int line = 0;  ///< of the instruction in the PTX; 0: any
+  };
+
+  std::vector<step> steps{};
+  check_status status = check_status::race;  ///< what was found; a replay passes over everything else
+  std::vector<place> places{};               ///< of what was found: of a race both; none: any
+
+  [[nodiscard]] bool is_at(int thread, int line) const noexcept {
+    bool found = places.empty();
+    for (const place& p : places) {
+      found = found || (p.thread == thread && (p.line == line || p.line == 0 || line == 0));
+    }
+    return found;
+  }
+};
+
 /// How far an exploration goes.
 struct check_options {
   std::uint64_t most_events = 200'000'000;        ///< added over all executions, before it gives up
@@ -165,6 +191,7 @@ struct check_options {
       true;  ///< of a loop in which threads wait together, as soon as one has brought what decides the round
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
+  const replayed_schedule* replayed = nullptr;  ///< if not null: the execution of this order, in place of all executions
   /// So many random executions, from `seed` on, are tried before the exploration gives up: what one of them shows is found all the same.
   std::uint64_t random_before_giving_up = 20;
   model::other_readings readings{};  ///< of what the PTX ISA leaves open: docs/readings.md

@@ -43,7 +43,9 @@ class race_check {
           state_.result.discarded = d->thread;
           state_.result.discarded_at = &instruction_of(state_.checked, *d);
         } else {
-          result.emplace_back(o, &e);
+          if (!state_.passes_over_race(*o, e)) {
+            result.emplace_back(o, &e);
+          }
         }
       }
     };

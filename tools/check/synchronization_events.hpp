@@ -113,7 +113,9 @@ class synchronization_events {
                         "thread " + std::to_string(a->thread) + " passes by the barrier at which thread " + std::to_string(t) +
                             " waits: '" + i.text + "' is in a conditional that not all threads of the block take",
                         {model::at(g.threads, t).events.back()});
-          return nullptr;
+          if (state_.stopped()) {
+            return nullptr;
+          }
         }
       }
       seen = state_.points.result(t, s, arrivals, wrong);
@@ -179,7 +181,7 @@ class synchronization_events {
                         " arrives at an mbarrier, and no successful wait for its phase before comes before that: " +
                         place_text(state_.checked, e.address),
                     {e.partner});
-      return false;
+      return !state_.stopped();
     }
     return true;
   }

@@ -111,7 +111,7 @@ struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
-  std::vector<std::string> confirmed{};  ///< what exploration says of each finding; empty: it was not asked
+  std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -128,33 +128,72 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Explores the same scenario, whose first finding is compared with each of `file`.
-void confirm(sanitized_file& file, const check::scenario& s) {
-  check::check_result r;
-  std::string cannot;
-  check::prepared_scenario whole;
-  try {
-    whole = check::prepare(s, ptx_of(s));
+/// Lets the checker follow the schedules of findings.
+class replays {
+ public:
+  replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
+          const sanitize::sanitize_options& run)
+      : file_(file), launches_(launches), run_(run) {
+    try {
+      whole_ = check::prepare(s, ptx_of(s));
+    } catch (const std::exception& e) {
+      cannot_ = e.what();
+    }
+  }
+
+  /// Whether the checker finds the same, in words.
+  [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
+    if (!cannot_.empty() || f.found.status == check_status::gave_up) {
+      return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
+    }
+    std::size_t steps = 0;
+    const check::check_result r = followed(f, steps);
+    return r.status == f.found.status
+               ? "confirmed: the checker finds it in this schedule, of " + std::to_string(steps) + " events"
+               : "not confirmed: " + r.found.message;
+  }
+
+  /// Makes a hang of threads that only poll, where the checker finds that they do so for ever.
+  void decide(sanitize::sanitizer_finding& f) const {
+    std::size_t steps = 0;
+    if (!f.polls || !cannot_.empty()) {
+      return;
+    }
+    check::check_result r = followed(f, steps);
+    if (r.status == check_status::hang) {
+      f.found = std::move(r.found);
+      f.found.whole = std::make_shared<const check::program>(check::whole_program(whole_.checked, f.found));
+      f.found.events.clear();
+      show_few(f.found.waiting);
+      f.places = places_of_finding(*f.found.whole, f.found);
+    }
+  }
+
+ private:
+  /// Leaves one thread of each place, and not too many.
+  static void show_few(std::vector<const check::instruction*>& waiting) {
+    constexpr std::size_t most = 8;
+    std::set<const check::instruction*> shown;
+    for (const check::instruction*& at : waiting) {
+      at = at != nullptr && shown.size() < most && shown.insert(at).second ? at : nullptr;
+    }
+  }
+
+  [[nodiscard]] check::check_result followed(const sanitize::sanitizer_finding& f, std::size_t& steps) const {
+    const check::replayed_schedule schedule =
+        sanitize::schedule_of(file_.prepared.checked, launches_, file_.prepared.property(), f, run_);
+    steps = schedule.steps.size();
     check::check_options how;
-    how.merge_updates = how.symmetry = true;
-    how.most_events = 20'000'000;
-    r = check::explore(whole.checked, whole.property(), how);
-  } catch (const std::exception& e) {
-    cannot = e.what();
+    how.replayed = &schedule;
+    return check::explore(whole_.checked, whole_.property(), how);
   }
-  const std::vector<std::string> places =
-      cannot.empty() ? places_of_finding(check::whole_program(whole.checked, r.found), r.found) : std::vector<std::string>();
-  const std::set<std::string> explored(places.begin(), places.end());
-  for (const sanitize::sanitizer_finding& f : file.result.findings) {
-    const bool same = explored == std::set<std::string>(f.places.begin(), f.places.end());
-    file.confirmed.push_back(!cannot.empty()                     ? "not explored: " + cannot
-                             : r.status == check_status::gave_up ? "not confirmed: exploration gave up"
-                             : r.status != f.found.status        ? std::string("exploration says ") + check::name(r.status)
-                             : same || f.found.status != check_status::race
-                                 ? "confirmed by exploration"
-                                 : "exploration finds another " + std::string(check::name(r.status)) + " first");
-  }
-}
+
+  const sanitized_file& file_;
+  const std::vector<check::planned_launch>& launches_;
+  const sanitize::sanitize_options& run_;
+  check::prepared_scenario whole_{};
+  std::string cannot_{};
+};
 
 sanitized_file sanitized(const std::string& path, const sanitize_request& how, const allowed_findings& allowed) {
   sanitized_file file;
@@ -166,8 +205,15 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   file.suppressed = std::erase_if(file.result.findings, [&](const auto& f) { return allowed.allow(f); });
-  if (how.confirm && !file.result.findings.empty()) {
-    confirm(file, s);
+  if (how.confirm ? !file.result.findings.empty()
+                  : std::ranges::any_of(file.result.findings, &sanitize::sanitizer_finding::polls)) {
+    const replays checker(file, s, launches, how.run);
+    for (sanitize::sanitizer_finding& f : file.result.findings) {
+      checker.decide(f);
+      if (how.confirm) {
+        file.confirmed.push_back(checker.confirm(f));
+      }
+    }
   }
   return file;
 }
@@ -337,7 +383,8 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "a file with a status and parts of places or names of kernels in each line: such findings are not shown")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "start no further schedule after one that shows something");
-  app.add_flag("--confirm", how.confirm, "explore the scenario as well, where it is small, and say what that finds");
+  app.add_flag("--confirm", how.confirm,
+               "let the checker replay the schedule of each finding, and say whether it finds the same");
   app.add_flag("--quiet", how.quiet, "print the line of each file alone");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -89,10 +89,11 @@ class memory_events {
                out_.place(l, a.address));
       return nullptr;
     }
+    hear(l, *o, a.address, i.code != check::op::store);
     if (check::machine::is_shared(a.address)) {
       const check::thread_context& c = l.home->context_of(l);
       const bool other = c.block_of(a.address) != c.block_number;
-      if (c.is_in_cluster(a.address) && other && o != nullptr && !is_alive(l, *o, c.block_of(a.address))) {
+      if (c.is_in_cluster(a.address) && other && !is_alive(l, *o, c.block_of(a.address))) {
         return nullptr;
       }
       if (!c.is_in_cluster(a.address) || (i.own_block && other)) {
@@ -116,6 +117,18 @@ class memory_events {
       a.scope = thread_scope::system;
     }
     return o;
+  }
+
+  /// Notes that a read hears of another block, which has written to the word.
+  static void hear(lane& l, const object& o, std::uint64_t address, bool reads) {
+    if (!reads || o.constant || l.home->context_of(l).cluster_blocks == 1 || l.home->has_heard) {
+      return;
+    }
+    const thread_key first = l.home->first_key;
+    const cell& word = o.cell_at(address);
+    l.home->has_heard = std::any_of(std::begin(word.last), std::end(word.last), [&](const stamp& s) {
+      return s.key != 0 && s.is_write() && (s.key < first || s.key >= first + l.home->launch->keys_of_block);
+    });
   }
 
   /// Whether another block of the cluster has begun, as far as the thread can know, and has not ended. What it cannot know of the begin is taken to
@@ -158,23 +171,17 @@ class memory_events {
   bool load(object& o, lane& l, access& a, const check::instruction& i, check::wide_value seen) {
     const cell* const word = o.constant ? nullptr : &o.cell_at(a.address);
     bool chained = false;
-    if (word != nullptr && l.home->context_of(l).cluster_blocks > 1 && !l.home->has_heard) {
-      const thread_key first = l.home->first_key;
-      l.home->has_heard = std::any_of(std::begin(word->last), std::end(word->last), [&](const stamp& s) {
-        return s.key != 0 && s.is_write() && (s.key < first || s.key >= first + l.home->launch->keys_of_block);
-      });
-    }
     if (a.strong && word != nullptr) {
       a.observes = observes(*word, l, a);
       chained = a.observes;
     }
-    races_.touch(o, accessor_of(l), a);
     if (a.strong && word != nullptr && (word->last[0].what & stamp::synchronizes) != 0) {
       const bool test = i.mbarrier == check::mbarrier_op::test;
       orders_.read(l, a, i.order, i.code == check::op::reduction, test && l.home->machine_of(l).passes(*l.state, seen));
       const auto c = state_.cells.find(a.address);
       chained = c != state_.cells.end() && race_detector::reads_strongly(c->second, l.home->context_of(l), a);
     }
+    races_.touch(o, accessor_of(l), a);  // after what the read acquires itself
     return chained;
   }
 

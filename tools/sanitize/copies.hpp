@@ -55,6 +55,8 @@ class asynchronous_operations {
     if (l.local == first && !plan(l, *one)) {
       return false;
     }
+    one->start = l.local == first ? l.starts : one->start;
+    ++l.starts;
     knowledge mine = l.known;
     mine.base.raise(l.key, l.time);
     mine.begun.raise(l.key, l.time);
@@ -246,6 +248,7 @@ class asynchronous_operations {
       return false;
     }
     one.done = true;
+    state_.note(one.home->lanes[one.starter], 0, one.start);
     if (one.steps.empty()) {
       return true;
     }

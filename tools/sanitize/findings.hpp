@@ -18,6 +18,7 @@ struct sanitizer_finding {
   std::uint64_t count = 0;            ///< how often
   std::uint64_t seed = 0;             ///< of the first schedule that showed it
   std::uint64_t key = 0;              ///< equal for what is the same finding
+  bool polls = false;                 ///< the schedule was cut as threads only poll: they may wait for ever, together
 };
 
 }  // namespace membar::sanitize

@@ -67,7 +67,7 @@ class race_detector {
         for (unsigned k = 0; k < 4; ++k) {
           const stamp& s = c.last[k];
           const bool own = s.key >= b.first_key && s.key <= last;
-          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed_by(b, c, k)) {
+          if (s.key == 0 || own || known.base.covers(s.key, s.time) || is_small_copy(s) || is_observed(b, known, c, k)) {
             continue;
           }
           out_.outside_of_life(b, shown(s, at, at), s.key >= state_.first_copy);
@@ -191,15 +191,29 @@ class race_detector {
     return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
            state_.accesses[s.number()]->via == model::proxy::generic;
   }
-  /// Whether a thread of the block has read strongly what write `k` of a word, or a later one, has written.
-  [[nodiscard]] static bool is_observed_by(const block& b, const cell& c, unsigned k) noexcept {
+  /// Whether a thread of the block, or one whose read comes before what is known, has read strongly what write `k` of a word, or a later one, has
+  /// written.
+  [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];
-      if (r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block && (r.what & stamp::observes) != 0) {
+      const bool own = r.key >= b.first_key && r.key < b.first_key + b.launch->keys_of_block;
+      if (r.key != 0 && (r.what & stamp::observes) != 0 && (own || known.base.covers(r.key, r.time))) {
         return true;
       }
     }
     return false;
+  }
+
+  /// The stamps after a read-modify-write by which the thread of `o`, a weak write, has read it: who observes that observes `o`. 4: there is none.
+  /// Source: PTX ISA, "Observation order"; what is related in program order is morally strong.
+  [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
+    for (unsigned n = 1; n < 4; ++n) {
+      const check::op code = c.last[n].key == o.key ? state_.accesses[c.last[n].number()]->code : check::op::load;
+      if ((code == check::op::atomic || code == check::op::reduction) && c.last[n].time >= o.time) {
+        return n + 1;
+      }
+    }
+    return 4;
   }
 
   [[nodiscard]] static thread_scope scope_of(const stamp& o) noexcept {
@@ -224,8 +238,9 @@ class race_detector {
          (other.mbarrier == check::mbarrier_op::init && who.known->begun.covers(o.key, o.time)))) {
       return;
     }
-    if (o.is_strong() && o.is_write()) {
-      for (unsigned n = k + 1; n < 4; ++n) {  // a later read that has observed it, and comes before
+    if (o.is_write()) {
+      for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4;
+           ++n) {  // a later read that has observed it, and comes before
         const stamp& r = c.last[n];
         if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
           return;

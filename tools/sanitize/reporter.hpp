@@ -123,6 +123,19 @@ class reporter {
       add(key, excerpt({}), status, std::move(message), {});
     }
   }
+  /// No thread has changed memory for long.
+  void only_polls(std::uint64_t instructions) {
+    const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
+    if (!is_known(key)) {
+      add(key, excerpt({}), check_status::gave_up,
+          "threads have executed " + std::to_string(instructions) +
+              " instructions, and none has changed memory: they may wait for ever, together. Explore a smaller launch, which "
+              "says "
+              "whether they do",
+          {})
+          .polls = true;
+    }
+  }
 
   /// A thread's name and number in words.
   [[nodiscard]] std::string number_of(const lane& l) const {
@@ -219,6 +232,9 @@ class reporter {
       shown.event.base = nullptr;
       f.found.waiting.push_back(nullptr);
       f.places.push_back(check::place_of(*view, e.thread, *shown.at));
+    }
+    if (state_.recorded != nullptr && state_.recorded->until == key) {
+      state_.stop();
     }
     return f;
   }

@@ -27,6 +27,8 @@ namespace {
 using check::op;
 using check::thread_status;
 
+constexpr int no_thread = -1;  ///< of a step that is left out
+
 /// Follows a thread from one event to the next.
 class lane_watch {
  public:
@@ -81,6 +83,9 @@ class lane_watch {
 
   /// Whether a thread stands where a loop begins: it was there in this state, and has changed nothing since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
+    if (state_.recorded != nullptr) {
+      forget_round(s);
+    }
     lane::loop_watch& loop = lane_.loop;
     constexpr std::uint32_t first_copy = 4;
     if (loop.effects != s.effects || (loop.pc != s.pc && ++loop.others > 4 * (loop.visits + 8))) {
@@ -116,6 +121,30 @@ class lane_watch {
   }
 
  private:
+  /// Leaves the events since the thread was at this loop head out of the schedule, if they are again those of a round that has changed nothing.
+  void forget_round(const check::thread_state& s) {
+    std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
+    lane::noted_head& head = lane_.noted[s.pc];
+    if (head.copy != nullptr && head.effects == s.effects &&
+        machine_.are_equal(s, *reinterpret_cast<const check::thread_state*>(head.copy.get()))) {
+      const int mine = state_.number_of(lane_);
+      for (std::size_t k = head.step; k < steps.size() && head.has_round && head.writes == state_.writes; ++k) {
+        steps[k].thread = steps[k].thread == mine && steps[k].operation < 0 ? no_thread : steps[k].thread;
+      }
+      head.has_round = true;
+      head.writes = state_.writes;
+      head.step = steps.size();
+      return;
+    }
+    if (head.copy == nullptr) {
+      head.copy = std::make_unique<std::byte[]>(machine_.bytes());
+    }
+    std::memcpy(head.copy.get(), static_cast<const void*>(&s), machine_.bytes());
+    head.effects = s.effects;
+    head.has_round = false;
+    head.step = steps.size();
+  }
+
   run_state& state_;
   lane& lane_;
   const check::machine& machine_;
@@ -162,6 +191,7 @@ class schedule_run {
            std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
+  void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
 
  private:
@@ -184,9 +214,7 @@ class schedule_run {
                                           " instructions: --limit=N lets it take more");
       state_.stop();
     } else if (state_.instructions > state_.last_change + idle) {
-      out_.add(check_status::gave_up, "threads have executed " + std::to_string(state_.instructions - state_.last_change) +
-                                          " instructions, and none has changed memory: they may wait for ever, together. "
-                                          "Explore a smaller launch, which says whether they do");
+      out_.only_polls(state_.instructions - state_.last_change);
       state_.stop();
     }
   }
@@ -494,7 +522,9 @@ class schedule_run {
         return false;
     }
     if (s.choosing) {
-      m.step_in_place(s, {state_.random.below(2), 0}, watch);
+      const std::uint64_t chosen = state_.random.below(2);
+      state_.note(l, chosen);
+      m.step_in_place(s, {chosen, 0}, watch);
       return true;
     }
     return perform(l, m, m.at(s), watch);
@@ -506,7 +536,11 @@ class schedule_run {
       case op::store:
       case op::atomic:
       case op::reduction:
+        state_.note(l);
         memory_.perform(l, watch);
+        if (l.where == stand::stalled) {
+          state_.forget_last();
+        }
         return l.where != stand::stalled;
       case op::fence:
         orders_.fence(l, i);
@@ -524,6 +558,7 @@ class schedule_run {
       case op::grid_wait:
         return wait_for_launches(l, watch);
       case op::async_copy:
+        state_.note(l);
         if (!copies_.start(l)) {
           return false;
         }
@@ -542,10 +577,16 @@ class schedule_run {
         }
         break;
       default:
+        if (i.code != op::block_arrive) {  // of which arrival and going on are one
+          state_.note(l);
+        }
         if (!meetings_.arrive(l)) {
           state_.stop();
         }
         return false;
+    }
+    if (i.code != op::async_copy) {
+      state_.note(l);
     }
     m.step_in_place(*l.state, {}, watch);
     return true;
@@ -554,6 +595,7 @@ class schedule_run {
   /// A sync point lets a thread go on.
   void go_on(lane& l, check::wide_value given) {
     lane_watch watch(state_, l);
+    state_.note(l);
     l.home->machine_of(l).step_in_place(*l.state, given, watch);
     queue_.add(l);
     ++state_.writes;
@@ -628,6 +670,7 @@ class schedule_run {
       return false;
     }
     follow_launches(*l.home->launch, l.known);
+    state_.note(l);
     l.home->machine_of(l).step_in_place(*l.state, {}, watch);
     return true;
   }
@@ -648,6 +691,7 @@ class schedule_run {
     if ((l.cluster_phase > l.cluster_waits) != arrives) {
       return false;
     }
+    state_.note(l);
     out_.add(check_status::undefined,
              "thread " + out_.number_of(l) +
                  (arrives ? " arrives at the cluster's barrier twice without a wait"
@@ -667,6 +711,7 @@ class schedule_run {
     }
     thread_order::for_each_fence(l, [&](const release_head& h) { c.heads.add(h); });
     ++l.cluster_phase;
+    state_.note(l);
     l.home->machine_of(l).step_in_place(*l.state, {}, watch);
     finish_cluster(*l.home);
     return true;
@@ -688,6 +733,7 @@ class schedule_run {
       }
     }
     ++l.cluster_waits;
+    state_.note(l);
     l.home->machine_of(l).step_in_place(*l.state, {}, watch);
     return true;
   }
@@ -756,12 +802,8 @@ class memory_at_end final : public check::final_memory {
   check::graph none_{};
 };
 
-}  // namespace
-
-std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
-                                            const check::check_property& property, std::uint64_t seed,
-                                            const sanitize_options& options, sanitize_statistics& counts) {
-  schedule_run one(p, launches, seed, options);
+std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check_property& property,
+                                           sanitize_statistics& counts) {
   one.run();
   if (one.is_whole() && property) {
     if (std::string broken = property(memory_at_end(one.state())); !broken.empty()) {
@@ -770,6 +812,38 @@ std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::
   }
   counts = {1, one.state().instructions, one.state().accesses_made, clock::nodes() * clock::node_bytes};
   return one.out().take();
+}
+
+}  // namespace
+
+std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                            const check::check_property& property, std::uint64_t seed,
+                                            const sanitize_options& options, sanitize_statistics& counts) {
+  schedule_run one(p, launches, seed, options);
+  return findings_of(one, property, counts);
+}
+
+check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                     const check::check_property& property, const sanitizer_finding& f,
+                                     const sanitize_options& options) {
+  schedule_run one(p, launches, f.seed, options);
+  recorded_schedule recorded{f.key, {}};
+  one.record(recorded);
+  sanitize_statistics counts;
+  static_cast<void>(findings_of(one, property, counts));
+  if (f.polls) {
+    recorded.steps.resize(recorded.changes);
+  }
+  check::replayed_schedule result{std::move(recorded.steps), f.polls ? check_status::hang : f.found.status, {}};
+  std::erase_if(result.steps, [](const auto& s) { return s.thread == no_thread; });
+  const auto number = [&](int t) { return model::at(f.found.whole->threads, t).number_in_program; };
+  for (const check::trace_event& e : f.found.events) {
+    result.places.push_back({number(e.thread), f.found.status == check_status::race ? e.at->line : 0});
+  }
+  if (f.found.thread >= 0) {
+    result.places.push_back({number(f.found.thread), 0});
+  }
+  return result;
 }
 
 std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device) {

@@ -52,12 +52,21 @@ struct actor {
   bool copy = false;
 };
 
+/// The order of a run's events, up to a finding.
+struct recorded_schedule {
+  std::uint64_t until = 0;  ///< the finding's key
+  std::vector<check::replayed_schedule::step> steps{};
+  std::size_t changes = 0;        ///< the steps up to the last one that has changed memory
+  std::uint64_t last_change = 0;  ///< as `run_state` has it
+};
+
 struct run_state {
   run_state(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
             const sanitize_options& options)
       : checked(p), how(options), random(seed), schedule(seed), memory(p.memory) {
     std::uint64_t keys = 16;
     int blocks = 0;
+    int threads = 0;
     for (const check::planned_launch& plan : plans) {
       launch_run& l = launches.emplace_back();
       l.plan = &plan;
@@ -66,6 +75,8 @@ struct run_state {
       }
       keys = check::aligned(keys, l.keys_of_block);
       l.first_key = static_cast<thread_key>(keys);
+      l.first_thread = threads;
+      threads += static_cast<int>(plan.blocks * plan.block_size);
       keys += plan.blocks * l.keys_of_block;
       blocks = std::max(blocks, plan.first_block + static_cast<int>(plan.blocks));
       wide = wide || check::starts_copies(*plan.request.kernel);
@@ -113,11 +124,7 @@ struct run_state {
   }
   [[nodiscard]] check::thread_context context_of(const actor& a) const {
     check::thread_context c = check::context_of(*a.launch->plan, a.index, a.local);
-    std::uint64_t before = 0;
-    for (const launch_run& l : launches) {
-      before += &l < a.launch ? l.plan->blocks * l.plan->block_size : 0;
-    }
-    c.number_in_program = static_cast<int>(before + a.index * a.launch->plan->block_size + a.local);
+    c.number_in_program = a.launch->first_thread + static_cast<int>(a.index * a.launch->plan->block_size + a.local);
     return c;
   }
   /// The place of a thread, without what names of threads need.
@@ -132,6 +139,29 @@ struct run_state {
     result.cluster = r.cluster > 0 ? a.launch->plan->first_block + static_cast<int>(a.index) / r.cluster : -1;
     result.warp = static_cast<int>(a.local / 32);
     return result;
+  }
+
+  /// Keeps an event of a thread, where the schedule is asked for.
+  void note(const lane& l, std::uint64_t chosen = 0, int operation = -1) {
+    if (recorded != nullptr) {
+      if (recorded->last_change != last_change) {
+        recorded->last_change = last_change;
+        recorded->changes = recorded->steps.size();
+      }
+      recorded->steps.push_back({number_of(l), operation, chosen});
+    }
+  }
+  /// Its number among all threads.
+  [[nodiscard]] static int number_of(const lane& l) {
+    const launch_run& of = *l.home->launch;
+    return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
+  }
+
+  /// The last event is none after all, unless it is what is looked for.
+  void forget_last() {
+    if (recorded != nullptr && !stopped) {
+      recorded->steps.pop_back();
+    }
   }
 
   /// What a thread does next is not defined. The others go on: what they show is an execution in which its turn has not come.
@@ -161,6 +191,7 @@ struct run_state {
   std::uint64_t writes = 0;       ///< and whatever else may end a wait
   std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last
   std::uint64_t serials = 0;
+  recorded_schedule* recorded = nullptr;
   bool stopped = false;
   bool stalled = false;  ///< some thread is
 };

@@ -49,6 +49,12 @@ struct sanitize_result {
 [[nodiscard]] sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                                        const check::check_property& property, const sanitize_options& options);
 
+/// The schedule that has shown a finding, up to there, for `check::explore` to follow. Its threads are those of the scenario's program. If threads
+/// only polled, that is up to the last change of memory, and a hang is looked for.
+[[nodiscard]] check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                                   const check::check_property& property, const sanitizer_finding& f,
+                                                   const sanitize_options& options);
+
 /// The blocks of a launch that the device holds at once; 0: not one.
 [[nodiscard]] std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device);
 

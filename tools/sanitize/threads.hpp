@@ -60,6 +60,7 @@ struct operation {
   block* home = nullptr;
   std::uint16_t starter = 0;  ///< the thread that has started it, or the first of those
   std::uint32_t number = 0;   ///< of the instruction
+  int start = 0;              ///< how many operations `starter` has started before
   ptx::async_group group = ptx::async_group::none;
   int starts_missing = 0;
   bool has_started = false;  ///< `known` is of some starter
@@ -104,6 +105,16 @@ struct lane {
     bool has_copy = false;
   };
   loop_watch loop{};
+  /// A loop head, where the schedule is kept: of rounds that come back to this state the first is in it, and one after each write.
+  struct noted_head {
+    std::uint32_t effects = 0;
+    bool has_round = false;
+    std::uint64_t writes = 0;
+    std::size_t step = 0;  ///< of the schedule
+    std::unique_ptr<std::byte[]> copy{};
+  };
+  std::map<std::int32_t, noted_head> noted{};
+  int starts = 0;                   ///< of asynchronous operations
   std::uint64_t cluster_phase = 0;  ///< arrivals at the barrier of its cluster
   std::uint64_t cluster_waits = 0;  ///< and waits
   std::uint64_t writes_seen = 0;    ///< how many writes there were when it began to wait
@@ -156,6 +167,7 @@ struct block {
 struct launch_run {
   const check::planned_launch* plan = nullptr;
   thread_key first_key = 0;
+  int first_thread = 0;  ///< among all threads
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
   std::uint64_t started = 0;       ///< blocks
