@@ -216,6 +216,13 @@ __global__ void wrong_read_only_load(int* data) {
   __syncthreads();
   data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
 }
+// Each round reads other elements than those that were written, as far as one can see.
+__global__ void wrong_read_only_load_in_place(int* data, int n) {
+  for (int k = threadIdx.x; k < n; k += blockDim.x) {
+    data[k] = __ldg(data + k) + 1;
+    __syncthreads();
+  }
+}
 __global__ void right_read_only_load(const int* in, int* out) { out[threadIdx.x] = __ldg(in + (threadIdx.x ^ 1)); }
 
 // mask-without-caller

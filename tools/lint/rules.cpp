@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 namespace membar::lint {
@@ -35,6 +36,10 @@ bool is_release_fence(const instruction& i) { return i.code == op::fence && is_w
 bool is_block_barrier(const instruction& i) {
   return i.code == op::block_barrier || i.code == op::cluster_wait || i.code == op::block_arrive ||
          (i.code == op::load && i.mbarrier == mbarrier_op::test);
+}
+
+bool synchronizes(const instruction& i) {
+  return is_block_barrier(i) || i.code == op::warp_barrier || i.code == op::fence || is_acquire(i);
 }
 
 bool is_global(const access& a) { return a.space == state_space::global; }
@@ -95,13 +100,13 @@ std::vector<spin> spins_of(const kernel_view& k) {
         const instruction& i = k.paths.at(load);
         const bool locks = i.code == op::atomic && i.what == model::operation::compare_exchange &&
                            k.data.of(i.by[1]).constant && k.data.of(i.by[2]).constant;
-        const auto at = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == load && a.reads; });
-        if (at == k.data.accesses().end() || !is_global(*at) || !k.paths.is_inside(l, load) || !i.strong ||
+        const std::span<const access> at = k.data.accesses_at(load);
+        if (at.empty() || !at[0].reads || !is_global(at[0]) || !k.paths.is_inside(l, load) || !i.strong ||
             (i.code != op::load && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
           continue;
         }
         if (known.insert({load, pc}).second) {
-          result.push_back({load, pc, *at});
+          result.push_back({load, pc, at[0]});
         }
       }
     }
@@ -174,8 +179,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       if (is_acquire(i)) {
         return false;
       }
-      for (const access& a : k.data.accesses()) {
-        if (a.at == pc && a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
+      for (const access& a : k.data.accesses_at(pc)) {
+        if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
           sure = overlap(a.origins, written);
           read = !read || sure ? std::optional(a) : read;
         }
@@ -233,12 +238,12 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
             i.what == model::operation::compare_exchange) {
           continue;
         }
-        const auto counter = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == counted; });
+        const std::span<const access> counter = k.data.accesses_at(counted);
         const bool handed_over = std::ranges::any_of(k.data.accesses(), [&](const access& w) {
           return is_data_write(k, w) && overlap(w.origins, read.origins) && k.paths.reaches(w.at, counted);
         });
-        if (counter == k.data.accesses().end() || !is_global(*counter) || overlap(counter->origins, read.origins) ||
-            !handed_over || !is_in(leading_to(k, read.at, is_acquire), counted)) {
+        if (counter.empty() || !is_global(counter[0]) || overlap(counter[0].origins, read.origins) || !handed_over ||
+            !is_in(leading_to(k, read.at, is_acquire), counted)) {
           continue;
         }
         told.insert(counted);
@@ -370,10 +375,13 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        const bool before = k.paths.reaches(write.at, read.at);
+        // Without a barrier between them, or only from one round of a loop to the next, the two mostly are of different elements.
+        const bool handed_over = write.at < read.at &&
+                                 is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
+                                 !is_in(leading_to(k, read.at, synchronizes), write.at);
         out.push_back(
             {"read-only-load",
-             before ? confidence::high : confidence::medium,
+             handed_over ? confidence::high : confidence::medium,
              "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
                  ", through which the kernel writes: that load is for data that does not change while the kernel runs",
              read.at,

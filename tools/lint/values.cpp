@@ -164,7 +164,9 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
     from.origins.clear();
   } else if (reads_memory) {
     from.varies |= value::loaded;
-    from.loads = {pc};
+    if (i.strong || i.code == op::atomic) {
+      from.loads = {pc};
+    }
     for (const origin& o : origins_of_address(i, 0)) {
       if (o.kind == origin::kind_t::shared) {
         for (const auto& [variable, stored] : through_shared_) {
@@ -249,6 +251,11 @@ void values::find_accesses() {
           {pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at});
     }
   }
+}
+
+std::span<const access> values::accesses_at(pc_t pc) const {
+  const auto found = std::ranges::equal_range(accesses_, pc, {}, &access::at);
+  return {found.begin(), found.end()};
 }
 
 bool values::selects_some(std::int32_t word, bool holds, int depth) const {

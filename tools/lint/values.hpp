@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct value {
   static constexpr unsigned remote = 16;  ///< an address in the shared memory of another block of the cluster
   std::set<origin> origins;
   unsigned varies = 0;
-  std::set<pc_t> loads;                   ///< what loaded it, or returned it: loads and atomics, also through shared memory
+  std::set<pc_t> loads;  ///< what loaded it, or returned it: strong loads and atomics, also through shared memory
   std::optional<std::uint64_t> constant;  ///< the same in every thread, and known
 };
 
@@ -52,6 +53,8 @@ class values {
   values(const ptx::kernel_code& kernel, const ptx::module_layout& layout, const flow& paths);
 
   [[nodiscard]] const std::vector<access>& accesses() const noexcept { return accesses_; }
+  /// The accesses of one instruction: a copy has two.
+  [[nodiscard]] std::span<const access> accesses_at(pc_t pc) const;
   [[nodiscard]] value of(const ptx::source_operand& o) const;
   [[nodiscard]] const value& word(std::int32_t w) const { return words_[static_cast<std::size_t>(w)]; }
 
