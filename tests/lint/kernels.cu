@@ -274,6 +274,23 @@ __global__ void noted_early_read(float* out, const float* weights, const float* 
   out[threadIdx.x] = weight * in[threadIdx.x];
 }
 
+// pdl-read-only-load and pdl-launch-without-wait
+__global__ void noted_read_only_load(float* out, const float* in) {
+  wait_for_kernel_before();
+  out[threadIdx.x] = __ldg(in + threadIdx.x);
+}
+__device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__global__ void noted_launch_without_wait(float* out, const float* in) {
+  let_next_kernel_begin();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void right_launch_after_wait(float* out, const float* in) {
+  wait_for_kernel_before();
+  let_next_kernel_begin();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void right_launch_without_access() { let_next_kernel_begin(); }
+
 // A warning that the source allows.
 __global__ void allowed_early_write(float* out, const float* in) {
   // membar: allow pdl-write-before-wait nobody else has this memory

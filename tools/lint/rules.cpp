@@ -458,6 +458,15 @@ std::vector<access> early_accesses(const kernel_view& k) {
   return result;
 }
 
+bool has(const kernel_view& k, op code) {
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (k.paths.at(pc).code == code) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void dependent_write_before_wait(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : early_accesses(k)) {
     if (a.writes) {
@@ -487,6 +496,51 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
   }
 }
 
+/// Loads that the assembler may move before the wait: it takes what `ld.global.nc` reads for unchanged while the kernel runs.
+void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
+  if (!has(k, op::grid_wait)) {
+    return;
+  }
+  std::set<pc_t> early;
+  for (const access& a : early_accesses(k)) {
+    early.insert(a.at);
+  }
+  std::set<origin> told;
+  for (const access& a : k.data.accesses()) {
+    if (k.paths.at(a.at).non_coherent && !early.contains(a.at) && !std::ranges::includes(told, a.origins)) {
+      told.insert(a.origins.begin(), a.origins.end());
+      out.push_back(
+          {"pdl-read-only-load",
+           confidence::note,
+           "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
+               " after griddepcontrol.wait, and may be executed before it: right for weights, wrong for what the kernel "
+               "before writes",
+           a.at,
+           {}});
+    }
+  }
+}
+
+void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& out) {
+  if (has(k, op::grid_wait)) {
+    return;
+  }
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    const auto global = std::ranges::find_if(k.data.accesses(), is_global);
+    if (k.paths.at(pc).code == op::grid_launch && global != k.data.accesses().end()) {
+      out.push_back(
+          {"pdl-launch-without-wait",
+           confidence::note,
+           "the kernel lets the next one begin and does not wait for the one before: right for the first kernel of a chain; "
+           "launched with the attribute itself, it accesses memory too early, and the next kernel's wait is not for the one "
+           "before this",
+           pc,
+           {{global->at, "an access"}}});
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<rule>& rules() {
@@ -503,6 +557,9 @@ const std::vector<rule>& rules() {
       {"mask-without-caller", "a lane may not be in the mask that it gives", mask_without_caller},
       {"pdl-write-before-wait", "a write before griddepcontrol.wait", dependent_write_before_wait},
       {"pdl-read-before-wait", "a read before griddepcontrol.wait", dependent_read_before_wait},
+      {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
+      {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
+       dependent_launch_without_wait},
   };
   return all;
 }
