@@ -33,6 +33,45 @@ __global__ void right_flags_of_first_threads(int** flags, float* data, int peers
     *static_cast<volatile int*>(flags[threadIdx.x]) = 1;
   }
 }
+// Several threads write, and others than those raise the flag, which is in the same buffer.
+__global__ void wrong_flag_beside_data_of_some(int* buffer, int n) {
+  if (threadIdx.x < n) {
+    buffer[threadIdx.x + 32] = 1;
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*buffer).store(1, cuda::memory_order_release);
+  }
+}
+// The same in a loop, where each round's flag is after the last round's copy.
+__global__ void wrong_flag_in_a_loop(int** flags, float* data, int peers, int n) {
+  for (int k = 0; k < n; k += blockDim.x) {
+    if (threadIdx.x < peers) {
+      __threadfence_system();
+      *static_cast<volatile int*>(flags[threadIdx.x]) = k + 1;
+      while (flag_t(flags[threadIdx.x][1]).load(cuda::memory_order_acquire) <= k) {
+      }
+    }
+    __syncthreads();
+    for (int at = k + threadIdx.x; at < k + blockDim.x; at += 32) {
+      data[at] = 1;
+    }
+  }
+}
+__global__ void right_flags_of_the_writers(int* flags, float* data, int n) {
+  if (threadIdx.x < n) {
+    data[threadIdx.x] = 1;
+    flag_t(flags[threadIdx.x]).store(1, cuda::memory_order_release);
+  }
+}
+__global__ void right_flag_of_a_warp(int* flag, float* data) {
+  if (threadIdx.x < 32) {
+    data[threadIdx.x] = 1;
+    __syncwarp();
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;

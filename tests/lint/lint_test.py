@@ -20,6 +20,8 @@ PTX = pathlib.Path(folder) / "kernels.ptx"
 WARNINGS = {
     "wrong_flag_of_thread_0": ("flag-before-barrier", "high"),
     "wrong_flags_of_first_threads": ("flag-before-barrier", "high"),
+    "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
+    "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
     "wrong_fence_before_the_loop": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
@@ -98,7 +100,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("what all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 12 high, 4 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 12 high, 6 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
         document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)
@@ -140,6 +142,20 @@ class Lint(unittest.TestCase):
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
         self.assertIn("which is no rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+
+    def test_of_several_warnings_without_lines_the_surest_is_shown(self):
+        source = pathlib.Path(folder) / "two_flags.cu"
+        source.write_text("""__global__ void two_flags(int* flags, float* data, int n) {
+  if (threadIdx.x < n) { data[threadIdx.x] = 1; }
+  if (threadIdx.x == 0) { asm volatile("st.release.gpu.s32 [%0], 1;" :: "l"(flags) : "memory"); }
+  __syncthreads();
+  data[threadIdx.x] = 2;
+  if (threadIdx.x == 0) { asm volatile("st.release.gpu.s32 [%0], 1;" :: "l"(flags + 1) : "memory"); }
+}
+""")
+        ptx = source.with_suffix(".ptx")
+        subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
+        self.assertEqual([(w["confidence"], w["instances"]) for w in warnings(str(ptx))], [("high", 2)])
 
     def test_the_folder_of_a_recording_is_linted(self):
         recording = pathlib.Path(kernels).parents[1] / "record/recordings"

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace membar::lint {
 
@@ -130,17 +131,42 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
+/// Who writes data before a flag: the threads that raise it, several that another condition chooses, or all of a block.
+enum class writers : unsigned char { the_same, some, all };
+
+writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
+  writers result = writers::all;
+  for (const condition& c : k.paths.conditions_of(data)) {
+    if (k.data.selects_some(c) && k.paths.guards(c, data)) {
+      const bool common = std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
+      if (common || k.data.selects_one(c)) {
+        return writers::the_same;
+      }
+      result = writers::some;
+    }
+  }
+  return result;
+}
+
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   const bool only_tells = spins_of(k).empty();
   for (const access& flag : k.data.accesses()) {
     if (!may_be_flag(k, flag) || !selects_some(k, flag.at)) {
       continue;
     }
+    std::vector<condition> conditions = k.paths.conditions_of(flag.at);
+    std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
     const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
+    const std::vector<bool> not_met_in_warp =
+        leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    std::optional<warning> found;
     for (const access& data : k.data.accesses()) {
-      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_met, data.at) ||
-          selects_some(k, data.at)) {
+      if (!is_data_write(k, data) || !is_in(not_met, data.at)) {
+        continue;
+      }
+      const writers by = writers_of(k, data.at, conditions);
+      if (by == writers::the_same || (by == writers::some && !is_in(not_met_in_warp, data.at))) {
         continue;
       }
       const bool fenced = !is_in(not_fenced, data.at);
@@ -148,14 +174,20 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
         continue;  // it does not hand anything over, or another rule says what is missing
       }
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      out.push_back(
-          {"flag-before-barrier",
-           only_tells || both_far || is_read(k, data) ? confidence::high : confidence::medium,
-           "some threads of the block raise a flag, and no barrier comes between it and what all threads have written: the "
-           "others may not have written yet",
-           flag.at,
-           {{data.at, "what all threads write"}}});
-      break;
+      const bool sure =
+          by == writers::all && !overlap(data.origins, flag.origins) && (only_tells || both_far || is_read(k, data));
+      if (!found || (sure && found->sure != confidence::high)) {
+        const std::string who = by == writers::all ? "all" : "other";
+        found = {"flag-before-barrier",
+                 sure ? confidence::high : confidence::medium,
+                 "some threads of the block raise a flag, and no barrier comes between it and what " + who +
+                     " threads have written: the others may not have written yet",
+                 flag.at,
+                 {{data.at, "what " + who + " threads write"}}};
+      }
+    }
+    if (found) {
+      out.push_back(std::move(*found));
     }
   }
 }

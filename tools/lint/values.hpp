@@ -60,6 +60,8 @@ class values {
 
   /// Whether the predicate of the condition holds in some threads of a block by their number alone, such as the first.
   [[nodiscard]] bool selects_some(const condition& c) const;
+  /// The same for one thread of a block or of each warp: by an equality, or by elect.sync.
+  [[nodiscard]] bool selects_one(const condition& c) const;
   /// Whether it is the same in all threads of a block, and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
   /// The loads and atomics that decide it.
@@ -72,7 +74,7 @@ class values {
   void follow(const ptx::instruction& i, pc_t pc, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
-  [[nodiscard]] bool selects_some(std::int32_t word, bool holds, int depth) const;
+  [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
 
   const ptx::kernel_code* kernel_;
   const ptx::module_layout* layout_;

@@ -246,11 +246,6 @@ class lint_report {
     // Instances of a template have the same lines.
     const auto [text, line] = shown(f.at);
     const std::tuple key(line == 0 ? source.file + "\n" + f.kernel : text, line, std::string(f.rule), f.at.file, f.at.line);
-    const auto known = found_.find(key);
-    if (known != found_.end()) {
-      known->second["instances"] = known->second["instances"].get<int>() + 1;
-      return;
-    }
     json one = {{"rule", f.rule},
                 {"confidence", word_of(f.sure)},
                 {"message", f.text},
@@ -269,7 +264,14 @@ class lint_report {
       one["related"].push_back(
           {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, source.name())}});
     }
-    found_.emplace(key, std::move(one));
+    const auto [known, is_new] = found_.try_emplace(key, one);
+    if (!is_new) {  // the surest is shown
+      const int instances = known->second["instances"].get<int>() + 1;
+      if (f.sure > sure_of(known->second["confidence"].get<std::string>())) {
+        known->second = std::move(one);
+      }
+      known->second["instances"] = instances;
+    }
   }
 
   void say() const {
