@@ -25,7 +25,6 @@ class Fix:
     def __init__(self, name):
         self.name = name
         self.fields = {}
-        self.sources = []
 
     def __getattr__(self, field):
         return self.fields.get(field, "")
@@ -74,7 +73,8 @@ def tree_of(folder, repository, commit, parts):
 
 def compiled(arguments, folder, fix, side):
     """The PTX of a side of a fix, or what is wrong."""
-    to = folder / "ptx" / f"{fix.name}.{side}.ptx"
+    source_name = pathlib.Path(fix.source).stem
+    to = folder / "ptx" / f"{fix.repository.split('/')[1]}.{source_name}.{fix.fields[side][:12]}.ptx"
     if to.exists():
         return to, ""
     to.parent.mkdir(exist_ok=True)
@@ -99,6 +99,12 @@ def compiled(arguments, folder, fix, side):
     return to, ""
 
 
+def line_of(warning):
+    """The text of the warning's line of the source."""
+    source = pathlib.Path(warning["source"])
+    return source.read_text(errors="replace").splitlines()[warning["line"] - 1] if warning["line"] else ""
+
+
 def warnings_of(arguments, ptx, fix):
     """The lines of the sources with the rule's warnings on the fix's kernels."""
     ran = subprocess.run([arguments.checker, "lint", "--show=note", "--format=json", str(ptx)], capture_output=True, text=True)
@@ -108,7 +114,8 @@ def warnings_of(arguments, ptx, fix):
     for one in report["not_read"]:
         if re.search(fix.kernel, one["kernel"]):
             sys.exit(f"{ptx}: {one['kernel']} is not read: {one['reason']}")
-    return [w for w in report["warnings"] if w["rule"] == fix.rule and re.search(fix.kernel, w["kernel"]) and re.search(fix.about, w["message"])]
+    return [w for w in report["warnings"] if w["rule"] == fix.rule and re.search(fix.kernel, w["kernel"]) and re.search(fix.about, w["message"])
+            and re.search(fix.text, line_of(w))]
 
 
 def table_of(rows):

@@ -57,6 +57,20 @@ __global__ void wrong_flag_in_a_loop(int** flags, float* data, int peers, int n)
     }
   }
 }
+// The first thread raises the flag for all.
+__global__ void wrong_flag_of_all_threads(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+__global__ void right_flag_of_all_threads(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __syncthreads();
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+__global__ void right_flags_of_all_threads(int* flags, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  flag_t(flags[threadIdx.x]).store(1, cuda::memory_order_release);
+}
 __global__ void right_flags_of_the_writers(int* flags, float* data, int n) {
   if (threadIdx.x < n) {
     data[threadIdx.x] = 1;

@@ -131,6 +131,13 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
+/// Whether every thread of the block stores the same in the same flag: the first one raises it for all.
+bool is_stored_by_all(const kernel_view& k, const access& flag) {
+  const instruction& i = k.paths.at(flag.at);
+  return i.code == op::store && i.sources == 2 && (k.data.of(i.by[0]).varies & value::thread) == 0 &&
+         (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
+}
+
 /// Who writes data before a flag: the threads that raise it, several that another condition chooses, or all of a block.
 enum class writers : unsigned char { the_same, some, all };
 
@@ -151,7 +158,7 @@ writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   const bool only_tells = spins_of(k).empty();
   for (const access& flag : k.data.accesses()) {
-    if (!may_be_flag(k, flag) || !selects_some(k, flag.at)) {
+    if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
       continue;
     }
     std::vector<condition> conditions = k.paths.conditions_of(flag.at);
@@ -180,7 +187,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
         const std::string who = by == writers::all ? "all" : "other";
         found = {"flag-before-barrier",
                  sure ? confidence::high : confidence::medium,
-                 "some threads of the block raise a flag, and no barrier comes between it and what " + who +
+                 "threads of the block raise a flag, and no barrier comes between it and what " + who +
                      " threads have written: the others may not have written yet",
                  flag.at,
                  {{data.at, "what " + who + " threads write"}}};
