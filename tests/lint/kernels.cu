@@ -33,6 +33,59 @@ __global__ void right_flags_of_first_threads(int** flags, float* data, int peers
     *static_cast<volatile int*>(flags[threadIdx.x]) = 1;
   }
 }
+// Several threads write, and others than those raise the flag, which is in the same buffer.
+__global__ void wrong_flag_beside_data_of_some(int* buffer, int n) {
+  if (threadIdx.x < n) {
+    buffer[threadIdx.x + 32] = 1;
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*buffer).store(1, cuda::memory_order_release);
+  }
+}
+// The same in a loop, where each round's flag is after the last round's copy.
+__global__ void wrong_flag_in_a_loop(int** flags, float* data, int peers, int n) {
+  for (int k = 0; k < n; k += blockDim.x) {
+    if (threadIdx.x < peers) {
+      __threadfence_system();
+      *static_cast<volatile int*>(flags[threadIdx.x]) = k + 1;
+      while (flag_t(flags[threadIdx.x][1]).load(cuda::memory_order_acquire) <= k) {
+      }
+    }
+    __syncthreads();
+    for (int at = k + threadIdx.x; at < k + blockDim.x; at += 32) {
+      data[at] = 1;
+    }
+  }
+}
+// The first thread raises the flag for all.
+__global__ void wrong_flag_of_all_threads(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+__global__ void right_flag_of_all_threads(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __syncthreads();
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+__global__ void right_flags_of_all_threads(int* flags, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  flag_t(flags[threadIdx.x]).store(1, cuda::memory_order_release);
+}
+__global__ void right_flags_of_the_writers(int* flags, float* data, int n) {
+  if (threadIdx.x < n) {
+    data[threadIdx.x] = 1;
+    flag_t(flags[threadIdx.x]).store(1, cuda::memory_order_release);
+  }
+}
+__global__ void right_flag_of_a_warp(int* flag, float* data) {
+  if (threadIdx.x < 32) {
+    data[threadIdx.x] = 1;
+    __syncwarp();
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -216,6 +269,13 @@ __global__ void wrong_read_only_load(int* data) {
   __syncthreads();
   data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
 }
+// Each round reads other elements than those that were written, as far as one can see.
+__global__ void wrong_read_only_load_in_place(int* data, int n) {
+  for (int k = threadIdx.x; k < n; k += blockDim.x) {
+    data[k] = __ldg(data + k) + 1;
+    __syncthreads();
+  }
+}
 __global__ void right_read_only_load(const int* in, int* out) { out[threadIdx.x] = __ldg(in + (threadIdx.x ^ 1)); }
 
 // mask-without-caller
@@ -266,6 +326,23 @@ __global__ void noted_early_read(float* out, const float* weights, const float* 
   wait_for_kernel_before();
   out[threadIdx.x] = weight * in[threadIdx.x];
 }
+
+// pdl-read-only-load and pdl-launch-without-wait
+__global__ void noted_read_only_load(float* out, const float* in) {
+  wait_for_kernel_before();
+  out[threadIdx.x] = __ldg(in + threadIdx.x);
+}
+__device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__global__ void noted_launch_without_wait(float* out, const float* in) {
+  let_next_kernel_begin();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void right_launch_after_wait(float* out, const float* in) {
+  wait_for_kernel_before();
+  let_next_kernel_begin();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void right_launch_without_access() { let_next_kernel_begin(); }
 
 // A warning that the source allows.
 __global__ void allowed_early_write(float* out, const float* in) {

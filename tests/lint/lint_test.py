@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of `membar-check lint` on kernels.cu: lint_test.py MEMBAR_CHECK KERNELS.CU FOLDER"""
+import collections
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import unittest
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "check"))
 import sarif  # noqa: E402
@@ -18,6 +20,9 @@ PTX = pathlib.Path(folder) / "kernels.ptx"
 WARNINGS = {
     "wrong_flag_of_thread_0": ("flag-before-barrier", "high"),
     "wrong_flags_of_first_threads": ("flag-before-barrier", "high"),
+    "wrong_flag_of_all_threads": ("flag-before-barrier", "high"),
+    "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
+    "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
     "wrong_fence_before_the_loop": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
@@ -28,9 +33,18 @@ WARNINGS = {
     "wrong_early_exit": ("cluster-exit", "high"),
     "wrong_relaxed_arrival": ("relaxed-cluster-arrival", "medium"),
     "wrong_read_only_load": ("read-only-load", "high"),
+    "wrong_read_only_load_in_place": ("read-only-load", "medium"),
     "wrong_half_mask": ("mask-without-caller", "medium"),
     "wrong_early_write": ("pdl-write-before-wait", "high"),
     "wrong_wait_of_one_warp": ("pdl-write-before-wait", "high"),
+}
+
+
+# The rules of which a kernel has a note, which is shown if asked for.
+NOTES = {
+    "noted_early_read": {"pdl-read-before-wait"},
+    "noted_read_only_load": {"pdl-read-only-load"},
+    "noted_launch_without_wait": {"pdl-launch-without-wait"},
 }
 
 
@@ -59,14 +73,16 @@ class Lint(unittest.TestCase):
 
     def test_every_rule_has_a_kernel_that_breaks_it_and_a_section_of_the_page(self):
         listed = {line.split("\t")[0] for line in lint("--rules", status=0).stdout.splitlines()}
-        self.assertEqual(listed, {rule for rule, _ in WARNINGS.values()} | {"pdl-read-before-wait"})
+        self.assertEqual(listed, {rule for rule, _ in WARNINGS.values()}.union(*NOTES.values()))
         page = (pathlib.Path(kernels).parents[2] / "docs/lint.md").read_text()
         self.assertEqual(listed, {line[4:] for line in page.splitlines() if line.startswith("### ")})
 
     def test_notes_are_shown_if_asked_for(self):
-        noted = {name_of(w) for w in warnings("--show=note", str(PTX)) if w["confidence"] == "note"}
-        self.assertIn("noted_early_read", noted)
-        self.assertNotIn("right_late_write", noted)
+        noted = collections.defaultdict(set)
+        for w in warnings("--show=note", str(PTX)):
+            if w["confidence"] == "note":
+                noted[name_of(w)].add(w["rule"])
+        self.assertEqual(noted, NOTES)
 
     def test_fail_on_sets_what_is_a_failure(self):
         clean = pathlib.Path(folder) / "clean.ptx"
@@ -85,7 +101,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("what all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 12 high, 3 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 13 high, 6 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
         document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)
@@ -104,8 +120,8 @@ class Lint(unittest.TestCase):
 
     @staticmethod
     def library():
-        other = pathlib.Path(folder) / "library.so"
-        other.write_bytes(b"\x7fELF")
+        other = pathlib.Path(folder) / "no_cuda.so"
+        other.write_bytes(b"\x7fELF" + bytes(100) + b"\x7fELF")
         return other
 
     def test_any_number_of_jobs_reports_the_same(self):
@@ -120,19 +136,145 @@ class Lint(unittest.TestCase):
 
     def test_a_file_that_cannot_be_read_is_said_and_the_others_are_linted(self):
         ran = lint(str(self.library()), str(PTX), status=2)
-        self.assertIn("is neither .ptx nor .cu: extract the PTX", ran.stderr)
+        self.assertIn("no_cuda.so: there is no device code in the file: name PTX", ran.stderr)
         self.assertIn("flag-before-barrier", ran.stdout)
-        self.assertIn("does not exist", lint("nothing.ptx", status=2).stderr)
+        self.assertIn("nothing.ptx: it does not exist", lint("nothing.ptx", status=2).stderr)
         self.assertIn("lint needs files or folders", lint(status=2).stderr)
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
         self.assertIn("which is no rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+
+    def test_of_several_warnings_without_lines_the_surest_is_shown(self):
+        source = pathlib.Path(folder) / "two_flags.cu"
+        source.write_text("""__global__ void two_flags(int* flags, float* data, int n) {
+  if (threadIdx.x < n) { data[threadIdx.x] = 1; }
+  if (threadIdx.x == 0) { asm volatile("st.release.gpu.s32 [%0], 1;" :: "l"(flags) : "memory"); }
+  __syncthreads();
+  data[threadIdx.x] = 2;
+  if (threadIdx.x == 0) { asm volatile("st.release.gpu.s32 [%0], 1;" :: "l"(flags + 1) : "memory"); }
+}
+""")
+        ptx = source.with_suffix(".ptx")
+        subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
+        self.assertEqual([(w["confidence"], w["instances"]) for w in warnings(str(ptx))], [("high", 2)])
+
+    def test_the_folder_of_a_recording_is_linted(self):
+        recording = pathlib.Path(kernels).parents[1] / "record/recordings"
+        report = json.loads(lint("--format=json", str(recording)).stdout)
+        self.assertEqual(report["kernels"], len(list(recording.glob("*.ptx"))))
 
     def test_a_folder_stands_for_the_files_in_it(self):
         inner = pathlib.Path(folder) / "tree" / "inner"
         inner.mkdir(parents=True, exist_ok=True)
         (inner / "kernels.ptx").write_text(PTX.read_text())
         self.assertEqual(len(warnings(str(inner.parent))), len(WARNINGS))
+
+
+def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo"):
+    """A file of a kind that nvcc makes of the kernels, with the SASS and the PTX of sm_90."""
+    to = pathlib.Path(folder) / "built" / name
+    to.parent.mkdir(exist_ok=True)
+    if to not in BUILT:
+        subprocess.run([*sys.argv[4:], architecture, *filter(None, [lines]), "-o", str(to), *options, kernels], check=True)
+        BUILT.add(to)
+    return to
+
+
+BUILT = set()
+
+
+def wheel(name, members, **how):
+    to = pathlib.Path(folder) / name
+    with zipfile.ZipFile(to, "w", **how) as archive:
+        for member, file in members.items():
+            archive.writestr(member, file if isinstance(file, bytes) else file.read_bytes())
+    return to
+
+
+class Binaries(unittest.TestCase):
+    """PTX in fatbins, objects, libraries and wheels."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.plain = {(name_of(w), w["rule"], w["confidence"], w["line"]) for w in warnings(str(PTX))}
+
+    def require_the_same(self, file, holder=None):
+        found = warnings(str(file))
+        self.assertEqual({(name_of(w), w["rule"], w["confidence"], w["line"]) for w in found}, self.plain)
+        self.assertEqual({(w["file"], w["ptx"]) for w in found}, {(str(holder or file), 1)})
+
+    def test_fatbins_objects_archives_and_libraries_give_the_warnings_of_their_ptx(self):
+        self.require_the_same(built("kernels.fatbin", "-fatbin"))
+        self.require_the_same(built("kernels.o", "-c"))
+        self.require_the_same(built("kernels.a", "-lib"))
+        self.require_the_same(built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC"))
+
+    def test_every_compression_of_nvcc_is_read(self):
+        for mode in ("none", "speed", "balance", "size"):
+            self.require_the_same(built(f"{mode}.fatbin", "-fatbin", f"--compress-mode={mode}"))
+
+    def test_the_library_of_a_wheel_is_read_and_its_other_files_are_not(self):
+        library = built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC")
+        members = {"package/__init__.py": b"pass\n", "package/libkernels.so.1": library, "package/libhost.so": b"\x7fELF" + bytes(60)}
+        for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            file = wheel(f"package_{compression}.whl", members, compression=compression)
+            self.require_the_same(file, f"{file}/package/libkernels.so.1")
+        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # more than a short directory can count
+        self.require_the_same(many, f"{many}/package/libkernels.so.1")
+        self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])
+
+    def test_a_damaged_or_foreign_wheel_is_named(self):
+        good = wheel("good.whl", {"kernels.ptx": PTX}, compression=zipfile.ZIP_DEFLATED).read_bytes()
+        at = good.index(b"kernels.ptx")
+        damaged = pathlib.Path(folder) / "damaged.whl"
+        flipped = good[:at + 200] + bytes(b ^ 0x55 for b in good[at + 200:at + 400]) + good[at + 400:]
+        for bad in (good[:100], flipped, good[:-100]):
+            damaged.write_bytes(bad)
+            self.assertIn("damaged.whl: the archive is damaged: copy or download it again", lint(str(damaged), status=2).stderr)
+        foreign = wheel("foreign.whl", {"kernels.ptx": PTX}, compression=zipfile.ZIP_LZMA)
+        self.assertIn("'kernels.ptx' is encrypted or packed in an unknown way", lint(str(foreign), status=2).stderr)
+        self.assertIn("there is no device code in the file", lint(str(wheel("host.whl", {"a.py": b""})), status=2).stderr)
+
+    def test_images_of_machine_code_only_are_counted_with_the_remedy(self):
+        only = built("only.cubin", "-cubin", lines="")
+        self.assertIn("there is machine code only: compile with -gencode=", lint(str(only), status=2).stderr)
+        both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
+        self.assertIn("\n2 images have machine code only and were not linted, the first in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
+        report = json.loads(lint("--format=json", str(both), status=1).stdout)
+        self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])
+
+    def test_a_cubin_with_lines_or_for_the_debugger_has_its_ptx(self):
+        found = warnings(str(built("lines.cubin", "-cubin")))
+        self.assertEqual({(name_of(w), w["rule"], w["confidence"]) for w in found} - {("allowed_early_write", "pdl-write-before-wait", "high")}, {one[:3] for one in self.plain})
+        report = json.loads(lint("--format=json", str(built("debug.cubin", "-cubin", "-G", lines=""))).stdout)
+        self.assertEqual((report["kernels"], report["errors"]), (pathlib.Path(kernels).read_text().count("__global__"), []))
+
+    def test_the_ptx_of_every_architecture_is_read_and_a_warning_of_several_is_one(self):
+        file = built("two.fatbin", "-fatbin", "-gencode=arch=compute_100,code=compute_100", architecture="-gencode=arch=compute_90,code=compute_90")
+        report = json.loads(lint("--format=json", str(file), status=1).stdout)
+        self.assertEqual(report["kernels"], 2 * pathlib.Path(kernels).read_text().count("__global__"))
+        self.assertEqual({(name_of(w), w["instances"]) for w in report["warnings"]}, {(name, 2) for name, *_ in self.plain})
+
+    def test_a_folder_has_binaries_and_a_link_counts_once(self):
+        tree = pathlib.Path(folder) / "binaries"
+        tree.mkdir(exist_ok=True)
+        (tree / "libkernels.so.1").write_bytes(built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC").read_bytes())
+        (tree / "libhost.so").write_bytes(b"\x7fELF" + bytes(60))
+        if not (tree / "libkernels.so").exists():
+            (tree / "libkernels.so").symlink_to("libkernels.so.1")
+        self.assertEqual(len(warnings(str(tree))), len(self.plain))
+        self.assertEqual(json.loads(lint("--format=json", str(tree)).stdout)["kernels"], pathlib.Path(kernels).read_text().count("__global__"))
+
+    def test_a_line_of_ptx_without_a_source_is_named_by_the_number_of_the_ptx(self):
+        bare = built("bare.fatbin", "-fatbin", lines="")
+        self.assertRegex(lint(str(bare), status=1).stdout, r"(?m)^bare.fatbin \(PTX 1\):\d+: st.release.gpu")
+
+    def test_bytes_that_only_look_like_an_image_are_passed_over(self):
+        fatbin = built("kernels.fatbin", "-fatbin").read_bytes()
+        around = pathlib.Path(folder) / "around.bin"
+        looks = [fatbin[:4], fatbin[:16] + b"\xff" * 80, b"\x7fELF" + b"\xff" * 14 + b"\xbe\0" + b"\xff" * 60]
+        around.write_bytes(b"".join(looks) + fatbin + b"".join(looks) + fatbin[:200])
+        self.require_the_same(around)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,39 @@ int target_of(std::string_view text) {
   return out;
 }
 
+std::size_t find_word(std::string_view all, std::string_view word, std::size_t from) {
+  const char* const begin = all.data() + std::min(from, all.size());
+  const void* const at = memmem(begin, static_cast<std::size_t>(all.data() + all.size() - begin), word.data(), word.size());
+  return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - all.data());
+}
+
+/// The bytes of the fatbin that the text begins with; 0 if these are other bytes that look like its first word, or it has nothing in it.
+std::size_t bytes_of_fatbin(std::string_view text) {
+  if (text.size() < sizeof(fatbin) + sizeof(fatbin_entry)) {
+    return 0;
+  }
+  const auto all = read_as<fatbin>(text.data());
+  if (all.version != 1 || all.header != sizeof(fatbin) || all.bytes < sizeof(fatbin_entry) ||
+      all.bytes > text.size() - all.header) {
+    return 0;
+  }
+  const auto first = read_as<fatbin_entry>(text.data() + all.header);
+  const bool fits =
+      first.header >= sizeof(fatbin_entry) && first.header <= all.bytes && first.bytes <= all.bytes - first.header;
+  return fits ? all.header + static_cast<std::size_t>(all.bytes) : 0;
+}
+
+/// The bytes of the machine code that the text begins with; 0 if it is another ELF file or ends too early.
+std::size_t bytes_of_cubin(std::string_view text) {
+  constexpr std::uint16_t machine_cuda = 190;
+  if (text.size() < sizeof(Elf64_Ehdr) || read_as<Elf64_Ehdr>(text.data()).e_machine != machine_cuda) {
+    return 0;
+  }
+  const void* image = text.data();
+  const std::size_t bytes = bytes_of_image(image);
+  return bytes >= sizeof(Elf64_Ehdr) && bytes <= text.size() ? bytes : 0;
+}
+
 }  // namespace
 
 std::size_t bytes_of_image(const void*& image) {
@@ -165,6 +198,25 @@ std::vector<packed_ptx> ptx_of_image(const void* image) {
       out.push_back(std::move(one));
     }
     at += entry.header + entry.bytes;
+  }
+  return out;
+}
+
+std::vector<std::string_view> images_in(std::string_view file) {
+  const std::string_view fatbin_word("\x50\xed\x55\xba", 4);
+  const std::string_view elf_word(ELFMAG, SELFMAG);
+  std::vector<std::string_view> out;
+  std::size_t next_fatbin = find_word(file, fatbin_word, 0);
+  std::size_t next_elf = find_word(file, elf_word, 0);
+  while (next_fatbin != std::string_view::npos || next_elf != std::string_view::npos) {
+    const std::size_t at = std::min(next_fatbin, next_elf);
+    const std::size_t bytes = at == next_fatbin ? bytes_of_fatbin(file.substr(at)) : bytes_of_cubin(file.substr(at));
+    if (bytes != 0) {
+      out.push_back(file.substr(at, bytes));
+    }
+    const std::size_t end = at + std::max<std::size_t>(bytes, 1);
+    next_fatbin = next_fatbin < end ? find_word(file, fatbin_word, end) : next_fatbin;
+    next_elf = next_elf < end ? find_word(file, elf_word, end) : next_elf;
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace membar::intercept {
@@ -23,6 +24,9 @@ struct packed_ptx {
 
 /// The PTX of an image, of all architectures, copied from it.
 [[nodiscard]] std::vector<packed_ptx> ptx_of_image(const void* image);
+
+/// The fatbins and cubins in a file of any kind: a library, an object, an archive, or an image itself. Fatbins have 64 bytes at least.
+[[nodiscard]] std::vector<std::string_view> images_in(std::string_view file);
 
 /// The text. Empty where it cannot be unpacked: `why` then says what is missing.
 [[nodiscard]] std::string unpacked(const packed_ptx& ptx, std::string& why);

@@ -191,6 +191,22 @@ bool flow::dominates(pc_t by, pc_t to) const {
   return k == block;
 }
 
+bool flow::guards(const condition& c, pc_t pc) const {
+  if (c.at == pc) {
+    return true;
+  }
+  const std::vector<pc_t> sides = after(c.at);
+  const bool has_other = at(c.at).code == op::branch && sides.size() == 2;
+  bool by_other = false;
+  if (has_other) {
+    walk({sides[c.taken ? 1 : 0]}, [&](pc_t to) {
+      by_other = by_other || to == pc;
+      return !by_other && to != c.at;
+    });
+  }
+  return !by_other && dominates(c.at, pc);
+}
+
 std::vector<condition> flow::conditions_of(pc_t pc) const {
   std::vector<condition> result;
   if (const instruction& i = at(pc); i.guard >= 0) {

@@ -59,6 +59,10 @@ class flow {
   /// What decides whether the instruction runs: its own predicate, and the branches around it.
   [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
 
+  /// Whether the instruction runs only if the condition held when its branch was executed last. That is not so for one in the same loop behind where
+  /// the sides of the branch meet, of which `conditions_of` has the condition too.
+  [[nodiscard]] bool guards(const condition& c, pc_t pc) const;
+
   [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }
   [[nodiscard]] bool is_inside(const loop& l, pc_t pc) const { return l.inside[block_of_[static_cast<std::size_t>(pc)]]; }
 

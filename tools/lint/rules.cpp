@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace membar::lint {
 
@@ -35,6 +37,10 @@ bool is_release_fence(const instruction& i) { return i.code == op::fence && is_w
 bool is_block_barrier(const instruction& i) {
   return i.code == op::block_barrier || i.code == op::cluster_wait || i.code == op::block_arrive ||
          (i.code == op::load && i.mbarrier == mbarrier_op::test);
+}
+
+bool synchronizes(const instruction& i) {
+  return is_block_barrier(i) || i.code == op::warp_barrier || i.code == op::fence || is_acquire(i);
 }
 
 bool is_global(const access& a) { return a.space == state_space::global; }
@@ -95,13 +101,13 @@ std::vector<spin> spins_of(const kernel_view& k) {
         const instruction& i = k.paths.at(load);
         const bool locks = i.code == op::atomic && i.what == model::operation::compare_exchange &&
                            k.data.of(i.by[1]).constant && k.data.of(i.by[2]).constant;
-        const auto at = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == load && a.reads; });
-        if (at == k.data.accesses().end() || !is_global(*at) || !k.paths.is_inside(l, load) || !i.strong ||
+        const std::span<const access> at = k.data.accesses_at(load);
+        if (at.empty() || !at[0].reads || !is_global(at[0]) || !k.paths.is_inside(l, load) || !i.strong ||
             (i.code != op::load && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
           continue;
         }
         if (known.insert({load, pc}).second) {
-          result.push_back({load, pc, *at});
+          result.push_back({load, pc, at[0]});
         }
       }
     }
@@ -125,17 +131,49 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
+/// Whether every thread of the block stores the same in the same flag: the first one raises it for all.
+bool is_stored_by_all(const kernel_view& k, const access& flag) {
+  const instruction& i = k.paths.at(flag.at);
+  return i.code == op::store && i.sources == 2 && (k.data.of(i.by[0]).varies & value::thread) == 0 &&
+         (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
+}
+
+/// Who writes data before a flag: the threads that raise it, several that another condition chooses, or all of a block.
+enum class writers : unsigned char { the_same, some, all };
+
+writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
+  writers result = writers::all;
+  for (const condition& c : k.paths.conditions_of(data)) {
+    if (k.data.selects_some(c) && k.paths.guards(c, data)) {
+      const bool common = std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
+      if (common || k.data.selects_one(c)) {
+        return writers::the_same;
+      }
+      result = writers::some;
+    }
+  }
+  return result;
+}
+
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   const bool only_tells = spins_of(k).empty();
   for (const access& flag : k.data.accesses()) {
-    if (!may_be_flag(k, flag) || !selects_some(k, flag.at)) {
+    if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
       continue;
     }
+    std::vector<condition> conditions = k.paths.conditions_of(flag.at);
+    std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
     const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
+    const std::vector<bool> not_met_in_warp =
+        leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    std::optional<warning> found;
     for (const access& data : k.data.accesses()) {
-      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_met, data.at) ||
-          selects_some(k, data.at)) {
+      if (!is_data_write(k, data) || !is_in(not_met, data.at)) {
+        continue;
+      }
+      const writers by = writers_of(k, data.at, conditions);
+      if (by == writers::the_same || (by == writers::some && !is_in(not_met_in_warp, data.at))) {
         continue;
       }
       const bool fenced = !is_in(not_fenced, data.at);
@@ -143,14 +181,20 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
         continue;  // it does not hand anything over, or another rule says what is missing
       }
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      out.push_back(
-          {"flag-before-barrier",
-           only_tells || both_far || is_read(k, data) ? confidence::high : confidence::medium,
-           "some threads of the block raise a flag, and no barrier comes between it and what all threads have written: the "
-           "others may not have written yet",
-           flag.at,
-           {{data.at, "what all threads write"}}});
-      break;
+      const bool sure =
+          by == writers::all && !overlap(data.origins, flag.origins) && (only_tells || both_far || is_read(k, data));
+      if (!found || (sure && found->sure != confidence::high)) {
+        const std::string who = by == writers::all ? "all" : "other";
+        found = {"flag-before-barrier",
+                 sure ? confidence::high : confidence::medium,
+                 "threads of the block raise a flag, and no barrier comes between it and what " + who +
+                     " threads have written: the others may not have written yet",
+                 flag.at,
+                 {{data.at, "what " + who + " threads write"}}};
+      }
+    }
+    if (found) {
+      out.push_back(std::move(*found));
     }
   }
 }
@@ -174,8 +218,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       if (is_acquire(i)) {
         return false;
       }
-      for (const access& a : k.data.accesses()) {
-        if (a.at == pc && a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
+      for (const access& a : k.data.accesses_at(pc)) {
+        if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
           sure = overlap(a.origins, written);
           read = !read || sure ? std::optional(a) : read;
         }
@@ -233,12 +277,12 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
             i.what == model::operation::compare_exchange) {
           continue;
         }
-        const auto counter = std::ranges::find_if(k.data.accesses(), [&](const access& a) { return a.at == counted; });
+        const std::span<const access> counter = k.data.accesses_at(counted);
         const bool handed_over = std::ranges::any_of(k.data.accesses(), [&](const access& w) {
           return is_data_write(k, w) && overlap(w.origins, read.origins) && k.paths.reaches(w.at, counted);
         });
-        if (counter == k.data.accesses().end() || !is_global(*counter) || overlap(counter->origins, read.origins) ||
-            !handed_over || !is_in(leading_to(k, read.at, is_acquire), counted)) {
+        if (counter.empty() || !is_global(counter[0]) || overlap(counter[0].origins, read.origins) || !handed_over ||
+            !is_in(leading_to(k, read.at, is_acquire), counted)) {
           continue;
         }
         told.insert(counted);
@@ -370,10 +414,13 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        const bool before = k.paths.reaches(write.at, read.at);
+        // Without a barrier between them, or only from one round of a loop to the next, the two mostly are of different elements.
+        const bool handed_over = write.at < read.at &&
+                                 is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
+                                 !is_in(leading_to(k, read.at, synchronizes), write.at);
         out.push_back(
             {"read-only-load",
-             before ? confidence::high : confidence::medium,
+             handed_over ? confidence::high : confidence::medium,
              "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
                  ", through which the kernel writes: that load is for data that does not change while the kernel runs",
              read.at,
@@ -450,6 +497,15 @@ std::vector<access> early_accesses(const kernel_view& k) {
   return result;
 }
 
+bool has(const kernel_view& k, op code) {
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (k.paths.at(pc).code == code) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void dependent_write_before_wait(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : early_accesses(k)) {
     if (a.writes) {
@@ -479,6 +535,51 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
   }
 }
 
+/// Loads that the assembler may move before the wait: it takes what `ld.global.nc` reads for unchanged while the kernel runs.
+void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
+  if (!has(k, op::grid_wait)) {
+    return;
+  }
+  std::set<pc_t> early;
+  for (const access& a : early_accesses(k)) {
+    early.insert(a.at);
+  }
+  std::set<origin> told;
+  for (const access& a : k.data.accesses()) {
+    if (k.paths.at(a.at).non_coherent && !early.contains(a.at) && !std::ranges::includes(told, a.origins)) {
+      told.insert(a.origins.begin(), a.origins.end());
+      out.push_back(
+          {"pdl-read-only-load",
+           confidence::note,
+           "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
+               " after griddepcontrol.wait, and may be executed before it: right for weights, wrong for what the kernel "
+               "before writes",
+           a.at,
+           {}});
+    }
+  }
+}
+
+void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& out) {
+  if (has(k, op::grid_wait)) {
+    return;
+  }
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    const auto global = std::ranges::find_if(k.data.accesses(), is_global);
+    if (k.paths.at(pc).code == op::grid_launch && global != k.data.accesses().end()) {
+      out.push_back(
+          {"pdl-launch-without-wait",
+           confidence::note,
+           "the kernel lets the next one begin and does not wait for the one before: right for the first kernel of a chain; "
+           "launched with the attribute itself, it accesses memory too early, and the next kernel's wait is not for the one "
+           "before this",
+           pc,
+           {{global->at, "an access"}}});
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<rule>& rules() {
@@ -495,6 +596,9 @@ const std::vector<rule>& rules() {
       {"mask-without-caller", "a lane may not be in the mask that it gives", mask_without_caller},
       {"pdl-write-before-wait", "a write before griddepcontrol.wait", dependent_write_before_wait},
       {"pdl-read-before-wait", "a read before griddepcontrol.wait", dependent_read_before_wait},
+      {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
+      {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
+       dependent_launch_without_wait},
   };
   return all;
 }

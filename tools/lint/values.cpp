@@ -100,6 +100,10 @@ values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout,
 value values::of(const source_operand& o) const {
   value result;
   if (o.kind == source_operand::kind_t::reg) {
+    // The operand of an instruction without sources.
+    if (o.word < 0) {
+      return result;
+    }
     result = words_[static_cast<std::size_t>(o.word)];
     if (o.low != 0) {
       result.constant.reset();
@@ -164,7 +168,9 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
     from.origins.clear();
   } else if (reads_memory) {
     from.varies |= value::loaded;
-    from.loads = {pc};
+    if (i.strong || i.code == op::atomic) {
+      from.loads = {pc};
+    }
     for (const origin& o : origins_of_address(i, 0)) {
       if (o.kind == origin::kind_t::shared) {
         for (const auto& [variable, stored] : through_shared_) {
@@ -251,14 +257,19 @@ void values::find_accesses() {
   }
 }
 
-bool values::selects_some(std::int32_t word, bool holds, int depth) const {
+std::span<const access> values::accesses_at(pc_t pc) const {
+  const auto found = std::ranges::equal_range(accesses_, pc, {}, &access::at);
+  return {found.begin(), found.end()};
+}
+
+bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) const {
   constexpr int deepest = 8;
   if (word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(word)].size() != 1) {
     return false;
   }
   const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(word)].front());
   const auto part = [&](const source_operand& o, bool wanted) {
-    return o.kind == source_operand::kind_t::reg && selects_some(o.word, o.negated ? !wanted : wanted, depth + 1);
+    return o.kind == source_operand::kind_t::reg && selects(o.word, o.negated ? !wanted : wanted, only_one, depth + 1);
   };
   if (i.destinations > 1 && i.to[1].word == word && i.code == op::set_predicate) {
     holds = !holds;
@@ -284,7 +295,7 @@ bool values::selects_some(std::int32_t word, bool holds, int depth) const {
         return false;
       }
       using enum ptx::ptx_comparison;
-      return i.test == ne ? !holds : i.test == eq ? holds : true;
+      return i.test == ne ? !holds : i.test == eq ? holds : !only_one;
     }
     default:
       return false;
@@ -293,7 +304,12 @@ bool values::selects_some(std::int32_t word, bool holds, int depth) const {
 
 bool values::selects_some(const condition& c) const {
   const instruction& i = paths_->at(c.at);
-  return selects_some(i.guard, i.guard_negated != c.taken, 0);
+  return selects(i.guard, i.guard_negated != c.taken, false, 0);
+}
+
+bool values::selects_one(const condition& c) const {
+  const instruction& i = paths_->at(c.at);
+  return selects(i.guard, i.guard_negated != c.taken, true, 0);
 }
 
 bool values::is_uniform(const condition& c) const {

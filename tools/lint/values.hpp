@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct value {
   static constexpr unsigned remote = 16;  ///< an address in the shared memory of another block of the cluster
   std::set<origin> origins;
   unsigned varies = 0;
-  std::set<pc_t> loads;                   ///< what loaded it, or returned it: loads and atomics, also through shared memory
+  std::set<pc_t> loads;  ///< what loaded it, or returned it: strong loads and atomics, also through shared memory
   std::optional<std::uint64_t> constant;  ///< the same in every thread, and known
 };
 
@@ -52,11 +53,15 @@ class values {
   values(const ptx::kernel_code& kernel, const ptx::module_layout& layout, const flow& paths);
 
   [[nodiscard]] const std::vector<access>& accesses() const noexcept { return accesses_; }
+  /// The accesses of one instruction: a copy has two.
+  [[nodiscard]] std::span<const access> accesses_at(pc_t pc) const;
   [[nodiscard]] value of(const ptx::source_operand& o) const;
   [[nodiscard]] const value& word(std::int32_t w) const { return words_[static_cast<std::size_t>(w)]; }
 
   /// Whether the predicate of the condition holds in some threads of a block by their number alone, such as the first.
   [[nodiscard]] bool selects_some(const condition& c) const;
+  /// The same for one thread of a block or of each warp: by an equality, or by elect.sync.
+  [[nodiscard]] bool selects_one(const condition& c) const;
   /// Whether it is the same in all threads of a block, and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
   /// The loads and atomics that decide it.
@@ -69,7 +74,7 @@ class values {
   void follow(const ptx::instruction& i, pc_t pc, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
-  [[nodiscard]] bool selects_some(std::int32_t word, bool holds, int depth) const;
+  [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
 
   const ptx::kernel_code* kernel_;
   const ptx::module_layout* layout_;

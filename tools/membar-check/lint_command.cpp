@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
+#include <membar-check/device_code.hpp>
 #include <membar-check/lint_command.hpp>
-#include <membar-check/nvcc.hpp>
 #include <membar-check/progress.hpp>
 #include <membar-check/sarif_document.hpp>
 
@@ -22,6 +22,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,13 +60,12 @@ std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }
 
+/// `ptx`: what the PTX is called.
 std::string text_of(const lint::place& p, const std::string& ptx) {
   const auto [file, line] = shown(p);
   const std::string inner =
       p.caller_file.empty() ? "" : " (" + fs::path(p.file).filename().string() + ":" + std::to_string(p.line) + ")";
-  return (line == 0 ? fs::path(ptx).filename().string() + ":" + std::to_string(p.ptx_line)
-                    : file + ":" + std::to_string(line)) +
-         inner + ": " + p.opcode;
+  return (line == 0 ? ptx + ":" + std::to_string(p.ptx_line) : file + ":" + std::to_string(line)) + inner + ": " + p.opcode;
 }
 
 /// Lines of sources that allow a rule: `// membar: allow RULE reason`, in the line of the warning or the one above it.
@@ -137,92 +137,51 @@ struct options {
   bool list_rules = false;
 };
 
-/// The files that are linted: those named, and all PTX and CUDA sources in folders.
-std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
-  std::vector<std::string> result;
-  for (const std::string& input : inputs) {
-    if (!fs::exists(input)) {
-      throw membar::model::error(membar_tools::quote(input) + " does not exist");
-    }
-    if (!fs::is_directory(input)) {
-      result.push_back(input);
-      continue;
-    }
-    std::vector<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(input)) {
-      const std::string kind = entry.path().extension().string();
-      if (entry.is_regular_file() && (kind == ".ptx" || kind == ".cu")) {
-        found.push_back(entry.path().string());
-      }
-    }
-    if (found.empty()) {
-      throw membar::model::error(membar_tools::quote(input) + " has no .ptx and no .cu in it");
-    }
-    std::ranges::sort(found);
-    result.insert(result.end(), found.begin(), found.end());
-  }
-  return result;
-}
-
-std::string ptx_in(const std::string& file) {
-  const std::string kind = fs::path(file).extension().string();
-  if (kind == ".cu") {
-    return compiled("", file, {});
-  }
-  if (kind != ".ptx") {
-    throw membar::model::error(membar_tools::quote(file) +
-                               " is neither .ptx nor .cu: extract the PTX of a cubin, an object or a library by "
-                               "'cuobjdump -xptx all FILE', and name the folder with it");
-  }
-  return membar_tools::read_file(file);
-}
-
-/// What the linter finds in a file, or why it cannot be read.
-struct linted_file {
+/// What the linter finds in a text of PTX, or why it cannot be read.
+struct linted_ptx {
   lint::module_findings found;
   std::string error;
 };
 
-linted_file lint_file(const std::string& file) {
-  linted_file result;
+linted_ptx lint_ptx(const ptx_source& source) {
+  linted_ptx result;
   try {
-    result.found = lint::lint(membar::ptx::read_ptx(ptx_in(file)));
+    result.found = lint::lint(membar::ptx::read_ptx(source.text()));
   } catch (const std::exception& e) {
     result.error = e.what();
   }
   return result;
 }
 
-/// Lints files on several threads. `take` gets each in the order of the files.
+/// Lints texts on several threads. `take` gets each in their order.
 template <class Take>
-void lint_files(const std::vector<std::string>& files, unsigned jobs, const Take& take) {
-  progress_line progress(files.size() == 1 ? files[0] : std::to_string(files.size()) + " files", true);
-  progress.begins("are linted");
-  std::vector<std::optional<linted_file>> done(files.size());
+void lint_all(const std::vector<ptx_source>& sources, unsigned jobs, progress_line& progress, const Take& take) {
+  std::vector<std::optional<linted_ptx>> done(sources.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::condition_variable one_more;
   const auto work = [&] {
-    for (std::size_t k = next++; k < files.size(); k = next++) {
-      linted_file one = lint_file(files[k]);
+    for (std::size_t k = next++; k < sources.size(); k = next++) {
+      linted_ptx one = lint_ptx(sources[k]);
       const std::lock_guard lock(mutex);
       done[k] = std::move(one);
       one_more.notify_all();
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t k = 0; k < std::min<std::size_t>(jobs, files.size()); ++k) {
+  for (std::size_t k = 0; k < std::min<std::size_t>(jobs, sources.size()); ++k) {
     threads.emplace_back(work);
   }
-  for (std::size_t k = 0; k < files.size(); ++k) {
-    linted_file one;
+  const bool in_files = std::ranges::all_of(sources, [](const ptx_source& s) { return s.number == 0; });
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    linted_ptx one;
     {
       std::unique_lock lock(mutex);
       one_more.wait(lock, [&] { return done[k].has_value(); });
       one = std::move(*done[k]);
     }
-    progress.is_at(k + 1, files.size());
-    take(files[k], one);
+    progress.is_at(k + 1, sources.size(), in_files ? "files" : "PTX texts");
+    take(sources[k], one);
   }
 }
 
@@ -230,18 +189,23 @@ class lint_report {
  public:
   explicit lint_report(const options& how) : how_(how), allowed_(how.allow) {}
 
-  void take(const std::string& file, const linted_file& one) {
+  void take(const ptx_source& source, const linted_ptx& one) {
     if (!one.error.empty()) {
-      errors_.push_back({{"file", file}, {"reason", one.error}});
+      take_error(source.file, (source.number == 0 ? "" : "PTX " + std::to_string(source.number) + ": ") + one.error);
       return;
     }
     kernels_ += one.found.kernels;
     for (const auto& [kernel, why] : one.found.not_read) {
-      not_read_.push_back({{"file", file}, {"kernel", kernel}, {"reason", why}});
+      not_read_.push_back({{"file", source.file}, {"kernel", kernel}, {"reason", why}});
     }
     for (const lint::finding& f : one.found.findings) {
-      add(file, f);
+      add(source, f);
     }
+  }
+  void take_error(const std::string& file, const std::string& why) { errors_.push_back({{"file", file}, {"reason", why}}); }
+  void take_machine_code(const std::string& file, int images) {
+    machine_code_only_.push_back({{"file", file}, {"images", images}});
+    images_without_ptx_ += images;
   }
 
   [[nodiscard]] int end() {
@@ -249,9 +213,13 @@ class lint_report {
       std::cerr << "membar-check: " << one["file"].get<std::string>() << ": " << one["reason"].get<std::string>() << "\n";
     }
     if (how_.format == "json") {
-      json all = {{"format", "membar-check lint"}, {"format_version", lint_format_version},
-                  {"kernels", kernels_},           {"warnings", json::array()},
-                  {"not_read", not_read_},         {"errors", errors_}};
+      json all = {{"format", "membar-check lint"},
+                  {"format_version", lint_format_version},
+                  {"kernels", kernels_},
+                  {"warnings", json::array()},
+                  {"not_read", not_read_},
+                  {"machine_code_only", machine_code_only_},
+                  {"errors", errors_}};
       for (const auto& [key, one] : found_) {
         all["warnings"].push_back(one);
       }
@@ -265,7 +233,7 @@ class lint_report {
   }
 
  private:
-  void add(const std::string& file, const lint::finding& f) {
+  void add(const ptx_source& source, const lint::finding& f) {
     const auto at_least = [&](const std::string& word) { return word_of(f.sure) == word || f.sure > sure_of(word); };
     if (!at_least(how_.show)) {
       return;
@@ -276,31 +244,34 @@ class lint_report {
     }
     fails_ = fails_ || at_least(how_.fail_on);
     // Instances of a template have the same lines.
-    const auto [source, line] = shown(f.at);
-    const std::tuple key(line == 0 ? file + "\n" + f.kernel : source, line, std::string(f.rule), f.at.file, f.at.line);
-    const auto known = found_.find(key);
-    if (known != found_.end()) {
-      known->second["instances"] = known->second["instances"].get<int>() + 1;
-      return;
-    }
+    const auto [text, line] = shown(f.at);
+    const std::tuple key(line == 0 ? source.file + "\n" + f.kernel : text, line, std::string(f.rule), f.at.file, f.at.line);
     json one = {{"rule", f.rule},
                 {"confidence", word_of(f.sure)},
                 {"message", f.text},
                 {"kernel", demangled(f.kernel)},
-                {"file", file},
-                {"source", source},
+                {"file", source.file},
+                {"ptx", source.number},
+                {"source", text},
                 {"line", line},
                 {"ptx_line", f.at.ptx_line},
                 {"opcode", f.at.opcode},
                 {"instances", 1},
-                {"text", text_of(f.at, file)},
+                {"text", text_of(f.at, source.name())},
                 {"related", json::array()}};
     for (const auto& [at, what] : f.related) {
       const auto [related_source, related_line] = shown(at);
       one["related"].push_back(
-          {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, file)}});
+          {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, source.name())}});
     }
-    found_.emplace(key, std::move(one));
+    const auto [known, is_new] = found_.try_emplace(key, one);
+    if (!is_new) {  // the surest is shown
+      const int instances = known->second["instances"].get<int>() + 1;
+      if (f.sure > sure_of(known->second["confidence"].get<std::string>())) {
+        known->second = std::move(one);
+      }
+      known->second["instances"] = instances;
+    }
   }
 
   void say() const {
@@ -328,6 +299,11 @@ class lint_report {
       std::cout << "; " << not_read_.size() << " not read, the first: " << not_read_[0]["reason"].get<std::string>();
     }
     std::cout << "\n";
+    if (images_without_ptx_ != 0) {
+      std::cout << images_without_ptx_ << (images_without_ptx_ == 1 ? " image has" : " images have")
+                << " machine code only and were not linted, the first in " << machine_code_only_[0]["file"].get<std::string>()
+                << ": " << how_to_have_ptx << "\n";
+    }
   }
 
   /// A warning's place is its line of the source, or of the PTX where that names no source. Its level is what its confidence makes of the exit status.
@@ -365,6 +341,10 @@ class lint_report {
           one["file"].get<std::string>(), "warning",
           "the kernel " + demangled(one["kernel"].get<std::string>()) + " was not read: " + one["reason"].get<std::string>());
     }
+    for (const json& one : machine_code_only_) {
+      out.notify(one["file"].get<std::string>(), "warning",
+                 std::to_string(one["images"].get<int>()) + " images have machine code only: " + std::string(how_to_have_ptx));
+    }
     for (const json& one : errors_) {
       out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
     }
@@ -378,10 +358,36 @@ class lint_report {
   const options& how_;
   suppressions allowed_;
   std::map<std::tuple<std::string, int, std::string, std::string, int>, json> found_;
-  json not_read_ = json::array(), errors_ = json::array();
-  int kernels_ = 0, suppressed_ = 0;
+  json not_read_ = json::array(), machine_code_only_ = json::array(), errors_ = json::array();
+  int kernels_ = 0, suppressed_ = 0, images_without_ptx_ = 0;
   bool fails_ = false;
 };
+
+/// Reads and lints all inputs, one after the other, each on several threads. Returns the exit status.
+int lint_inputs(const options& how) {
+  lint_report out(how);
+  {
+    progress_line progress(how.inputs.size() == 1 ? how.inputs[0] : std::to_string(how.inputs.size()) + " inputs", true);
+    std::vector<ptx_source> sources;
+    for (const std::string& input : how.inputs) {
+      try {
+        device_code code = code_in(input);
+        std::ranges::move(code.ptx, std::back_inserter(sources));
+        for (const auto& [file, images] : code.machine_code_only) {
+          out.take_machine_code(file, images);
+        }
+        for (const auto& [file, why] : code.errors) {
+          out.take_error(file, why);
+        }
+      } catch (const std::exception& e) {
+        out.take_error(input, e.what());
+      }
+    }
+    progress.begins("is linted");
+    lint_all(sources, how.jobs, progress, [&](const ptx_source& source, const linted_ptx& one) { out.take(source, one); });
+  }
+  return out.end();
+}
 
 }  // namespace
 
@@ -389,13 +395,15 @@ int lint_command(const std::vector<std::string>& words) {
   CLI::App app("Looks for wrong patterns in kernels, without running them.", "membar-check lint");
   options how;
   const CLI::IsMember levels(std::vector<std::string>(std::begin(confidences), std::end(confidences)));
-  app.add_option("files", how.inputs, "PTX (.ptx), CUDA C++ (.cu, compiled by nvcc), folders of such files");
+  app.add_option(
+      "files", how.inputs,
+      "PTX (.ptx), CUDA C++ (.cu, compiled by nvcc), cubins, fatbins, objects, libraries and wheels, folders of such files");
   app.add_option("--format", how.format, "text, json or sarif (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--show", how.show, "the least sure warnings that are shown: note, medium or high (medium)")->check(levels);
   app.add_option("--fail-on", how.fail_on, "the least sure warnings that make the exit status 1 (high)")->check(levels);
   app.add_option("--allow", how.allow, "a file with a rule and a part of a kernel's or source's name in each line: not shown")
       ->type_name("FILE");
-  app.add_option("--jobs", how.jobs, "files that are linted at the same time (one for each core)")
+  app.add_option("--jobs", how.jobs, "texts of PTX that are linted at the same time (one for each core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));
   app.add_flag("--rules", how.list_rules, "lists the rules");
@@ -411,9 +419,7 @@ int lint_command(const std::vector<std::string>& words) {
     if (how.inputs.empty()) {
       throw membar::model::error("lint needs files or folders: membar-check lint FILE|FOLDER...");
     }
-    lint_report out(how);
-    lint_files(files_of(how.inputs), how.jobs, [&](const std::string& file, const linted_file& one) { out.take(file, one); });
-    return out.end();
+    return lint_inputs(how);
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return 0;

@@ -47,8 +47,8 @@ void progress_line::run() {
     if (events_ != 0) {
       line += ": " + std::to_string(executions_) + " executions, " + std::to_string(events_) + " events";
     }
-    if (files_ > 1) {
-      line += ": " + std::to_string(done_) + " of " + std::to_string(files_) + " files";
+    if (all_ > 1) {
+      line += ": " + std::to_string(done_) + " of " + std::to_string(all_) + " " + of_.load();
     }
     line += ", " + std::to_string(at) + " s so far";
     const std::size_t old = std::exchange(width, line.size());

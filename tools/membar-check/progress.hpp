@@ -31,10 +31,11 @@ class progress_line {
     executions_ = counts.executions;
     events_ = counts.events;
   }
-  /// How many of several files are done.
-  void is_at(std::uint64_t done, std::uint64_t files) {
+  /// How many of several are done: files, or what `of` says.
+  void is_at(std::uint64_t done, std::uint64_t all, const char* of = "files") {
     done_ = done;
-    files_ = files;
+    all_ = all;
+    of_ = of;
   }
   /// Removes the line of a terminal before something else is written.
   void end();
@@ -47,7 +48,8 @@ class progress_line {
   std::atomic<std::uint64_t> executions_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> done_{0};
-  std::atomic<std::uint64_t> files_{0};
+  std::atomic<std::uint64_t> all_{0};
+  std::atomic<const char*> of_{"files"};
   std::mutex mutex_{};
   std::condition_variable ended_{};
   bool over_ = false;
