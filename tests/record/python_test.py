@@ -27,11 +27,11 @@ image = ctypes.create_string_buffer(open({str(FOLDER / "module.ptx")!r}, "rb").r
 module, data = ctypes.c_void_p(), ctypes.c_uint64()
 driver.cuModuleLoadData(ctypes.byref(module), image)
 driver.cuMemAlloc_v2(ctypes.byref(data), ctypes.c_size_t(64))
-def launch(name, stream=1, threads=2):
+def launch(name, stream=1, threads=2, blocks=1):
     function = ctypes.c_void_p()
     driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(data), ctypes.c_void_p))
-    driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, ctypes.c_void_p(0x1000 * stream), parameters, None)
+    driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, ctypes.c_void_p(0x1000 * stream), parameters, None)
 """
 
 
@@ -81,6 +81,53 @@ class Python(unittest.TestCase):
             except membar.Finding as finding:
                 print("found:", finding.report.splitlines()[1].strip())
         """))
+
+    def test_a_launch_too_large_to_explore_is_sanitized(self):
+        self.assertIn("found: race, seed", self.recorded("""
+            with membar.record() as recorded:
+                launch("late", blocks=100, threads=128)
+            try:
+                recorded.check(schedules=2)
+            except membar.Finding as finding:
+                print("found:", finding.report.splitlines()[1].strip())
+        """))
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("count", blocks=100, threads=128)
+            recorded.check(schedules=2)
+            print(*recorded.undecided)
+            recorded.sanitize(schedules=3)
+            print(len(recorded.undecided))
+            recorded.sanitize(schedules=1, options=["--limit=1"])
+            print(*recorded.undecided)
+            try:
+                recorded.check(schedules=0)
+            except RuntimeError as why:
+                print(why)
+        """), r"count_1.scenario\tclean in 2 schedules\t.*\n0\n.*\tgave up\t.*\nmembar: .* cannot be checked: .*to 12800 threads, and 1 to 4096 can be")
+
+    def test_sanitize_reports_what_a_schedule_shows(self):
+        self.assertIn("found: race", self.recorded("""
+            with membar.record(all=True) as recorded:
+                launch("small", stream=1)
+                launch("small", stream=2)
+            try:
+                recorded.sanitize(schedules=1)
+            except membar.Finding as finding:
+                print("found:", finding.report.splitlines()[1].strip())
+        """))
+
+    def test_a_scenario_that_cannot_be_read_is_an_error(self):
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("late", threads=1)
+            recorded.scenarios[0].write_text("launch late")
+            for check in (recorded.check, recorded.sanitize):
+                try:
+                    check()
+                except RuntimeError as why:
+                    print(why)
+        """), r"(membar: .*late_1.scenario cannot be checked: .*names no source.*\n\n?){2}")
 
     def test_nothing_recorded_is_an_error(self):
         self.assertIn("membar: nothing was recorded.\nmembar-check: recorded 0 kernels", self.recorded("""
@@ -160,6 +207,14 @@ class Python(unittest.TestCase):
                 launch("small", stream=1)
                 launch("small", stream=2)
 
+            @pytest.mark.membar(schedules=2)
+            def test_large():
+                launch("late", blocks=100, threads=128)
+
+            @pytest.mark.membar(schedules=1)
+            def test_large_and_right():
+                launch("count", blocks=100, threads=128)
+
             @pytest.mark.membar
             def test_nothing():
                 pass
@@ -169,12 +224,14 @@ class Python(unittest.TestCase):
                 launch("small", stream=2)
         """, "test_kernels.py")
         words = ("-m", "pytest", "-p", "membar._pytest", "-p", "no:cacheprovider", "test_kernels.py")
-        done = self.run_python(*words, "--membar")
-        self.assertIn("2 failed, 2 passed", done.stdout, done.stderr)
+        done = self.run_python(*words, "--membar", "-rP")
+        self.assertIn("3 failed, 3 passed", done.stdout, done.stderr)
         self.assertIn("data race on arg0", done.stdout)
+        self.assertRegex(done.stdout, r"race, seed \d+, \d+ times: data race on arg0\+8")
+        self.assertRegex(done.stdout, r"not decided: .*count_1.scenario\tclean in 1 schedule\t")
         self.assertIn("nothing was recorded", done.stdout)
         self.assertNotIn("_record.py", done.stdout)
-        self.assertIn("4 passed", self.run_python(*words).stdout)
+        self.assertIn("6 passed", self.run_python(*words).stdout)
 
 
 if __name__ == "__main__":

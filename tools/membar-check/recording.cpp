@@ -727,7 +727,7 @@ class recording_writer {
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
           " more threads than can be explored (" + std::to_string(membar::check::most_threads) +
-          "): record the smallest test of the program");
+          "): record the smallest test of the program, or run membar-check sanitize, which executes launches of any size");
     }
     result_.kernels = static_cast<int>(kernels_.size());
     return std::move(result_);

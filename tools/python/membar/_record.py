@@ -88,43 +88,65 @@ class Recording:
         self.said = ""
         self.undecided: typing.List[str] = []
 
-    def check(self, *, options=(), random=200, seconds=60):
+    def check(self, *, options=(), schedules=10, seconds=60):
         """Checks each scenario. `Finding` with the report if one has a fault.
 
-        What is too large to explore is explored without load buffering or, where that is too large as well, sampled by `random` executions,
-        and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario cannot be read.
+        What cannot be explored in `seconds` is explored without load buffering or, where that takes longer as well or the launch has too many
+        threads, executed at full size once per schedule, and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario
+        cannot be read.
         """
+        self._each(lambda scenario: _check(scenario, options, schedules, seconds, self.undecided))
+
+    def sanitize(self, *, options=(), schedules=10, seconds=600):
+        """Executes each scenario at full size, once per schedule. `Finding` with the report if a schedule shows a fault.
+
+        `options` are those of membar-check sanitize. Of what is cut, also after `seconds`, the line is in `undecided`. That nothing is found
+        says nothing of other schedules.
+        """
+        self._each(lambda scenario: _sanitize(scenario, options, schedules, seconds, self.undecided))
+
+    def _each(self, report_of):
         if not self.scenarios:
             raise RuntimeError(f"membar: nothing was recorded.\n{self.said}")
         self.undecided = []
-        reports = [_check(each, options, random, seconds, self.undecided) for each in self.scenarios]
-        found = "".join(filter(None, reports))
+        found = "".join(filter(None, [report_of(each) for each in self.scenarios]))
         if found:
             raise Finding(found)
 
 
-def _run(scenario, options, seconds):
-    done = subprocess.run([checker(), *options, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode == 2 or done.returncode < 0:
-        raise RuntimeError(f"membar: {scenario} cannot be checked: {done.stdout}{done.stderr}")
-    return done.returncode, done.stdout
-
-
-def _check(scenario, options, random, seconds, undecided):
-    """The report of a scenario with a fault, or None."""
+def _run(words, scenario, seconds):
+    """The exit status of membar-check, 3 where it took too long, and what it said."""
     try:
-        status, text = _run(scenario, options, seconds)
+        done = subprocess.run([checker(), *words, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        status, text = 3, f"{scenario}\tgave up\tafter {seconds} s\n"
-    line = text.partition("\n")[0]
-    for instead in ("--without-load-buffering", f"--random={random}" if random else None):
-        if status == 3 and instead:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status, text = _run(scenario, [*options, instead], seconds)
-            if status == 0:
-                undecided.append(text.partition("\n")[0])
+        return 3, f"{scenario}\tgave up\tafter {seconds} s\n"
+    return (done.returncode, done.stdout) if done.returncode in (0, 1, 3) else (2, done.stdout + done.stderr)
+
+
+def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False):
+    """The report of a scenario in which a schedule shows a fault, or None."""
+    status, text = _run(["sanitize", f"--schedules={schedules}", *options], scenario, seconds)
+    if status == 2:
+        raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
+    if status == 3 or (status == 0 and says_clean):
+        undecided.append(text.partition("\n")[0])
+    return text if status == 1 else None
+
+
+def _check(scenario, options, schedules, seconds, undecided):
+    """The report of a scenario with a fault, or None."""
+    status, text = _run(options, scenario, seconds)
     if status == 3:
-        undecided.append(line)
+        status, more = _run([*options, "--without-load-buffering"], scenario, seconds)
+        text = text if status == 3 else more
+        if status == 0:
+            undecided.append(text.partition("\n")[0])
+    if status in (2, 3) and schedules:  # a launch that is too large is an error of exploration only
+        return _sanitize(scenario, (), schedules, seconds, undecided, says_clean=True)
+    if status == 2:
+        raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
+    if status == 3:
+        undecided.append(text.partition("\n")[0])
     return text if status == 1 else None
 
 
@@ -212,7 +234,7 @@ def _shape(of):
     return " ".join(str(int(each)) for each in (of if isinstance(of, (tuple, list)) else (of,)))
 
 
-def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), random=200, seconds=60):
+def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), schedules=10, seconds=60):
     """Checks one launch of a kernel without running it. `Finding` with the report if it has a fault; returns the line of the result.
 
     `ptx` is PTX text or the path of a `.ptx` or `.cu` file. An array of NumPy is memory with its contents (a view is the memory of the array
@@ -234,7 +256,7 @@ def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), o
         scenario = folder / "launch.scenario"
         scenario.write_text(f"source {source}\n" + "".join(arguments.lines) + launch + "\n" + "".join(f"final {each}\n" for each in final))
         undecided = []
-        found = _check(scenario, options, random, seconds, undecided)
+        found = _check(scenario, options, schedules, seconds, undecided)
         if found:
             raise Finding(found)
         return undecided[0] if undecided else "verified"
