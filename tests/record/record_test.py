@@ -141,6 +141,12 @@ class Record(Recorder):
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
         self.assertIn("The recording has the program's data, and only you may read its files", recorded.said)
 
+    def test_the_program_may_go_to_another_folder(self):
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=".")
+        done = subprocess.run([CHECK, "record", "--output=out", "--", "sh", "-c", f"cd / && exec {PROGRAM} {MODULE} put"], capture_output=True,
+                              text=True, env=environment, timeout=60, cwd=self.folder)
+        self.assertIn("recorded 1 kernel in 1 launch: out/put_1.scenario", done.stderr)
+
     def test_contents_can_be_left_out(self):
         recorded = self.record("put", options=["--no-contents"])
         self.assertIn("memory arg1 u32[16] at 0x1000000000   # its contents were not copied\n", recorded.scenarios()["put_1"])
@@ -272,6 +278,10 @@ class Tests(Recorder):
 
     def test_a_wrong_call_is_named(self):
         self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)
+        for call in ("membar_add_recorded_test(wrong COMMAND true EXPECT fine)", "membar_add_scenario_test(wrong a.scenario EXPECT fine)"):
+            self.assertRegex(self.project(call).stderr, r"membar_add_\w+_test: EXPECT is 'fine', but must be one of:\s+verified")
+            self.assertRegex(self.project(f"set(MEMBAR_CHECK MEMBAR_CHECK-NOTFOUND)\n{call.replace('fine', 'race')}").stderr,
+                             r"membar_add_\w+_test: cannot find membar-check; install")
 
     def test_the_action_reports_what_is_found(self):
         recorded = self.record("put", "race")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
+#include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
 #include <intercept/child.hpp>
 #include <membar-check/nvcc.hpp>
@@ -14,17 +15,13 @@
 #include <CLI/Formatter.hpp>
 
 #include <regex.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
 namespace membar_check {
@@ -44,28 +41,6 @@ struct record_request {
 };
 
 void say(const std::string& sentence) { std::cerr << "membar-check: " << sentence << '\n'; }
-
-/// A folder for the records, which is removed at the end.
-class scratch_folder {
- public:
-  scratch_folder() {
-    std::string name = (fs::temp_directory_path() / "membar-record-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw error("cannot make a folder in " + fs::temp_directory_path().string() + ": " + std::strerror(errno));
-    }
-    path_ = name;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// "1G", "200M", "64K" or a number of bytes.
 std::uint64_t bytes_of(const std::string& text) {
@@ -164,7 +139,7 @@ int write_from(const fs::path& records, const record_request& asked) {
 }
 
 int run_recorded(const record_request& asked) {
-  const scratch_folder folder;
+  const membar_tools::temporary_folder folder("membar-record");
   const membar::intercept::outcome ended =
       membar::intercept::run(asked.program, asked.build ? building_variables() : recording_variables(asked, folder.path()));
   if (!ended.started) {

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -34,6 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using membar::model::error;
 using membar_tools::read_file;
+using membar_tools::write_file;
 using json = nlohmann::ordered_json;
 using u64 = std::uint64_t;
 
@@ -220,7 +220,8 @@ process_records read_process(const fs::path& path) {
   launch_order order;
   std::istringstream lines(read_file(path.string()));
   const std::string process = path.stem().string();
-  std::map<std::string, std::string> same_file;  // by its text
+  std::map<std::string, std::string> first_path;  // of each file of PTX: the first that has the same text
+  std::map<std::string, std::string> by_text;
   std::string text;
   for (int number = 1; std::getline(lines, text); ++number) {
     const json line = json::parse(text, nullptr, false);
@@ -241,7 +242,11 @@ process_records read_process(const fs::path& path) {
     } else if (line.contains("launch")) {
       out.launches.push_back(launch_of(line, path.parent_path(), process));
       if (std::string& ptx = out.launches.back().ptx; !ptx.empty()) {  // a module is loaded once per device
-        ptx = same_file.emplace(read_file(ptx), ptx).first->second;
+        const auto [known, is_new] = first_path.emplace(ptx, "");
+        if (is_new) {
+          known->second = by_text.emplace(read_file(ptx), ptx).first->second;
+        }
+        ptx = known->second;
       }
       order.place(out.launches);
     }
@@ -304,15 +309,6 @@ std::string hex(u64 value) {
   std::ostringstream out;
   out << "0x" << std::hex << value;
   return out.str();
-}
-
-void write_file(const fs::path& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) {
-    throw error("cannot write '" + path.string() + "': name another folder by --output");
-  }
 }
 
 /// Memory of a scenario: what its launches reach, with a name, and an address that does not depend on the machine.
@@ -508,7 +504,7 @@ class scenario_writer {
       }
       return out;
     }
-    write_file(folder / (name + "." + of + ".bin"), contents);
+    write_file((folder / (name + "." + of + ".bin")).string(), contents);
     return " from " + name + "." + of + ".bin";
   }
 
@@ -758,8 +754,8 @@ class recording_writer {
     scenario_writer writer(all, group);
     const std::string source = ptx.empty() ? "" : source_file(base, ptx);
     const std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
-    write_file(output_ / (name + ".scenario"), text);
     result_.scenarios.push_back((output_ / (name + ".scenario")).string());
+    write_file(result_.scenarios.back(), text);
   }
 
   /// The file with this PTX, which is written once.
@@ -768,7 +764,7 @@ class recording_writer {
     if (file.empty()) {
       const int number = ++source_numbers_[base];
       file = base + (number == 1 ? "" : "_" + std::to_string(number)) + ".ptx";
-      write_file(output_ / file, ptx);
+      write_file((output_ / file).string(), ptx);
     }
     return file;
   }
@@ -832,8 +828,8 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
   }
   umask(0077);
   const fs::path to = scenario.parent_path() / source;
-  write_file(to, membar::ptx::with_kernels(ptx, kernels));
-  write_file(scenario, text);
+  write_file(to.string(), membar::ptx::with_kernels(ptx, kernels));
+  write_file(scenario.string(), text);
   return to.string();
 }
 
