@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
-/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small,
+/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, floats (memory of numbers of many kinds),
 /// many (one launch 1000 times), race (in two streams), ordered (with an event between), waited (the host waits between), dependent, graph, captured, late (of another module of
 /// the same name), begin=FOLDER and end (of recording), exit=STATUS.
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +66,36 @@ int main(int count, char** words) {
       launch(put, of_put, 1, 1);
     } else if (word == "small") {
       launch(small, of_data, 1);
+    } else if (
+        word ==
+        "floats") {  // a counter, and from the 32nd byte on floats beside a pointer, a double, two halves and a large number
+      const auto f32 = [](float low, float high) {
+        return std::uint64_t{std::bit_cast<unsigned>(high)} << 32U | std::bit_cast<unsigned>(low);
+      };
+      CUdeviceptr weights = allocated({7,
+                                       0xffffffff,
+                                       0x1234,
+                                       0,
+                                       f32(0.5F, 1.0F),
+                                       behind_table,
+                                       f32(-2.0F, 0),
+                                       3,
+                                       std::bit_cast<std::uint64_t>(1.1),
+                                       0,
+                                       0,
+                                       0,
+                                       0x3c003c000000,
+                                       0,
+                                       0,
+                                       1,
+                                       0,
+                                       0,
+                                       0,
+                                       0,
+                                       0x007fffff00000001},
+                                      192);
+      void* of_weights[] = {&weights};
+      launch(late, of_weights, 1);
     } else if (word == "many") {
       for (int k = 0; k < 1000; ++k) {
         launch(late, of_data, 1);

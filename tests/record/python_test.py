@@ -27,6 +27,8 @@ image = ctypes.create_string_buffer(open({str(FOLDER / "module.ptx")!r}, "rb").r
 module, data = ctypes.c_void_p(), ctypes.c_uint64()
 driver.cuModuleLoadData(ctypes.byref(module), image)
 driver.cuMemAlloc_v2(ctypes.byref(data), ctypes.c_size_t(64))
+def store(word):
+    driver.cuMemcpyHtoD_v2(data, ctypes.byref(ctypes.c_uint64(word)), ctypes.c_size_t(8))
 def launch(name, stream=1, threads=2, blocks=1):
     function = ctypes.c_void_p()
     driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
@@ -68,8 +70,14 @@ class Python(unittest.TestCase):
                 launch("small", threads=1)
             print([path.name for path in recorded.scenarios])
             recorded.check()
+            store(0x3f8000003f800000)
+            for unknown_floats in (False, True):
+                with membar.record(unknown_floats=unknown_floats) as recorded:
+                    launch("late")
+                text = recorded.scenarios[0].read_text()
+                print("0x3f800000" in text, "unknown 0-7" in text)
         """)
-        self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\n")
+        self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\nTrue False\nFalse True\n")
 
     def test_a_finding_has_the_report(self):
         self.assertIn("found: data race on arg0", self.recorded("""

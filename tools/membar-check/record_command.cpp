@@ -37,6 +37,7 @@ constexpr int not_started = 125;
 struct record_request {
   std::string kernels{}, output = "membar-check-record", limit{}, from{};
   bool all = false, no_contents = false, build = false;
+  recording_options how{};
   std::vector<std::string> program{};
 };
 
@@ -134,7 +135,7 @@ void say_recorded(const recording& of) {
 }
 
 int write_from(const fs::path& records, const record_request& asked) {
-  say_recorded(write_recording(records, asked.output));
+  say_recorded(write_recording(records, asked.output, asked.how));
   return 0;
 }
 
@@ -177,6 +178,7 @@ int record_command(const std::vector<std::string>& words) {
   app.add_option("--output", asked.output, "the folder of the recording (membar-check-record)")->type_name("DIR");
   app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
   app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, and no contents of memory");
+  app.add_flag("--unknown-floats", asked.how.unknown_floats, "record what may be floats as unknown values");
   app.add_flag("--build", asked.build, "PROGRAM builds: lets nvcc and PyTorch put PTX into what they make");
   app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
   try {

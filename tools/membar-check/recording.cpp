@@ -311,6 +311,42 @@ std::string hex(u64 value) {
   return out.str();
 }
 
+/// Puts zeros in place of what may be floats, and returns the elements that are unknown: " unknown 0-7 16-23". Those are all but the pointers of each
+/// 32 bytes in which a word has the bits of a normal float: the neighbours of a float are floats, halves of them, or the second word of a double.
+std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element, const std::vector<std::size_t>& pointers) {
+  constexpr std::size_t stretch = 32;
+  constexpr std::int32_t first_normal = 0x00800000;
+  std::vector<std::pair<u64, u64>> ranges;  // of bytes
+  const auto is_pointer = [&](std::size_t at) {
+    const auto behind = std::upper_bound(pointers.begin(), pointers.end(), at);
+    return behind != pointers.begin() && at - *std::prev(behind) < 8;
+  };
+  for (std::size_t begin = 0; begin < contents.size(); begin += stretch) {
+    bool floats = false;
+    for (std::size_t at = begin; at < begin + stretch && !floats; at += 4) {
+      const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(word_at(contents, at, 4)));
+      floats = !is_pointer(at) && (word >= first_normal || word < -first_normal);
+    }
+    for (u64 at = begin; at < std::min<u64>(begin + stretch, bytes) && floats; at += element) {
+      if (!is_pointer(at)) {
+        if (at < contents.size()) {
+          contents.replace(at, std::min<std::size_t>(element, contents.size() - at),
+                           std::min<std::size_t>(element, contents.size() - at), '\0');
+        }
+        if (ranges.empty() || ranges.back().second != at) {
+          ranges.emplace_back(at, at);
+        }
+        ranges.back().second = at + element;
+      }
+    }
+  }
+  std::string out = ranges.empty() ? "" : " unknown";
+  for (const auto& [begin, end] : ranges) {
+    out += " " + std::to_string(begin / element) + (end - begin == element ? "" : "-" + std::to_string(end / element - 1));
+  }
+  return out;
+}
+
 /// Memory of a scenario: what its launches reach, with a name, and an address that does not depend on the machine.
 struct scenario_memory {
   recorded_memory of;
@@ -321,7 +357,8 @@ struct scenario_memory {
 /// Writes one scenario.
 class scenario_writer {
  public:
-  scenario_writer(const std::vector<recorded_launch>& all, const std::vector<int>& group) : all_(all) {
+  scenario_writer(const std::vector<recorded_launch>& all, const std::vector<int>& group, const recording_options& how)
+      : all_(all), how_(how) {
     for (const int i : group) {
       launches_.push_back(&all[static_cast<std::size_t>(i)]);
       indices_.push_back(i);
@@ -468,24 +505,30 @@ class scenario_writer {
     return std::nullopt;
   }
 
-  /// The contents with pointers as they are in the scenario. Whether there are pointers.
-  bool move_pointers(std::string& contents, std::size_t first) {
-    bool any = false;
+  /// Puts pointers into contents as they are in the scenario. Where they are.
+  std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first) {
+    std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
       if (const auto to = moved(word_at(contents, at))) {
         contents.resize(std::max(contents.size(), at + 8));
         for (unsigned b = 0; b < 8; ++b) {
           contents[at + b] = static_cast<char>(*to >> (8 * b));
         }
-        any = true;
+        pointers.push_back(at);
       }
     }
-    return any;
+    return pointers;
   }
 
-  /// " = ..." or " from FILE".
+  /// " = ..." or " from FILE", and which elements are unknown.
   std::string initial(const fs::path& folder, const std::string& name, const std::string& of, std::string contents, u64 bytes,
-                      std::size_t element) {
+                      std::size_t element, const std::vector<std::size_t>& pointers) {
+    const std::string unknown = how_.unknown_floats ? unknown_floats(contents, bytes, element, pointers) : "";
+    return known_values(folder, name, of, std::move(contents), bytes, element) + unknown;
+  }
+
+  std::string known_values(const fs::path& folder, const std::string& name, const std::string& of, std::string contents,
+                           u64 bytes, std::size_t element) {
     while (!contents.empty() && contents.back() == 0) {
       contents.pop_back();
     }
@@ -517,10 +560,13 @@ class scenario_writer {
     std::size_t element = 0;
     const u64 before = m.of.address % 256;  // the address in the file is a multiple of 256
     std::string contents = m.of.contents;
-    move_pointers(contents, m.of.address % 8);
+    std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8);
     contents.insert(0, before, '\0');
+    for (std::size_t& at : pointers) {
+      at += before;
+    }
     std::string out = "memory " + m.name + " " + type_of(before + m.of.bytes, element) + " at " + hex(m.at);
-    out += initial(folder, name, m.name, contents, before + m.of.bytes, element);
+    out += initial(folder, name, m.name, contents, before + m.of.bytes, element, pointers);
     out += m.of.kind == "host" ? " host" : several_devices_ ? " device " + std::to_string(m.of.device) : "";
     return out + (m.of.copied ? "" : "   # its contents were not copied") + "\n";
   }
@@ -543,18 +589,19 @@ class scenario_writer {
       return "";
     }
     std::string contents = v.contents;
-    const bool points = move_pointers(contents, 0);
+    const std::vector<std::size_t> pointers = move_pointers(contents, 0);
     std::string begins(of->initial.begin(), of->initial.end());
     begins.resize(v.bytes);
     contents.resize(v.bytes);
-    if (contents == begins && !points) {
+    if (contents == begins && pointers.empty()) {
       return "";
     }
     std::size_t element = 0;
     const std::string type = type_of(v.bytes, element);
     const std::string values =
-        initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element);
-    return "memory " + v.name + " " + type + (values.empty() ? " = 0" : values) +
+        initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element, pointers);
+    const bool begins_anew = values.empty() || values.starts_with(" unknown");  // with zeros, and not as the module says
+    return "memory " + v.name + " " + type + (begins_anew ? " = 0" : "") + values +
            (several_devices_ ? " device " + std::to_string(device) : "") + "\n";
   }
 
@@ -669,6 +716,7 @@ class scenario_writer {
   }
 
   const std::vector<recorded_launch>& all_;
+  const recording_options& how_;
   std::vector<const recorded_launch*> launches_{};
   std::vector<int> indices_{};
   std::vector<scenario_memory> memory_{};
@@ -692,7 +740,7 @@ std::string how_to_get_ptx() {
 /// All scenarios of a folder.
 class recording_writer {
  public:
-  explicit recording_writer(const fs::path& output) : output_(output) {
+  recording_writer(const fs::path& output, const recording_options& how) : output_(output), how_(how) {
     umask(0077);  // recordings hold the program's data
     std::error_code failed;
     fs::create_directories(output, failed);
@@ -751,7 +799,7 @@ class recording_writer {
     }
     too_large_ += threads > static_cast<unsigned long long>(membar::check::most_threads) ? 1 : 0;
     const std::string ptx = first.ptx.empty() ? "" : membar::ptx::with_kernels(read_file(first.ptx), kernels);
-    scenario_writer writer(all, group);
+    scenario_writer writer(all, group, how_);
     const std::string source = ptx.empty() ? "" : source_file(base, ptx);
     const std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
     result_.scenarios.push_back((output_ / (name + ".scenario")).string());
@@ -770,6 +818,7 @@ class recording_writer {
   }
 
   fs::path output_;
+  recording_options how_;
   recording result_{};
   std::map<std::string, int> numbers_{}, source_numbers_{};
   std::map<std::string, std::string> sources_{};
@@ -779,7 +828,7 @@ class recording_writer {
 
 }  // namespace
 
-recording write_recording(const fs::path& records, const fs::path& output) {
+recording write_recording(const fs::path& records, const fs::path& output, const recording_options& how) {
   std::vector<std::pair<long, fs::path>> processes;
   for (const fs::directory_entry& entry : fs::directory_iterator(records)) {
     if (entry.path().extension() == ".records") {
@@ -787,7 +836,7 @@ recording write_recording(const fs::path& records, const fs::path& output) {
     }
   }
   std::sort(processes.begin(), processes.end());
-  recording_writer out(output);
+  recording_writer out(output, how);
   for (const auto& [pid, path] : processes) {
     process_records p = read_process(path);
     out.add(p);
