@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
-/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, floats (memory of numbers of many kinds),
+/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, count, await, blocks=N and number=N (for what is launched next), floats (memory of numbers of many kinds),
 /// many (one launch 1000 times), race (in two streams), ordered (with an event between), waited (the host waits between), dependent, graph, captured, late (of another module of
 /// the same name), begin=FOLDER and end (of recording), exit=STATUS.
 #include <cuda.h>
@@ -52,11 +52,12 @@ int main(int count, char** words) {
   const CUdeviceptr behind_table = allocated({7}, 32);
   const CUdeviceptr table = allocated({0, 0, behind_table + 8, 5}, 4096);
   int number = 5;
+  unsigned blocks = 1;
   std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
   void* of_put[] = {&number, pointers.data()};
   void* of_data[] = {&data};
   const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
-    return cuLaunchKernel(f, 1, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
+    return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
   };
   for (int i = 2; i < count; ++i) {
     const std::string word = words[i];
@@ -64,6 +65,14 @@ int main(int count, char** words) {
       launch(put, of_put, 1);
     } else if (word == "put/fewer") {
       launch(put, of_put, 1, 1);
+    } else if (word.starts_with("blocks=")) {
+      blocks = static_cast<unsigned>(std::atoi(word.c_str() + 7));
+    } else if (word.starts_with("number=")) {
+      number = std::atoi(word.c_str() + 7);
+    } else if (word == "count" || word == "await") {
+      CUfunction other = nullptr;
+      cuModuleGetFunction(&other, module, word.c_str());
+      launch(other, of_data, 1);
     } else if (word == "small") {
       launch(small, of_data, 1);
     } else if (

@@ -154,6 +154,33 @@ class Record(Recorder):
         self.assertNotIn("copy", recorded.log)
         self.assertNotIn("program's data", recorded.said)
 
+    def test_a_large_launch_can_be_recorded_with_fewer_blocks(self):
+        large = self.record("blocks=3000", "count")
+        self.assertIn("launch count grid 3000 block 2 args arg0", large.launches())
+        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", large.said)
+        shrunk = self.record("blocks=3000", "count", options=["--shrink"])
+        self.assertIn("launch count grid 2 block 2 args arg0", shrunk.launches())
+        self.assertIn("--shrink recorded 1 launch with fewer blocks", shrunk.said)
+        self.assertNotIn("more threads than can be explored", shrunk.said)
+        done = subprocess.run([CHECK, shrunk.folder / "count_1.scenario"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"\tverified\t.*; 2 of the 3000 blocks of count, by --shrink\b")
+        # the fault is found there as well
+        self.assertEqual(self.record("blocks=3000", "race", options=["--shrink"]).check("late_1"), "race")
+
+    def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
+        waits = self.record("blocks=2100", "await", options=["--shrink"])
+        self.assertIn("launch await grid 2100 block 2 args arg0", waits.launches())
+        self.assertRegex(waits.said, r"--shrink leaves await_1 as it is, because with at most 2048 blocks along each dimension: threads wait")
+        self.assertIn("1 launch has more threads than can be explored", waits.said)
+        for number in (3000, 2999):
+            counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
+            self.assertIn("--shrink leaves put_1 as it is, because its argument 0 has the number "
+                          f"{number}, which may be that of its 3000 blocks", counts.said)
+        self.assertIn("launch put grid 2 block 2", "".join(self.record("blocks=3000", "number=7", "put", options=["--shrink"]).launches()))
+
+    def test_a_launch_that_can_be_explored_is_not_shrunk(self):
+        self.assertEqual(self.record("blocks=4", "count", options=["--shrink"]).launches(), ["launch count grid 4 block 2 args arg0"])
+
     def test_floats_can_be_left_out(self):
         text = self.record("floats").scenarios()["late_1"]
         self.assertIn("from late_1.arg0.bin", text)

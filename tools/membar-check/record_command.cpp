@@ -179,6 +179,8 @@ int record_command(const std::vector<std::string>& words) {
   app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
   app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, and no contents of memory");
   app.add_flag("--unknown-floats", asked.how.unknown_floats, "record what may be floats as unknown values");
+  app.add_flag("--shrink", asked.how.shrink,
+               "record launches that are too large to explore with fewer blocks, where that works");
   app.add_flag("--build", asked.build, "PROGRAM builds: lets nvcc and PyTorch put PTX into what they make");
   app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
   try {

@@ -4,6 +4,8 @@
 #include <common/version.hpp>
 #include <membar-check/recorder/records.hpp>
 #include <membar-check/recording.hpp>
+#include <membar-check/scenario_file.hpp>
+#include <membar-check/shrink.hpp>
 
 #include <check/launch.hpp>
 #include <check/named_memory.hpp>
@@ -305,6 +307,8 @@ std::string short_name(const std::string& mangled) {
   return out.empty() ? "kernel" : out;
 }
 
+u64 blocks_of(const std::array<unsigned, 3>& grid) { return u64{grid[0]} * grid[1] * grid[2]; }
+
 std::string hex(u64 value) {
   std::ostringstream out;
   out << "0x" << std::hex << value;
@@ -361,6 +365,7 @@ class scenario_writer {
       : all_(all), how_(how) {
     for (const int i : group) {
       launches_.push_back(&all[static_cast<std::size_t>(i)]);
+      grids_.push_back(launches_.back()->grid);
       indices_.push_back(i);
     }
     several_devices_ =
@@ -369,6 +374,9 @@ class scenario_writer {
     name_memory();
     place_memory();
   }
+
+  /// Gives the launches other grids than were recorded, which the scenario then notes.
+  void set_grids(const std::vector<std::array<std::uint32_t, 3>>& grids) { grids_ = grids; }
 
   /// `name`: of the scenario's file; `ptx`: its text, and `source` the name of its file, or empty.
   [[nodiscard]] std::string text(const fs::path& folder, const std::string& name, const std::string& source,
@@ -671,7 +679,7 @@ class scenario_writer {
   std::string launch_line(std::size_t i) {
     const recorded_launch& l = *launches_[i];
     std::string comment;
-    std::string out = "launch " + l.kernel + " grid" + shape(l.grid) + " block" + shape(l.block);
+    std::string out = "launch " + l.kernel + " grid" + shape(grids_[i]) + " block" + shape(l.block);
     out += l.cluster[0] * l.cluster[1] * l.cluster[2] > 1 ? " cluster " + std::to_string(l.cluster[0]) : "";
     out += l.domain == 0 ? "" : " domain " + std::to_string(l.domain);
     out += l.device == 0 ? "" : " device " + std::to_string(l.device);
@@ -704,6 +712,17 @@ class scenario_writer {
         }
       }
     }
+    std::set<std::string> notes;
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      const recorded_launch& l = *launches_[i];
+      if (grids_[i] != l.grid) {
+        notes.insert("note " + std::to_string(blocks_of(grids_[i])) + " of the " + std::to_string(blocks_of(l.grid)) +
+                     " blocks of " + short_name(l.kernel) + ", by --shrink\n");
+      }
+    }
+    for (const std::string& note : notes) {
+      out += note;
+    }
     const std::size_t target = ptx.find(".target");
     if (target != std::string::npos) {
       const std::string of = ptx.substr(target + 8, ptx.find_first_of(",\n\r", target) - target - 8);
@@ -719,6 +738,7 @@ class scenario_writer {
   const recording_options& how_;
   std::vector<const recorded_launch*> launches_{};
   std::vector<int> indices_{};
+  std::vector<std::array<unsigned, 3>> grids_{};  ///< of `launches_`
   std::vector<scenario_memory> memory_{};
   std::vector<std::size_t> named_{};
   std::map<std::string, std::size_t> streams_{};
@@ -768,6 +788,10 @@ class recording_writer {
       say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " machine code only: " +
           membar_tools::shortened(names, 160) + ". Unless --kernels names them, they are not recorded. " + how_to_get_ptx());
     }
+    if (shrunk_ != 0) {
+      say("--shrink recorded " + std::to_string(shrunk_) + (shrunk_ == 1 ? " launch" : " launches") +
+          " with fewer blocks: the line of the verdict says how many");
+    }
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
           " more threads than can be explored (" + std::to_string(membar::check::most_threads) +
@@ -789,21 +813,43 @@ class recording_writer {
     const std::string base = short_name(first.kernel);
     const std::string name = base + "_" + std::to_string(++numbers_[base]);
     std::vector<std::string> kernels;
-    unsigned long long threads = 0;
+    u64 threads = 0;
     for (const int i : group) {
       const recorded_launch& l = all[static_cast<std::size_t>(i)];
       kernels.push_back(l.kernel);
       kernels_.insert(l.kernel);
-      threads += 1ULL * l.grid[0] * l.grid[1] * l.grid[2] * l.block[0] * l.block[1] * l.block[2];
+      threads += blocks_of(l.grid) * blocks_of(l.block);
       ++result_.launches;
     }
-    too_large_ += threads > static_cast<unsigned long long>(membar::check::most_threads) ? 1 : 0;
     const std::string ptx = first.ptx.empty() ? "" : membar::ptx::with_kernels(read_file(first.ptx), kernels);
     scenario_writer writer(all, group, how_);
     const std::string source = ptx.empty() ? "" : source_file(base, ptx);
-    const std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
+    std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
+    const bool too_large = threads > static_cast<u64>(membar::check::most_threads);
+    if (too_large && how_.shrink && !ptx.empty() && shrinks(writer, name, text, ptx)) {
+      text = writer.text(output_, name, source, ptx, result_.has_contents);
+    } else if (too_large) {
+      ++too_large_;
+    }
     result_.scenarios.push_back((output_ / (name + ".scenario")).string());
     write_file(result_.scenarios.back(), text);
+  }
+
+  /// Gives the scenario of a text smaller grids. False if there are none.
+  bool shrinks(scenario_writer& writer, const std::string& name, const std::string& text, const std::string& ptx) {
+    const std::string path = (output_ / (name + ".scenario")).string();
+    try {
+      const smaller_grids smaller = smaller_grids_of(scenario_of(path, text), ptx);
+      if (!smaller.grids.empty()) {
+        writer.set_grids(smaller.grids);
+        ++shrunk_;
+        return true;
+      }
+      say("--shrink leaves " + name + " as it is, because " + membar_tools::shortened(smaller.why_not, 200));
+    } catch (const std::exception&) {
+      // the scenario says why when it is checked
+    }
+    return false;
   }
 
   /// The file with this PTX, which is written once.
@@ -824,6 +870,7 @@ class recording_writer {
   std::map<std::string, std::string> sources_{};
   std::set<std::string> kernels_{}, machine_code_only_{};
   int too_large_ = 0;
+  int shrunk_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct recording {
 
 struct recording_options {
   bool unknown_floats = false;  ///< what may be floats in contents of memory becomes unknown values
+  bool shrink = false;          ///< launches that are too large to explore get smaller grids, where that works
 };
 
 /// Reads the records of all processes in a folder, and writes scenarios, PTX and contents of memory into another one, readable by their owner only.

@@ -151,12 +151,12 @@ def _check(scenario, options, schedules, seconds, undecided):
 
 
 @contextlib.contextmanager
-def record(kernels="", *, all=False, contents=True, unknown_floats=False, limit=0, folder=None):  # pylint: disable=redefined-builtin
+def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink=False, limit=0, folder=None):  # pylint: disable=redefined-builtin
     """Records the kernels that the block launches, and gives a `Recording`, which is complete after the block.
 
     `kernels` is an extended regular expression of names; without it those are selected whose PTX synchronizes, or with `all` all of them.
-    Without `contents` no contents of memory are recorded; with `unknown_floats` what may be floats becomes unknown values. The recording is in
-    `folder`, or in one that is removed at the interpreter's exit.
+    Without `contents` no contents of memory are recorded; with `unknown_floats` what may be floats becomes unknown values. With `shrink` launches that
+    are too large to explore have fewer blocks, where that works. The recording is in `folder`, or in one that is removed at the interpreter's exit.
     """
     process = _loaded()
     if process is None:
@@ -174,7 +174,8 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, limit=
             yield result
         finally:
             process.membar_record_end()
-            words = ["record", *(["--unknown-floats"] if unknown_floats else []), f"--from={records}", f"--output={folder}"]
+            options = {"--unknown-floats": unknown_floats, "--shrink": shrink}
+            words = ["record", *(name for name, asked in options.items() if asked), f"--from={records}", f"--output={folder}"]
             done = subprocess.run([checker(), *words], capture_output=True, text=True, check=False)
             result.said = done.stderr
             result.scenarios = sorted(result.folder.glob("*.scenario"))
