@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
-/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, count, await, blocks=N and number=N (for what is launched next), floats (memory of numbers of many kinds),
-/// many (one launch 1000 times), race (in two streams), ordered (with an event between), waited (the host waits between), dependent, graph, captured, late (of another module of
-/// the same name), begin=FOLDER and end (of recording), exit=STATUS.
+/// a file, allocates memory and does one thing for each word that follows:
+/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, floats (with memory of
+///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
+///   between), dependent, domain, graph, captured;
+/// * of what is launched next: blocks=N, number=N (the first argument of put);
+/// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
+/// * another process: export=FILE and import=FILE (memory), close, import_event, import_file, tell=FILE and hear=FILE (pipes).
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -73,6 +77,33 @@ int main(int count, char** words) {
       CUfunction other = nullptr;
       cuModuleGetFunction(&other, module, word.c_str());
       launch(other, of_data, 1);
+    } else if (word.starts_with("export=")) {  // a pointer into data: its second word
+      CUipcMemHandle handle{};
+      cuIpcGetMemHandle(&handle, data + 8);
+      std::ofstream(word.substr(7), std::ios::binary).write(handle.reserved, sizeof handle.reserved);
+    } else if (word.starts_with("import=")) {
+      CUipcMemHandle handle{};
+      std::ifstream(word.substr(7), std::ios::binary).read(handle.reserved, sizeof handle.reserved);
+      cuIpcOpenMemHandle(&data, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+      data -= 8;
+    } else if (word == "close") {
+      cuIpcCloseMemHandle(data + 8);
+    } else if (word == "import_event") {
+      CUevent event = nullptr;
+      cuIpcOpenEventHandle(&event, {});
+    } else if (word == "import_file") {
+      CUmemGenericAllocationHandle handle{};
+      cuMemImportFromShareableHandle(&handle, nullptr, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    } else if (word.starts_with("tell=")) {  // another process, through a pipe
+      std::ofstream(word.substr(5)) << "go";
+    } else if (word.starts_with("hear=")) {
+      std::ifstream file(word.substr(5));
+      std::string line;
+      std::getline(file, line);
+    } else if (word == "synchronize") {
+      cuStreamSynchronize(stream(1));
+    } else if (word == "late") {
+      launch(late, of_data, 1);
     } else if (word == "small") {
       launch(small, of_data, 1);
     } else if (

@@ -215,7 +215,7 @@ class Record(Recorder):
     def test_recording_begins_and_ends_when_the_program_says_so(self):
         raw = self.folder / "raw"
         raw.mkdir()
-        words = [PROGRAM, MODULE, "put", f"begin={raw}", "late", "race", "end", "put/fewer"]
+        words = [PROGRAM, MODULE, "put", f"begin={raw}", "race", "end", "put/fewer"]
         environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), LD_PRELOAD=str(CHECK.with_name("libmembar_record.so")), MEMBAR_RECORD_WAITS="1")
         done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60)
         self.assertEqual(done.stdout, "begin 0\n")
@@ -227,13 +227,58 @@ class Record(Recorder):
         (self.folder / "1.records").write_text('{"records":99}\n')
         done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("have version 99, and this membar-check reads version 1", done.stderr)
+        self.assertIn("have version 99, and this membar-check reads version 2", done.stderr)
 
     def test_a_build_gets_options_for_ptx(self):
         environment = {key: value for key, value in os.environ.items() if key not in ("NVCC_APPEND_FLAGS", "TORCH_CUDA_ARCH_LIST")}
         done = subprocess.run([CHECK, "record", "--build", "--", "sh", "-c", "echo $NVCC_APPEND_FLAGS, $TORCH_CUDA_ARCH_LIST; exit 3"],
                               capture_output=True, text=True, timeout=60, env=environment)
         self.assertEqual((done.returncode, done.stdout), (3, "-gencode arch=compute_90,code=compute_90, 9.0+PTX\n"))
+
+
+class Processes(Recorder):
+    """Two processes of one job, of which the first shares its memory. They wait for each other by pipes."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("handle", "go"):
+            os.mkfifo(self.folder / name)
+
+    def job(self, first, second, moves=1 << 20, options=()):
+        output = self.folder / "out"
+        words = [" ".join(f"{word}={self.folder}/{name}" if (name := {"export": "handle", "import": "handle", "tell": "go", "hear": "go"}.get(word))
+                          else word for word in each.split()) for each in (first, second)]
+        # Shells that start the one and the other: the order of their numbers is that of the processes.
+        script = f"{PROGRAM} {MODULE} {words[0]} & FAKE_DRIVER_MOVES={moves} {PROGRAM} {MODULE} {words[1]}; wait"
+        done = subprocess.run([CHECK, "record", f"--output={output}", *options, "--", "sh", "-c", script], capture_output=True, text=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
+        return Recording(done, output, self.folder / "no log")
+
+    def test_launches_of_processes_that_share_memory_are_one_scenario(self):
+        for moves in (1 << 20, 0):  # also where the second has memory of its own at the first one's address
+            with self.subTest(moves=moves):
+                recorded = self.job("export late tell", "import hear late", moves)
+                self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
+                self.assertIn("# of 2 processes that share memory: the devices are numbered by process\n", recorded.scenarios()["late_1"])
+                self.assertIn("\nmemory arg0 u32[16] at 0x1000000000 = 1 0 2 0 3 device 0\n", recorded.scenarios()["late_1"])
+                self.assertEqual(recorded.check("late_1"), "race")
+
+    def test_what_a_host_has_waited_for_comes_before_another_process(self):
+        recorded = self.job("export late synchronize tell", "import hear late")
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 args arg0", "launch late grid 1 block 2 device 1 args arg0"])
+
+    def test_memory_that_is_closed_is_shared_no_more(self):
+        recorded = self.job("export late tell", "import close hear late")
+        self.assertEqual(len(recorded.scenarios()), 2)
+
+    def test_processes_without_shared_memory_have_scenarios_of_their_own(self):
+        recorded = self.job("late tell", "hear late", moves=0)
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 args arg0", "launch late grid 1 block 2 args arg0"])
+
+    def test_what_cannot_be_joined_is_named(self):
+        said = self.job("late tell", "import_file import_event import_event hear late").said
+        self.assertEqual(said.count("memory was imported by a file descriptor or a fabric handle, of which the driver does not tell whose it is"), 1)
+        self.assertEqual(said.count("an event of another process was opened, which is not followed"), 1)
 
 
 SOURCE = """struct three { unsigned* a; unsigned long long* b; long c; };

@@ -2,7 +2,7 @@
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <common/version.hpp>
-#include <membar-check/recorder/records.hpp>
+#include <membar-check/recorded_job.hpp>
 #include <membar-check/recording.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/shrink.hpp>
@@ -22,7 +22,6 @@
 #include <cstring>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -36,225 +35,7 @@ namespace fs = std::filesystem;
 using membar::model::error;
 using membar_tools::read_file;
 using membar_tools::write_file;
-using json = nlohmann::ordered_json;
 using u64 = std::uint64_t;
-
-/// Memory as it was before a launch.
-struct recorded_memory {
-  u64 address = 0;
-  u64 bytes = 0;
-  std::string kind{};
-  int device = 0;
-  bool copied = false;
-  std::string contents{};  ///< without zeros at the end
-};
-
-struct recorded_variable {
-  std::string name;
-  u64 address = 0;
-  u64 bytes = 0;
-  bool copied = false;
-  std::string contents{};
-};
-
-struct recorded_launch {
-  int number = 0;
-  std::string kernel{};
-  std::string ptx{};  ///< the path of the file; empty: there is none
-  std::array<unsigned, 3> grid{}, block{}, cluster{};
-  unsigned shared = 0;
-  bool cooperative = false, dependent = false, blocking = true;
-  int domain = 0, device = 0, registers = 0, static_shared = 0, multiprocessors = 0, architecture = 0;
-  u64 stream = 0;
-  std::vector<std::string> arguments{};
-  std::vector<recorded_memory> memory{};
-  std::vector<recorded_variable> variables{};
-  int graph_launch = 0, node = 0;
-  std::vector<int> nodes_before{};
-  std::set<int> before{};  ///< launches that have ended when this one begins, by index
-  int depends_on = -1;     ///< the launch whose programmatic dependent it is
-  int group = -1;
-};
-
-struct process_records {
-  std::vector<recorded_launch> launches{};
-  std::vector<std::string> complaints{};
-  std::set<std::string> machine_code_only{};
-};
-
-std::string bytes_of_hex(const std::string& text) {
-  std::string out;
-  for (std::size_t k = 0; k + 1 < text.size(); k += 2) {
-    out += static_cast<char>(std::stoi(text.substr(k, 2), nullptr, 16));
-  }
-  return out;
-}
-
-u64 word_at(const std::string& bytes, std::size_t at, std::size_t count = 8) {
-  u64 out = 0;
-  for (std::size_t b = 0; b < count && at + b < bytes.size(); ++b) {
-    out |= u64{static_cast<unsigned char>(bytes[at + b])} << (8 * b);
-  }
-  return out;
-}
-
-/// What orders the launches of a process: for each stream and event the launches that come before what follows.
-class launch_order {
- public:
-  void add(const json& line) {
-    const std::string what = line["order"];
-    const int device = line["device"];
-    const stream_key stream = normal(line["stream"], device);
-    const u64 event = line["event"];
-    if (what == "record") {
-      events_[event] = streams_[stream];
-    } else if (what == "wait") {
-      streams_[stream].insert(events_[event].begin(), events_[event].end());
-    } else if (what == "stream") {
-      host_.insert(streams_[stream].begin(), streams_[stream].end());
-    } else if (what == "event") {
-      host_.insert(events_[event].begin(), events_[event].end());
-    } else {
-      const std::set<int>& launches = devices_[device];
-      host_.insert(launches.begin(), launches.end());
-    }
-  }
-
-  void place(std::vector<recorded_launch>& all) {
-    const int mine = static_cast<int>(all.size()) - 1;
-    recorded_launch& l = all.back();
-    const stream_key stream = normal(l.stream, l.device);
-    std::set<int> before = host_;
-    const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
-    take(stream);
-    if (l.blocking) {  // the null stream waits for those that do not say otherwise, and they for it
-      is_blocking_.insert(stream);
-      for (const stream_key& other : is_blocking_) {
-        if (stream == normal(0, l.device) || other == normal(0, l.device)) {
-          take(other);
-        }
-      }
-    }
-    if (l.graph_launch != 0) {
-      for (int i = 0; i < mine; ++i) {
-        const recorded_launch& other = all[static_cast<std::size_t>(i)];
-        const bool same = other.graph_launch == l.graph_launch;
-        if (same && std::find(l.nodes_before.begin(), l.nodes_before.end(), other.node) == l.nodes_before.end()) {
-          before.erase(i);
-        }
-      }
-    }
-    if (const auto last = last_.find(stream); l.dependent && last != last_.end() && host_.count(last->second) == 0) {
-      l.depends_on = last->second;
-    }
-    l.before = std::move(before);
-    streams_[stream].insert(mine);
-    devices_[l.device].insert(mine);
-    last_[stream] = mine;
-  }
-
- private:
-  /// The handle, and the device of a stream that each device has: the null stream, of which 1 is another name, and the thread's own, 2.
-  using stream_key = std::pair<u64, int>;
-  static stream_key normal(u64 stream, int device) { return {stream == 1 ? 0 : stream, stream <= 2 ? device : -1}; }
-
-  std::map<stream_key, std::set<int>> streams_;
-  std::map<u64, std::set<int>> events_;
-  std::map<int, std::set<int>> devices_;
-  std::map<stream_key, int> last_;
-  std::set<stream_key> is_blocking_;
-  std::set<int> host_;
-};
-
-recorded_launch launch_of(const json& line, const fs::path& folder, const std::string& process) {
-  recorded_launch l;
-  const auto contents = [&](const std::string& file, std::string& into) {
-    const fs::path path = folder / (process + "." + file);
-    std::error_code failed;
-    if (file.empty() || !fs::exists(path, failed)) {
-      return false;
-    }
-    into = read_file(path.string());
-    return true;
-  };
-  l.number = line["launch"];
-  l.kernel = line["kernel"];
-  if (const int ptx = line["ptx"]; ptx >= 0) {
-    l.ptx = (folder / (process + "." + std::to_string(ptx) + ".ptx")).string();
-  }
-  l.grid = line["grid"];
-  l.block = line["block"];
-  l.cluster = line["cluster"];
-  l.shared = line["shared"];
-  l.cooperative = line["cooperative"];
-  l.dependent = line["dependent"];
-  l.blocking = line["blocking"];
-  l.domain = line["domain"];
-  l.device = line["device"];
-  l.registers = line["registers"];
-  l.static_shared = line["static_shared"];
-  l.multiprocessors = line["multiprocessors"];
-  l.architecture = line["architecture"];
-  l.stream = line["stream"];
-  for (const json& a : line.value("arguments", json::array())) {
-    l.arguments.push_back(bytes_of_hex(a));
-  }
-  for (const json& m : line["memory"]) {
-    recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"]};
-    r.copied = contents(m["contents"], r.contents);
-    l.memory.push_back(std::move(r));
-  }
-  for (const json& v : line["variables"]) {
-    recorded_variable r{v["name"], v["address"], v["bytes"]};
-    r.copied = contents(v["contents"], r.contents);
-    l.variables.push_back(std::move(r));
-  }
-  if (line.contains("graph")) {
-    l.graph_launch = line["graph"]["launch"];
-    l.node = line["graph"]["node"];
-    l.nodes_before = line["graph"]["after"].get<std::vector<int>>();
-  }
-  return l;
-}
-
-process_records read_process(const fs::path& path) {
-  process_records out;
-  launch_order order;
-  std::istringstream lines(read_file(path.string()));
-  const std::string process = path.stem().string();
-  std::map<std::string, std::string> first_path;  // of each file of PTX: the first that has the same text
-  std::map<std::string, std::string> by_text;
-  std::string text;
-  for (int number = 1; std::getline(lines, text); ++number) {
-    const json line = json::parse(text, nullptr, false);
-    if (line.is_discarded()) {  // the last one of a process that was ended
-      break;
-    }
-    if (number == 1 && line.value("records", 0) != membar_record::records_version) {
-      throw error("the records of '" + path.string() + "' have version " + std::to_string(line.value("records", 0)) +
-                  ", and this membar-check reads version " + std::to_string(membar_record::records_version) +
-                  ": use the library of the same release");
-    }
-    if (line.contains("complaint")) {
-      out.complaints.push_back(line["complaint"]);
-    } else if (line.contains("machine_code_only")) {
-      out.machine_code_only.insert(line["machine_code_only"].get<std::string>());
-    } else if (line.contains("order")) {
-      order.add(line);
-    } else if (line.contains("launch")) {
-      out.launches.push_back(launch_of(line, path.parent_path(), process));
-      if (std::string& ptx = out.launches.back().ptx; !ptx.empty()) {  // a module is loaded once per device
-        const auto [known, is_new] = first_path.emplace(ptx, "");
-        if (is_new) {
-          known->second = by_text.emplace(read_file(ptx), ptx).first->second;
-        }
-        ptx = known->second;
-      }
-      order.place(out.launches);
-    }
-  }
-  return out;
-}
 
 [[nodiscard]] bool overlap(const recorded_memory& a, const recorded_memory& b) noexcept {
   return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
@@ -393,7 +174,7 @@ class scenario_writer {
     for (const recorded_launch* l : launches_) {
       for (const recorded_variable& v : l->variables) {
         if (known.insert({v.name, several_devices_ ? l->device : 0}).second) {
-          out += is_used(v.name) ? variable_line(folder, name, v, l->device) : "";
+          out += is_used(v.name) ? variable_line(folder, name, v, *l) : "";
         }
       }
     }
@@ -418,9 +199,9 @@ class scenario_writer {
     }
   }
 
-  [[nodiscard]] scenario_memory* holder_of(u64 word) {
+  [[nodiscard]] scenario_memory* holder_of(u64 address) {
     const auto at = std::find_if(memory_.begin(), memory_.end(), [&](const scenario_memory& m) {
-      return word >= m.of.address && word - m.of.address < m.of.bytes;
+      return address >= m.of.address && address - m.of.address < m.of.bytes;
     });
     return at == memory_.end() ? nullptr : &*at;
   }
@@ -442,20 +223,21 @@ class scenario_writer {
     for (const recorded_launch* l : launches_) {
       for (std::size_t a = 0; a < l->arguments.size(); ++a) {
         for (std::size_t at = 0; at + 8 <= l->arguments[a].size(); at += 8) {
-          scenario_memory* const m = holder_of(word_at(l->arguments[a], at));
+          scenario_memory* const m = holder_of(l->space->in_job(word_at(l->arguments[a], at)));
           if (m != nullptr && m->name.empty()) {
             give_name(*m, "arg" + std::to_string(a) + (at == 0 ? "" : "_" + std::to_string(at)));
           }
         }
       }
       for (const recorded_variable& v : l->variables) {
-        follow(v.contents, 0, v.name);
+        follow(v.contents, 0, v.name, *l->space);
       }
     }
     for (std::size_t k = 0; k < named_.size(); ++k) {
       const std::string name = memory_[named_[k]].name;
       const std::string contents = memory_[named_[k]].of.contents;
-      follow(contents, memory_[named_[k]].of.address % 8, name);
+      const shared_space space = memory_[named_[k]].of.space;
+      follow(contents, memory_[named_[k]].of.address % 8, name, *space);
     }
     // In the order of their names' discovery; what nothing leads to is left out.
     std::vector<scenario_memory> kept;
@@ -464,10 +246,9 @@ class scenario_writer {
     }
     memory_ = std::move(kept);
   }
-  void follow(const std::string& contents, std::size_t first, const std::string& name) {
+  void follow(const std::string& contents, std::size_t first, const std::string& name, const address_space& space) {
     for (std::size_t at = first == 0 ? 0 : 8 - first; at + 8 <= contents.size() + 7 && at < contents.size(); at += 8) {
-      const u64 word = word_at(contents, at);
-      scenario_memory* const m = word < 65536 ? nullptr : holder_of(word);
+      scenario_memory* const m = holder_of(space.in_job(word_at(contents, at)));
       if (m != nullptr && m->name.empty()) {
         give_name(*m, name + "_at_" + std::to_string(at));
       }
@@ -499,14 +280,18 @@ class scenario_writer {
   }
 
   /// The address in the scenario that a pointer becomes; nothing if it is none.
-  [[nodiscard]] std::optional<u64> moved(u64 word) {
-    if (const scenario_memory* const m = word < 65536 ? nullptr : holder_of(word); m != nullptr) {
-      return m->at + (word - m->of.address) + m->of.address % 256;
+  [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
+    const u64 address = space.in_job(word);
+    if (address == 0) {
+      return std::nullopt;
+    }
+    if (const scenario_memory* const m = holder_of(address); m != nullptr) {
+      return m->at + (address - m->of.address) + m->of.address % 256;
     }
     for (const recorded_launch* l : launches_) {
       for (const recorded_variable& v : l->variables) {
-        if (module_ && word >= v.address && word - v.address < v.bytes && layout_.globals.count(v.name) != 0) {
-          return layout_.globals.at(v.name) + (word - v.address);
+        if (module_ && address >= v.address && address - v.address < v.bytes && layout_.globals.count(v.name) != 0) {
+          return layout_.globals.at(v.name) + (address - v.address);
         }
       }
     }
@@ -514,10 +299,10 @@ class scenario_writer {
   }
 
   /// Puts pointers into contents as they are in the scenario. Where they are.
-  std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first) {
+  std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
-      if (const auto to = moved(word_at(contents, at))) {
+      if (const auto to = moved(word_at(contents, at), space)) {
         contents.resize(std::max(contents.size(), at + 8));
         for (unsigned b = 0; b < 8; ++b) {
           contents[at + b] = static_cast<char>(*to >> (8 * b));
@@ -568,7 +353,7 @@ class scenario_writer {
     std::size_t element = 0;
     const u64 before = m.of.address % 256;  // the address in the file is a multiple of 256
     std::string contents = m.of.contents;
-    std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8);
+    std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8, *m.of.space);
     contents.insert(0, before, '\0');
     for (std::size_t& at : pointers) {
       at += before;
@@ -587,7 +372,8 @@ class scenario_writer {
   }
 
   /// Only variables that do not begin as their module says.
-  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v, int device) {
+  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v,
+                            const recorded_launch& l) {
     if (!module_ || !v.copied) {
       return "";
     }
@@ -597,7 +383,7 @@ class scenario_writer {
       return "";
     }
     std::string contents = v.contents;
-    const std::vector<std::size_t> pointers = move_pointers(contents, 0);
+    const std::vector<std::size_t> pointers = move_pointers(contents, 0, *l.space);
     std::string begins(of->initial.begin(), of->initial.end());
     begins.resize(v.bytes);
     contents.resize(v.bytes);
@@ -606,23 +392,23 @@ class scenario_writer {
     }
     std::size_t element = 0;
     const std::string type = type_of(v.bytes, element);
-    const std::string values =
-        initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element, pointers);
+    const std::string values = initial(folder, name, v.name + (l.device == 0 ? "" : "." + std::to_string(l.device)), contents,
+                                       v.bytes, element, pointers);
     const bool begins_anew = values.empty() || values.starts_with(" unknown");  // with zeros, and not as the module says
     return "memory " + v.name + " " + type + (begins_anew ? " = 0" : "") + values +
-           (several_devices_ ? " device " + std::to_string(device) : "") + "\n";
+           (several_devices_ ? " device " + std::to_string(l.device) : "") + "\n";
   }
 
-  [[nodiscard]] std::string argument(const std::string& bytes) {
+  [[nodiscard]] std::string argument(const std::string& bytes, const address_space& space) {
     const auto word = [&](std::size_t at) {
       const std::size_t count = std::min<std::size_t>(8, bytes.size() - at);
       const u64 value = word_at(bytes, at, count);
-      const scenario_memory* const m = count == 8 && value >= 65536 ? holder_of(value) : nullptr;
-      if (m != nullptr) {
-        const u64 offset = value - m->of.address + m->of.address % 256;
+      const u64 address = count == 8 ? space.in_job(value) : 0;
+      if (const scenario_memory* const m = holder_of(address); m != nullptr) {
+        const u64 offset = address - m->of.address + m->of.address % 256;
         return m->name + (offset == 0 ? "" : "+" + std::to_string(offset));
       }
-      const auto variable = count == 8 ? moved(value) : std::nullopt;
+      const auto variable = count == 8 ? moved(value, space) : std::nullopt;
       const u64 shown = variable.value_or(value);
       return shown < 1000000 ? std::to_string(shown) : hex(shown);
     };
@@ -638,9 +424,10 @@ class scenario_writer {
 
   /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
-    const std::string key = l.graph_launch != 0
-                                ? "graph " + std::to_string(l.number)
-                                : std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : "");
+    const std::string key =
+        std::to_string(l.process) +
+        (l.graph_launch != 0 ? " graph " + std::to_string(l.number)
+                             : " " + std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : ""));
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
@@ -688,7 +475,7 @@ class scenario_writer {
     if (!l.arguments.empty()) {
       out += " args";
       for (const std::string& a : l.arguments) {
-        out += " " + argument(a);
+        out += " " + argument(a, *l.space);
       }
     }
     return out + comment + "\n";
@@ -696,6 +483,13 @@ class scenario_writer {
 
   [[nodiscard]] std::string header(const std::string& ptx) const {
     std::string out = "# recorded by membar-check " + membar_tools::version_text() + "\n";
+    std::set<int> processes;
+    for (const recorded_launch* l : launches_) {
+      processes.insert(l->process);
+    }
+    if (processes.size() > 1) {
+      out += "# of " + std::to_string(processes.size()) + " processes that share memory: the devices are numbered by process\n";
+    }
     for (const recorded_launch* l : launches_) {
       out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +
              " registers, " + std::to_string(l->static_shared) + " bytes of shared memory, on sm_" +
@@ -766,14 +560,14 @@ class recording_writer {
     fs::create_directories(output, failed);
   }
 
-  void add(process_records& p) {
-    for (const std::vector<int>& group : groups_of(p.launches)) {
-      write(p.launches, group);
+  void add(recorded_job& job) {
+    for (const std::vector<int>& group : groups_of(job.launches)) {
+      write(job.launches, group);
     }
-    for (const std::string& c : p.complaints) {
+    for (const std::string& c : job.complaints) {
       say(c);
     }
-    for (const std::string& k : p.machine_code_only) {
+    for (const std::string& k : job.machine_code_only) {
       machine_code_only_.insert(membar::check::source_name(k));
     }
   }
@@ -876,17 +670,9 @@ class recording_writer {
 }  // namespace
 
 recording write_recording(const fs::path& records, const fs::path& output, const recording_options& how) {
-  std::vector<std::pair<long, fs::path>> processes;
-  for (const fs::directory_entry& entry : fs::directory_iterator(records)) {
-    if (entry.path().extension() == ".records") {
-      processes.emplace_back(std::atol(entry.path().stem().c_str()), entry.path());
-    }
-  }
-  std::sort(processes.begin(), processes.end());
   recording_writer out(output, how);
-  for (const auto& [pid, path] : processes) {
-    process_records p = read_process(path);
-    out.add(p);
+  for (recorded_job& job : jobs_of(records)) {
+    out.add(job);
   }
   return out.end();
 }
