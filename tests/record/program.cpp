@@ -2,10 +2,10 @@
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
 /// a file, allocates memory and does one thing for each word that follows:
-/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, floats (with memory of
+/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, tally (which uses the variable total), floats (with memory of
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
 ///   between), dependent, domain, graph, captured;
-/// * of what is launched next: blocks=N, number=N (the first argument of put);
+/// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
 /// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
 /// * another process: export=FILE and import=FILE (memory), close, import_event, import_file, tell=FILE and hear=FILE (pipes).
 #include <cuda.h>
@@ -73,7 +73,13 @@ int main(int count, char** words) {
       blocks = static_cast<unsigned>(std::atoi(word.c_str() + 7));
     } else if (word.starts_with("number=")) {
       number = std::atoi(word.c_str() + 7);
-    } else if (word == "count" || word == "await") {
+    } else if (word == "total") {
+      const std::array<float, 2> floats{0.5F, 1.0F};
+      CUdeviceptr total = 0;
+      std::size_t bytes = 0;
+      cuModuleGetGlobal(&total, &bytes, module, "total");
+      cuMemcpyHtoD(total, floats.data(), sizeof floats);
+    } else if (word == "count" || word == "await" || word == "tally") {
       CUfunction other = nullptr;
       cuModuleGetFunction(&other, module, word.c_str());
       launch(other, of_data, 1);

@@ -183,6 +183,7 @@ class Python(unittest.TestCase):
             ptx = {str(FOLDER / "module.ptx")!r}
             data = np.arange(8, dtype=np.uint32)
             print(membar.check(ptx, "late", 1, 1, [data[2:]], final=["arg0[2] == 3", "arg0[4] == 5"]))
+            print(membar.check(ptx, "count", 100, 128, [data], schedules=1).split(chr(9))[1])
             for arguments in ([data], ["text"]):
                 try:
                     membar.check(open(ptx).read(), "small", 2, 1, arguments)
@@ -196,10 +197,11 @@ class Python(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], "verified")
-        self.assertIn("Finding", lines[1])
-        self.assertIn("data race on arg0", lines[1])
-        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[2])
-        self.assertIn("an access of thread 0 lies in no object", lines[3])  # what the table's first word leads to
+        self.assertEqual(lines[1], "clean in 1 schedule")
+        self.assertIn("Finding", lines[2])
+        self.assertIn("data race on arg0", lines[2])
+        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[3])
+        self.assertIn("an access of thread 0 lies in no object", lines[4])  # what the table's first word leads to
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
     def test_marked_tests_are_checked(self):

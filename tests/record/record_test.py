@@ -194,6 +194,13 @@ class Record(Recorder):
         self.assertNotEqual(words[10:12], (0, 0))
         self.assertIn(hidden.check("late_1"), ("race", "verified"))
 
+    def test_variables_of_the_module_are_recorded(self):
+        self.assertNotIn("memory total", self.record("tally").scenarios()["tally_1"])
+        self.assertIn("\nmemory total u32[2] = 0x3f000000 0x3f800000\n", self.record("total", "tally").scenarios()["tally_1"])
+        hidden = self.record("total", "tally", options=["--unknown-floats"])
+        self.assertIn("\nmemory total u32[2] = 0 unknown 0-1\n", hidden.scenarios()["tally_1"])
+        self.assertEqual(hidden.check("tally_1"), "verified")
+
     def test_the_limit_holds(self):
         recorded = self.record("put", options=["--limit=2K"])
         self.assertIn("contents of memory are missing, because --limit was reached or the disk is full", self.record("put", options=["--limit=1"]).said)
