@@ -137,6 +137,21 @@ class Python(unittest.TestCase):
                     print(why)
         """), r"(membar: .*late_1.scenario cannot be checked: .*names no source.*\n\n?){2}")
 
+    def test_a_checker_that_crashes_is_an_error(self):
+        crashes = self.folder / "membar-check"
+        crashes.write_text(f'#!/bin/sh\ncase $1 in record) exec {CHECK} "$@";; sanitize) exit 0;; esac\nkill -SEGV $$\n')
+        crashes.chmod(0o755)
+        (self.folder / "libmembar_record.so").symlink_to(CHECK.with_name("libmembar_record.so"))
+        self.environment["MEMBAR_CHECK"] = str(crashes)
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("late")
+            try:
+                recorded.check()
+            except RuntimeError as why:
+                print(why)
+        """), r"^membar: membar-check ended with status -11 at .*late_1.scenario: \n$")
+
     def test_nothing_recorded_is_an_error(self):
         self.assertIn("membar: nothing was recorded.\nmembar-check: recorded 0 kernels", self.recorded("""
             with membar.record() as recorded:

@@ -157,7 +157,7 @@ class Record(Recorder):
     def test_a_large_launch_can_be_recorded_with_fewer_blocks(self):
         large = self.record("blocks=3000", "count")
         self.assertIn("launch count grid 3000 block 2 args arg0", large.launches())
-        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", large.said)
+        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, let --shrink try fewer blocks, or run membar-check sanitize", large.said)
         shrunk = self.record("blocks=3000", "count", options=["--shrink"])
         self.assertIn("launch count grid 2 block 2 args arg0", shrunk.launches())
         self.assertIn("--shrink recorded 1 launch with fewer blocks", shrunk.said)
@@ -171,7 +171,7 @@ class Record(Recorder):
         waits = self.record("blocks=2100", "await", options=["--shrink"])
         self.assertIn("launch await grid 2100 block 2 args arg0", waits.launches())
         self.assertRegex(waits.said, r"--shrink leaves await_1 as it is, because with at most 2048 blocks along each dimension: threads wait")
-        self.assertIn("1 launch has more threads than can be explored", waits.said)
+        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", waits.said)
         for number in (3000, 2999):
             counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
             self.assertIn("--shrink leaves put_1 as it is, because its argument 0 has the number "

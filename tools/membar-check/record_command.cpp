@@ -130,7 +130,9 @@ void say_recorded(const recording& of) {
         "volatile access, "
         "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
   } else if (of.has_contents) {
-    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only");
+    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only, "
+        "and "
+        "--unknown-floats no floats");
   }
 }
 

@@ -18,8 +18,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -589,7 +587,8 @@ class recording_writer {
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
           " more threads than can be explored (" + std::to_string(membar::check::most_threads) +
-          "): record the smallest test of the program, or run membar-check sanitize, which executes launches of any size");
+          "): record the smallest test of the program, " + (how_.shrink ? "" : "let --shrink try fewer blocks, ") +
+          "or run membar-check sanitize, which executes launches of any size");
     }
     result_.kernels = static_cast<int>(kernels_.size());
     return std::move(result_);

@@ -120,7 +120,9 @@ def _run(words, scenario, seconds):
         done = subprocess.run([checker(), *words, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return 3, f"{scenario}\tgave up\tafter {seconds} s\n"
-    return (done.returncode, done.stdout) if done.returncode in (0, 1, 3) else (2, done.stdout + done.stderr)
+    if done.returncode not in (0, 1, 2, 3):
+        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} at {scenario}: {done.stdout}{done.stderr}")
+    return done.returncode, done.stdout + (done.stderr if done.returncode == 2 else "")
 
 
 def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False):
