@@ -267,6 +267,16 @@ add.u32 %r1, %r1, 1;
 st.global.u32 [%rd1], %r1;
 ret;
 }
+.visible .entry wide(.param .u64 d, .param .u64 out)
+{
+.reg .b64 %rd<4>;
+ld.param.u64 %rd1, [d];
+ld.param.u64 %rd2, [out];
+st.global.u32 [%rd1], 5;
+ld.global.u64 %rd3, [%rd1];
+st.global.u64 [%rd2], %rd3;
+ret;
+}
 .visible .entry product(.param .u64 d)
 {
 .reg .b32 %r<12>; .reg .b64 %rd<4>;
@@ -284,6 +294,7 @@ BOUNDARY = ("source a.ptx\nmemory d u32\nmemory f u32\nmemory o u32\nlaunch anno
             "launch copy device 1 stream s args d o\nfinal o == 7\n")
 RACY = "source a.ptx\nmemory d u32[2]\nlaunch set args d 1\nlaunch set args d 1\nfinal d == 1\n"
 REPEATED = "source a.ptx\nmemory d u32\nrepeat 3 {\nlaunch increment stream s args d\n}\nfinal d == 3\n"
+COPIED = "source a.ptx\nmemory d u32[2] = 9 9\nmemory out u64\nlaunch copy args d out\nfinal out == 9\n"
 LITMUS = """PTX MP
 { x=0; y=0; }
  P0@cta 0,gpu 0        | P1@cta 1,gpu 0 ;
@@ -321,6 +332,7 @@ SCENARIOS = [
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "lies in no object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
     (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "brings the program to 5120 threads, and 1 to 4096 can be checked: make the grid or the block smaller"]),
     (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads, and CUDA has at most 1024: make the block smaller"]),
+    ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "if unknown values are such"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
@@ -484,6 +496,14 @@ def main():
         assumes("error", 2, "source a.ptx\nmemory d u32 at 12\nlaunch increment args d\n", "2:1: the address of 'd' is a multiple of 256")
         assumes("error", 2, "source a.ptx\nmemory d u32[99] at 0x200000000\nmemory e u32 at 0x200000100\nlaunch increment args e\n",
                 "3:1: the memory 'e' overlaps 'd'")
+        assumes("verified", 0, COPIED.replace("= 9 9", "= 9 9 unknown 1"))
+        wide = COPIED.replace("copy", "wide").replace("out == 9", "out == 5")
+        assumes("verified", 0, wide.replace("= 9 9", "unknown 0"))
+        for text in (COPIED.replace("= 9 9", "= 9 9 unknown 0-1"), COPIED.replace("= 9 9", "unknown"), wide.replace("= 9 9", "unknown 1")):
+            assumes("error", 2, text, "whose value is unknown")
+        for elements in ("2", "1-0", "0-1 1", "0-", "1-2"):
+            assumes("error", 2, COPIED.replace("= 9 9", f"= 9 unknown {elements}"),
+                    f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2: after 'unknown'")
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
                 "4:1: the condition asks for 'd', whose value is unknown: the results of matrix instructions and the like are not followed")
@@ -581,7 +601,7 @@ def main():
               and any(e["instruction"] == "load count" and e["source"] == {"file": "reader.scenario", "line": 4} and "ptx_line" not in e
                       for e in early["finding"]["events"]))
         failed = report(2, "--dot=missing/d", "race.litmus")
-        holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"] == "cannot write missing/d")
+        holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"].startswith("cannot write 'missing/d': check that its folder exists"))
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)

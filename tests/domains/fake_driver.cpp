@@ -6,6 +6,7 @@
 /// after a cuMemMap. From 0x60000000 on are the allocations of cuMemAlloc, with their own sizes. The stream 0x3000 is being captured. The kernel "put" has an int and
 /// three pointers in an array.
 #include <cuda.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -304,6 +305,27 @@ FAKE CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
   *pointer = next;
   allocations[next] = bytes;
   next += (bytes + 511) / 512 * 512;
+  return CUDA_SUCCESS;
+}
+/// A handle names the process, and where it has how much memory; it is mapped to memory of the other process's own.
+FAKE CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr at) {
+  const auto [begin, bytes] = allocation_at(at);
+  std::memset(handle, 0, sizeof *handle);
+  std::snprintf(handle->reserved, sizeof handle->reserved, "%d %llu %zu", getpid(), at - begin, bytes);
+  return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+FAKE CUresult cuIpcOpenMemHandle(CUdeviceptr* at, CUipcMemHandle handle, unsigned) {
+  int process = 0;
+  CUdeviceptr offset = 0;
+  std::size_t bytes = 0;
+  std::sscanf(handle.reserved, "%d %llu %zu", &process, &offset, &bytes);
+  const CUresult result = cuMemAlloc(at, bytes);
+  *at += offset;
+  return result;
+}
+FAKE CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_SUCCESS; }
+FAKE CUresult cuIpcOpenEventHandle(CUevent*, CUipcEventHandle) { return CUDA_SUCCESS; }
+FAKE CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType) {
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {

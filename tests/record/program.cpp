@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
-/// a file, allocates memory and does one thing for each word that follows: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small,
-/// many (one launch 1000 times), race (in two streams), ordered (with an event between), waited (the host waits between), dependent, graph, captured, late (of another module of
-/// the same name), begin=FOLDER and end (of recording), exit=STATUS.
+/// a file, allocates memory and does one thing for each word that follows:
+/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, tally (which uses the variable total), floats (with memory of
+///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
+///   between), dependent, domain, graph, captured;
+/// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
+/// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
+/// * another process: export=FILE and import=FILE (memory), close, import_event, import_file, tell=FILE and hear=FILE (pipes).
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -51,11 +56,12 @@ int main(int count, char** words) {
   const CUdeviceptr behind_table = allocated({7}, 32);
   const CUdeviceptr table = allocated({0, 0, behind_table + 8, 5}, 4096);
   int number = 5;
+  unsigned blocks = 1;
   std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
   void* of_put[] = {&number, pointers.data()};
   void* of_data[] = {&data};
   const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
-    return cuLaunchKernel(f, 1, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
+    return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
   };
   for (int i = 2; i < count; ++i) {
     const std::string word = words[i];
@@ -63,8 +69,79 @@ int main(int count, char** words) {
       launch(put, of_put, 1);
     } else if (word == "put/fewer") {
       launch(put, of_put, 1, 1);
+    } else if (word.starts_with("blocks=")) {
+      blocks = static_cast<unsigned>(std::atoi(word.c_str() + 7));
+    } else if (word.starts_with("number=")) {
+      number = std::atoi(word.c_str() + 7);
+    } else if (word == "total") {
+      const std::array<float, 2> floats{0.5F, 1.0F};
+      CUdeviceptr total = 0;
+      std::size_t bytes = 0;
+      cuModuleGetGlobal(&total, &bytes, module, "total");
+      cuMemcpyHtoD(total, floats.data(), sizeof floats);
+    } else if (word == "count" || word == "await" || word == "tally") {
+      CUfunction other = nullptr;
+      cuModuleGetFunction(&other, module, word.c_str());
+      launch(other, of_data, 1);
+    } else if (word.starts_with("export=")) {  // a pointer into data: its second word
+      CUipcMemHandle handle{};
+      cuIpcGetMemHandle(&handle, data + 8);
+      std::ofstream(word.substr(7), std::ios::binary).write(handle.reserved, sizeof handle.reserved);
+    } else if (word.starts_with("import=")) {
+      CUipcMemHandle handle{};
+      std::ifstream(word.substr(7), std::ios::binary).read(handle.reserved, sizeof handle.reserved);
+      cuIpcOpenMemHandle(&data, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+      data -= 8;
+    } else if (word == "close") {
+      cuIpcCloseMemHandle(data + 8);
+    } else if (word == "import_event") {
+      CUevent event = nullptr;
+      cuIpcOpenEventHandle(&event, {});
+    } else if (word == "import_file") {
+      CUmemGenericAllocationHandle handle{};
+      cuMemImportFromShareableHandle(&handle, nullptr, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    } else if (word.starts_with("tell=")) {  // another process, through a pipe
+      std::ofstream(word.substr(5)) << "go";
+    } else if (word.starts_with("hear=")) {
+      std::ifstream file(word.substr(5));
+      std::string line;
+      std::getline(file, line);
+    } else if (word == "synchronize") {
+      cuStreamSynchronize(stream(1));
+    } else if (word == "late") {
+      launch(late, of_data, 1);
     } else if (word == "small") {
       launch(small, of_data, 1);
+    } else if (
+        word ==
+        "floats") {  // a counter, and from the 32nd byte on floats beside a pointer, a double, two halves and a large number
+      const auto f32 = [](float low, float high) {
+        return std::uint64_t{std::bit_cast<unsigned>(high)} << 32U | std::bit_cast<unsigned>(low);
+      };
+      CUdeviceptr weights = allocated({7,
+                                       0xffffffff,
+                                       0x1234,
+                                       0,
+                                       f32(0.5F, 1.0F),
+                                       behind_table,
+                                       f32(-2.0F, 0),
+                                       3,
+                                       std::bit_cast<std::uint64_t>(1.1),
+                                       0,
+                                       0,
+                                       0,
+                                       0x3c003c000000,
+                                       0,
+                                       0,
+                                       1,
+                                       0,
+                                       0,
+                                       0,
+                                       0,
+                                       0x007fffff00000001},
+                                      192);
+      void* of_weights[] = {&weights};
+      launch(late, of_weights, 1);
     } else if (word == "many") {
       for (int k = 0; k < 1000; ++k) {
         launch(late, of_data, 1);

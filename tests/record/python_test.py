@@ -27,11 +27,13 @@ image = ctypes.create_string_buffer(open({str(FOLDER / "module.ptx")!r}, "rb").r
 module, data = ctypes.c_void_p(), ctypes.c_uint64()
 driver.cuModuleLoadData(ctypes.byref(module), image)
 driver.cuMemAlloc_v2(ctypes.byref(data), ctypes.c_size_t(64))
-def launch(name, stream=1, threads=2):
+def store(word):
+    driver.cuMemcpyHtoD_v2(data, ctypes.byref(ctypes.c_uint64(word)), ctypes.c_size_t(8))
+def launch(name, stream=1, threads=2, blocks=1):
     function = ctypes.c_void_p()
     driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(data), ctypes.c_void_p))
-    driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, ctypes.c_void_p(0x1000 * stream), parameters, None)
+    driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, ctypes.c_void_p(0x1000 * stream), parameters, None)
 """
 
 
@@ -68,8 +70,14 @@ class Python(unittest.TestCase):
                 launch("small", threads=1)
             print([path.name for path in recorded.scenarios])
             recorded.check()
+            store(0x3f8000003f800000)
+            for unknown_floats in (False, True):
+                with membar.record(unknown_floats=unknown_floats) as recorded:
+                    launch("late")
+                text = recorded.scenarios[0].read_text()
+                print("0x3f800000" in text, "unknown 0-7" in text)
         """)
-        self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\n")
+        self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\nTrue False\nFalse True\n")
 
     def test_a_finding_has_the_report(self):
         self.assertIn("found: data race on arg0", self.recorded("""
@@ -81,6 +89,68 @@ class Python(unittest.TestCase):
             except membar.Finding as finding:
                 print("found:", finding.report.splitlines()[1].strip())
         """))
+
+    def test_a_launch_too_large_to_explore_is_sanitized(self):
+        self.assertIn("found: race, seed", self.recorded("""
+            with membar.record() as recorded:
+                launch("late", blocks=100, threads=128)
+            try:
+                recorded.check(schedules=2)
+            except membar.Finding as finding:
+                print("found:", finding.report.splitlines()[1].strip())
+        """))
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("count", blocks=100, threads=128)
+            recorded.check(schedules=2)
+            print(*recorded.undecided)
+            recorded.sanitize(schedules=3)
+            print(len(recorded.undecided))
+            recorded.sanitize(schedules=1, options=["--limit=1"])
+            print(*recorded.undecided)
+            try:
+                recorded.check(schedules=0)
+            except RuntimeError as why:
+                print(why)
+        """), r"count_1.scenario\tclean in 2 schedules\t.*\n0\n.*\tgave up\t.*\nmembar: .* cannot be checked: .*to 12800 threads, and 1 to 4096 can be")
+
+    def test_sanitize_reports_what_a_schedule_shows(self):
+        self.assertIn("found: race", self.recorded("""
+            with membar.record(all=True) as recorded:
+                launch("small", stream=1)
+                launch("small", stream=2)
+            try:
+                recorded.sanitize(schedules=1)
+            except membar.Finding as finding:
+                print("found:", finding.report.splitlines()[1].strip())
+        """))
+
+    def test_a_scenario_that_cannot_be_read_is_an_error(self):
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("late", threads=1)
+            recorded.scenarios[0].write_text("launch late")
+            for check in (recorded.check, recorded.sanitize):
+                try:
+                    check()
+                except RuntimeError as why:
+                    print(why)
+        """), r"(membar: .*late_1.scenario cannot be checked: .*names no source.*\n\n?){2}")
+
+    def test_a_checker_that_crashes_is_an_error(self):
+        crashes = self.folder / "membar-check"
+        crashes.write_text(f'#!/bin/sh\ncase $1 in record) exec {CHECK} "$@";; sanitize) exit 0;; esac\nkill -SEGV $$\n')
+        crashes.chmod(0o755)
+        (self.folder / "libmembar_record.so").symlink_to(CHECK.with_name("libmembar_record.so"))
+        self.environment["MEMBAR_CHECK"] = str(crashes)
+        self.assertRegex(self.recorded("""
+            with membar.record() as recorded:
+                launch("late")
+            try:
+                recorded.check()
+            except RuntimeError as why:
+                print(why)
+        """), r"^membar: membar-check ended with status -11 at .*late_1.scenario: \n$")
 
     def test_nothing_recorded_is_an_error(self):
         self.assertIn("membar: nothing was recorded.\nmembar-check: recorded 0 kernels", self.recorded("""
@@ -128,6 +198,7 @@ class Python(unittest.TestCase):
             ptx = {str(FOLDER / "module.ptx")!r}
             data = np.arange(8, dtype=np.uint32)
             print(membar.check(ptx, "late", 1, 1, [data[2:]], final=["arg0[2] == 3", "arg0[4] == 5"]))
+            print(membar.check(ptx, "count", 100, 128, [data], schedules=1).split(chr(9))[1])
             for arguments in ([data], ["text"]):
                 try:
                     membar.check(open(ptx).read(), "small", 2, 1, arguments)
@@ -141,10 +212,11 @@ class Python(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], "verified")
-        self.assertIn("Finding", lines[1])
-        self.assertIn("data race on arg0", lines[1])
-        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[2])
-        self.assertIn("an access of thread 0 lies in no object", lines[3])  # what the table's first word leads to
+        self.assertEqual(lines[1], "clean in 1 schedule")
+        self.assertIn("Finding", lines[2])
+        self.assertIn("data race on arg0", lines[2])
+        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[3])
+        self.assertIn("an access of thread 0 lies in no object", lines[4])  # what the table's first word leads to
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
     def test_marked_tests_are_checked(self):
@@ -160,6 +232,14 @@ class Python(unittest.TestCase):
                 launch("small", stream=1)
                 launch("small", stream=2)
 
+            @pytest.mark.membar(schedules=2)
+            def test_large():
+                launch("late", blocks=100, threads=128)
+
+            @pytest.mark.membar(schedules=1)
+            def test_large_and_right():
+                launch("count", blocks=100, threads=128)
+
             @pytest.mark.membar
             def test_nothing():
                 pass
@@ -169,12 +249,14 @@ class Python(unittest.TestCase):
                 launch("small", stream=2)
         """, "test_kernels.py")
         words = ("-m", "pytest", "-p", "membar._pytest", "-p", "no:cacheprovider", "test_kernels.py")
-        done = self.run_python(*words, "--membar")
-        self.assertIn("2 failed, 2 passed", done.stdout, done.stderr)
+        done = self.run_python(*words, "--membar", "-rP")
+        self.assertIn("3 failed, 3 passed", done.stdout, done.stderr)
         self.assertIn("data race on arg0", done.stdout)
+        self.assertRegex(done.stdout, r"race, seed \d+, \d+ times: data race on arg0\+8")
+        self.assertRegex(done.stdout, r"not decided: .*count_1.scenario\tclean in 1 schedule\t")
         self.assertIn("nothing was recorded", done.stdout)
         self.assertNotIn("_record.py", done.stdout)
-        self.assertIn("4 passed", self.run_python(*words).stdout)
+        self.assertIn("6 passed", self.run_python(*words).stdout)
 
 
 if __name__ == "__main__":

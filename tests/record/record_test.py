@@ -8,6 +8,7 @@ usage: record_test.py <membar-check> <record_program> <folder of the fake driver
 import os
 import pathlib
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -141,11 +142,64 @@ class Record(Recorder):
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
         self.assertIn("The recording has the program's data, and only you may read its files", recorded.said)
 
+    def test_the_program_may_go_to_another_folder(self):
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=".")
+        done = subprocess.run([CHECK, "record", "--output=out", "--", "sh", "-c", f"cd / && exec {PROGRAM} {MODULE} put"], capture_output=True,
+                              text=True, env=environment, timeout=60, cwd=self.folder)
+        self.assertIn("recorded 1 kernel in 1 launch: out/put_1.scenario", done.stderr)
+
     def test_contents_can_be_left_out(self):
         recorded = self.record("put", options=["--no-contents"])
         self.assertIn("memory arg1 u32[16] at 0x1000000000   # its contents were not copied\n", recorded.scenarios()["put_1"])
         self.assertNotIn("copy", recorded.log)
         self.assertNotIn("program's data", recorded.said)
+
+    def test_a_large_launch_can_be_recorded_with_fewer_blocks(self):
+        large = self.record("blocks=3000", "count")
+        self.assertIn("launch count grid 3000 block 2 args arg0", large.launches())
+        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, let --shrink try fewer blocks, or run membar-check sanitize", large.said)
+        shrunk = self.record("blocks=3000", "count", options=["--shrink"])
+        self.assertIn("launch count grid 2 block 2 args arg0", shrunk.launches())
+        self.assertIn("--shrink recorded 1 launch with fewer blocks", shrunk.said)
+        self.assertNotIn("more threads than can be explored", shrunk.said)
+        done = subprocess.run([CHECK, shrunk.folder / "count_1.scenario"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"\tverified\t.*; 2 of the 3000 blocks of count, by --shrink\b")
+        # the fault is found there as well
+        self.assertEqual(self.record("blocks=3000", "race", options=["--shrink"]).check("late_1"), "race")
+
+    def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
+        waits = self.record("blocks=2100", "await", options=["--shrink"])
+        self.assertIn("launch await grid 2100 block 2 args arg0", waits.launches())
+        self.assertRegex(waits.said, r"--shrink leaves await_1 as it is, because with at most 2048 blocks along each dimension: threads wait")
+        self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", waits.said)
+        for number in (3000, 2999):
+            counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
+            self.assertIn("--shrink leaves put_1 as it is, because its argument 0 has the number "
+                          f"{number}, which may be that of its 3000 blocks", counts.said)
+        self.assertIn("launch put grid 2 block 2", "".join(self.record("blocks=3000", "number=7", "put", options=["--shrink"]).launches()))
+
+    def test_a_launch_that_can_be_explored_is_not_shrunk(self):
+        self.assertEqual(self.record("blocks=4", "count", options=["--shrink"]).launches(), ["launch count grid 4 block 2 args arg0"])
+
+    def test_floats_can_be_left_out(self):
+        text = self.record("floats").scenarios()["late_1"]
+        self.assertIn("from late_1.arg0.bin", text)
+        hidden = self.record("floats", options=["--unknown-floats"])
+        line = next(line for line in hidden.scenarios()["late_1"].splitlines() if line.startswith("memory arg0 "))
+        # In every 32 bytes with a float all but the pointer is unknown; the counter and small numbers elsewhere stay.
+        self.assertTrue(line.endswith(" unknown 8-9 12-31"), line)
+        words = struct.unpack("<42I", hidden.files["late_1.arg0.bin"])
+        self.assertEqual((words[:8], words[8:10], words[12:40], words[40:]), ((7, 0, 0xffffffff, 0, 0x1234, 0, 0, 0), (0, 0), (0,) * 28, (1, 8_388_607)))
+        self.assertIn("memory arg0_at_40 ", hidden.scenarios()["late_1"])
+        self.assertNotEqual(words[10:12], (0, 0))
+        self.assertIn(hidden.check("late_1"), ("race", "verified"))
+
+    def test_variables_of_the_module_are_recorded(self):
+        self.assertNotIn("memory total", self.record("tally").scenarios()["tally_1"])
+        self.assertIn("\nmemory total u32[2] = 0x3f000000 0x3f800000\n", self.record("total", "tally").scenarios()["tally_1"])
+        hidden = self.record("total", "tally", options=["--unknown-floats"])
+        self.assertIn("\nmemory total u32[2] = 0 unknown 0-1\n", hidden.scenarios()["tally_1"])
+        self.assertEqual(hidden.check("tally_1"), "verified")
 
     def test_the_limit_holds(self):
         recorded = self.record("put", options=["--limit=2K"])
@@ -168,7 +222,7 @@ class Record(Recorder):
     def test_recording_begins_and_ends_when_the_program_says_so(self):
         raw = self.folder / "raw"
         raw.mkdir()
-        words = [PROGRAM, MODULE, "put", f"begin={raw}", "late", "race", "end", "put/fewer"]
+        words = [PROGRAM, MODULE, "put", f"begin={raw}", "race", "end", "put/fewer"]
         environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), LD_PRELOAD=str(CHECK.with_name("libmembar_record.so")), MEMBAR_RECORD_WAITS="1")
         done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60)
         self.assertEqual(done.stdout, "begin 0\n")
@@ -180,13 +234,58 @@ class Record(Recorder):
         (self.folder / "1.records").write_text('{"records":99}\n')
         done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("have version 99, and this membar-check reads version 1", done.stderr)
+        self.assertIn("have version 99, and this membar-check reads version 2", done.stderr)
 
     def test_a_build_gets_options_for_ptx(self):
         environment = {key: value for key, value in os.environ.items() if key not in ("NVCC_APPEND_FLAGS", "TORCH_CUDA_ARCH_LIST")}
         done = subprocess.run([CHECK, "record", "--build", "--", "sh", "-c", "echo $NVCC_APPEND_FLAGS, $TORCH_CUDA_ARCH_LIST; exit 3"],
                               capture_output=True, text=True, timeout=60, env=environment)
         self.assertEqual((done.returncode, done.stdout), (3, "-gencode arch=compute_90,code=compute_90, 9.0+PTX\n"))
+
+
+class Processes(Recorder):
+    """Two processes of one job, of which the first shares its memory. They wait for each other by pipes."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("handle", "go"):
+            os.mkfifo(self.folder / name)
+
+    def job(self, first, second, moves=1 << 20, options=()):
+        output = self.folder / "out"
+        words = [" ".join(f"{word}={self.folder}/{name}" if (name := {"export": "handle", "import": "handle", "tell": "go", "hear": "go"}.get(word))
+                          else word for word in each.split()) for each in (first, second)]
+        # Shells that start the one and the other: the order of their numbers is that of the processes.
+        script = f"{PROGRAM} {MODULE} {words[0]} & FAKE_DRIVER_MOVES={moves} {PROGRAM} {MODULE} {words[1]}; wait"
+        done = subprocess.run([CHECK, "record", f"--output={output}", *options, "--", "sh", "-c", script], capture_output=True, text=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
+        return Recording(done, output, self.folder / "no log")
+
+    def test_launches_of_processes_that_share_memory_are_one_scenario(self):
+        for moves in (1 << 20, 0):  # also where the second has memory of its own at the first one's address
+            with self.subTest(moves=moves):
+                recorded = self.job("export late tell", "import hear late", moves)
+                self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
+                self.assertIn("# of 2 processes that share memory: the devices are numbered by process\n", recorded.scenarios()["late_1"])
+                self.assertIn("\nmemory arg0 u32[16] at 0x1000000000 = 1 0 2 0 3 device 0\n", recorded.scenarios()["late_1"])
+                self.assertEqual(recorded.check("late_1"), "race")
+
+    def test_what_a_host_has_waited_for_comes_before_another_process(self):
+        recorded = self.job("export late synchronize tell", "import hear late")
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 args arg0", "launch late grid 1 block 2 device 1 args arg0"])
+
+    def test_memory_that_is_closed_is_shared_no_more(self):
+        recorded = self.job("export late tell", "import close hear late")
+        self.assertEqual(len(recorded.scenarios()), 2)
+
+    def test_processes_without_shared_memory_have_scenarios_of_their_own(self):
+        recorded = self.job("late tell", "hear late", moves=0)
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 args arg0", "launch late grid 1 block 2 args arg0"])
+
+    def test_what_cannot_be_joined_is_named(self):
+        said = self.job("late tell", "import_file import_event import_event hear late").said
+        self.assertEqual(said.count("memory was imported by a file descriptor or a fabric handle, of which the driver does not tell whose it is"), 1)
+        self.assertEqual(said.count("an event of another process was opened, which is not followed"), 1)
 
 
 SOURCE = """struct three { unsigned* a; unsigned long long* b; long c; };
@@ -272,6 +371,10 @@ class Tests(Recorder):
 
     def test_a_wrong_call_is_named(self):
         self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)
+        for call in ("membar_add_recorded_test(wrong COMMAND true EXPECT fine)", "membar_add_scenario_test(wrong a.scenario EXPECT fine)"):
+            self.assertRegex(self.project(call).stderr, r"membar_add_\w+_test: EXPECT is 'fine', but must be one of:\s+verified")
+            self.assertRegex(self.project(f"set(MEMBAR_CHECK MEMBAR_CHECK-NOTFOUND)\n{call.replace('fine', 'race')}").stderr,
+                             r"membar_add_\w+_test: cannot find membar-check; install")
 
     def test_the_action_reports_what_is_found(self):
         recorded = self.record("put", "race")

@@ -519,7 +519,9 @@ class location_table {
       const std::uint64_t at = address - o.address + static_cast<std::uint64_t>(b);
       const std::uint64_t byte = at < o.initial.size() ? o.initial[static_cast<std::size_t>(at)] : 0;
       (b < 8 ? l.initial.low : l.initial.high) |= byte << (8 * static_cast<unsigned>(b % 8));
+      l.initial.unknown = l.initial.unknown || o.is_unknown(at);
     }
+    l.initial = l.initial.unknown ? wide_value{0, 0, true} : l.initial;
     const int mine = model::count_of(locations_);
     for (int other = 0; other < mine; ++other) {
       location_info& x = model::at(locations_, other);

@@ -76,7 +76,9 @@ class memory_bytes {
                          "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
         return false;
       } else {
+        const memory_object& o = *state_.locations.object_of(at, 1);
         byte = byte_of(here.initial, b);
+        e.value.unknown = e.value.unknown || o.is_unknown(at - o.address);
       }
       (b < 8 ? e.value.low : e.value.high) |= byte << (8 * static_cast<unsigned>(b % 8));
     }
@@ -102,6 +104,7 @@ class memory_bytes {
         result.unknown = result.unknown || latest->value.unknown;
       } else if (const memory_object* o = state_.locations.object_of(at, 1); o != nullptr) {
         byte = at - o->address < o->initial.size() ? o->initial[static_cast<std::size_t>(at - o->address)] : 0;
+        result.unknown = result.unknown || o->is_unknown(at - o->address);
       }
       result.low |= byte << (8 * static_cast<unsigned>(b));
     }

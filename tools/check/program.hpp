@@ -9,8 +9,10 @@
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +33,19 @@ struct memory_object {
   std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
   bool host = false;                    ///< the scenario says that it is in host memory
   ptx_type type = ptx_type::none;       ///< of its elements, as the scenario or the module declares it
+  /// Bytes that begin as data which is not followed.
+  struct range {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<range> unknown{};  ///< by offset
+
+  /// Whether the initial value of a byte is unknown.
+  [[nodiscard]] bool is_unknown(std::uint64_t offset) const noexcept {
+    const auto behind = std::upper_bound(unknown.begin(), unknown.end(), offset,
+                                         [](std::uint64_t at, const range& r) { return at < r.offset; });
+    return behind != unknown.begin() && offset - std::prev(behind)->offset < std::prev(behind)->bytes;
+  }
 };
 
 /// What a scenario assumes of the hardware or accepts of its program, in addition to what the PTX ISA says.

@@ -417,7 +417,7 @@ class scenario_reader {
       read_initial_file(m);
     } else if (accept("=")) {
       while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
-             words_[at_] != "constant") {
+             words_[at_] != "constant" && words_[at_] != "unknown") {
         if (!number_is_next() && bytes_of(m.memory.type) == 8) {
           m.addresses[m.values.size()] = word("memory");
           m.values.push_back(0);
@@ -439,6 +439,8 @@ class scenario_reader {
     while (more()) {
       if (accept("uninitialised")) {
         m.initialised = false;
+      } else if (accept("unknown")) {
+        read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
       } else if (accept("device")) {  // where memory lies makes no difference to the model
@@ -455,6 +457,27 @@ class scenario_reader {
       }
     }
     result_.memory.push_back(std::move(m));
+  }
+
+  // memory NAME TYPE unknown [FIRST[-LAST]]...
+  void read_unknown(scenario::memory_line& m) {
+    if (!number_is_next()) {
+      m.unknown = {{0, m.memory.count}};
+    }
+    while (number_is_next()) {
+      const std::string range = word("elements");
+      const std::size_t dash = std::min(range.find('-'), range.size());
+      std::uint64_t first = 0;
+      std::uint64_t last = 0;
+      const bool read =
+          number_of(range.substr(0, dash), first) && number_of(dash == range.size() ? range : range.substr(dash + 1), last);
+      const std::uint64_t next = m.unknown.empty() ? 0 : m.unknown.back().first + m.unknown.back().count;
+      if (!read || first < next || last < first || last >= m.memory.count) {
+        refuse(quote(range) + " names no elements of " + quote(m.memory.name) + ", which has " +
+               std::to_string(m.memory.count) + ": after 'unknown' give elements in ascending order, as 0-7 12");
+      }
+      m.unknown.push_back({first, last - first + 1});
+    }
   }
 
   // memory NAME TYPE at ADDRESS
@@ -821,8 +844,7 @@ class preparation {
         } catch (const model::error& e) {
           throw model::error(m.line, 1, e.what());
         }
-        result_.checked.memory.back().host = m.host;
-        result_.checked.memory.back().type = named.type;
+        finish(result_.checked.memory.back(), m, element);
       } else {
         named.address = layouts_[layout_number(d)].globals.at(named.name);
         begin_variable(m, *v, element * named.count, initial, named.address);
@@ -880,8 +902,15 @@ class preparation {
     }
     o.initialised = m.initialised;
     o.constant = o.constant || m.constant;
+    finish(o, m, static_cast<std::uint64_t>(bytes_of(m.memory.type)));
+  }
+
+  static void finish(memory_object& o, const scenario::memory_line& m, std::uint64_t element) {
     o.host = m.host;
     o.type = m.memory.type;
+    for (const scenario::memory_line::range& r : m.unknown) {
+      o.unknown.push_back({r.first * element, r.count * element});
+    }
   }
 
   [[nodiscard]] memory_object& object_at(std::uint64_t address) {

@@ -44,6 +44,12 @@ struct scenario {
     std::string file{};                              ///< with the initial values as bytes; empty: `values` has them
     std::uint64_t address = 0;                       ///< where it is; 0: after what is there
     std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
+    /// Elements whose values are unknown, from one on.
+    struct range {
+      std::uint64_t first = 0;
+      std::uint64_t count = 0;
+    };
+    std::vector<range> unknown{};
     bool initialised = true;
     bool constant = false;
     bool host = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text of a file, for every command.
+/// Files that commands read and write as a whole.
 #pragma once
 
 #include <membar/model/error.hpp>
@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace membar_tools {
@@ -28,6 +29,17 @@ namespace membar_tools {
     throw membar::model::error("cannot read the file");
   }
   return text;
+}
+
+/// Writes a file anew. Throws `model::error` if it cannot be written.
+inline void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) {
+    throw membar::model::error("cannot write '" + path +
+                               "': check that its folder exists, that you may write there, and that it has free space");
+  }
 }
 
 }  // namespace membar_tools

@@ -31,7 +31,6 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -45,17 +44,9 @@ using membar_check::checked_file;
 using membar_check::report;
 using membar_check::request;
 using membar_tools::read_file;
+using membar_tools::write_file;
 
 enum exit_status : int { verified = 0, found = 1, error = 2, gave_up = 3 };
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) {
-    throw model::error("cannot write " + path);
-  }
-}
 
 check::prepared_scenario prepared(const std::string& path, membar_check::progress_line& progress) {
   const std::string text = read_file(path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
+#include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 
@@ -13,39 +14,14 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace membar_check {
 
 namespace {
-
-/// A folder that is removed at the end.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "membar-check-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw membar::model::error("cannot make a folder for the compiler's output in " +
-                                 std::filesystem::temp_directory_path().string());
-    }
-    path_ = name;
-  }
-  ~temporary_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 [[nodiscard]] std::string nvcc_path() {
   if (const char* given = std::getenv("CUDACXX"); given != nullptr && *given != '\0') {
@@ -141,9 +117,9 @@ void require_compilation(const std::string& source, const std::vector<std::strin
 
 std::string compiled(const std::string& folder, const std::string& source, const std::vector<std::string>& options) {
   require_compilation(source, options);
-  const temporary_folder output;
-  const std::string ptx = output.file("kernel.ptx");
-  const std::string log = output.file("log");
+  const membar_tools::temporary_folder output("membar-check");
+  const std::string ptx = (output.path() / "kernel.ptx").string();
+  const std::string log = (output.path() / "log").string();
   std::vector<std::string> words = {nvcc_path(), "-std=c++20", "-ptx", "-arch=sm_90", "-lineinfo", "-o", ptx, source};
   words.insert(words.end(), options.begin(), options.end());
   std::vector<char*> arguments;

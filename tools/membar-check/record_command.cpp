@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
+#include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
 #include <intercept/child.hpp>
 #include <membar-check/nvcc.hpp>
@@ -14,17 +15,13 @@
 #include <CLI/Formatter.hpp>
 
 #include <regex.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
 namespace membar_check {
@@ -40,32 +37,11 @@ constexpr int not_started = 125;
 struct record_request {
   std::string kernels{}, output = "membar-check-record", limit{}, from{};
   bool all = false, no_contents = false, build = false;
+  recording_options how{};
   std::vector<std::string> program{};
 };
 
 void say(const std::string& sentence) { std::cerr << "membar-check: " << sentence << '\n'; }
-
-/// A folder for the records, which is removed at the end.
-class scratch_folder {
- public:
-  scratch_folder() {
-    std::string name = (fs::temp_directory_path() / "membar-record-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw error("cannot make a folder in " + fs::temp_directory_path().string() + ": " + std::strerror(errno));
-    }
-    path_ = name;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// "1G", "200M", "64K" or a number of bytes.
 std::uint64_t bytes_of(const std::string& text) {
@@ -154,17 +130,19 @@ void say_recorded(const recording& of) {
         "volatile access, "
         "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
   } else if (of.has_contents) {
-    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only");
+    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only, "
+        "and "
+        "--unknown-floats no floats");
   }
 }
 
 int write_from(const fs::path& records, const record_request& asked) {
-  say_recorded(write_recording(records, asked.output));
+  say_recorded(write_recording(records, asked.output, asked.how));
   return 0;
 }
 
 int run_recorded(const record_request& asked) {
-  const scratch_folder folder;
+  const membar_tools::temporary_folder folder("membar-record");
   const membar::intercept::outcome ended =
       membar::intercept::run(asked.program, asked.build ? building_variables() : recording_variables(asked, folder.path()));
   if (!ended.started) {
@@ -202,6 +180,9 @@ int record_command(const std::vector<std::string>& words) {
   app.add_option("--output", asked.output, "the folder of the recording (membar-check-record)")->type_name("DIR");
   app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
   app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, and no contents of memory");
+  app.add_flag("--unknown-floats", asked.how.unknown_floats, "record what may be floats as unknown values");
+  app.add_flag("--shrink", asked.how.shrink,
+               "record launches that are too large to explore with fewer blocks, where that works");
   app.add_flag("--build", asked.build, "PROGRAM builds: lets nvcc and PyTorch put PTX into what they make");
   app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
   try {

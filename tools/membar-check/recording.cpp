@@ -2,8 +2,10 @@
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <common/version.hpp>
-#include <membar-check/recorder/records.hpp>
+#include <membar-check/recorded_job.hpp>
 #include <membar-check/recording.hpp>
+#include <membar-check/scenario_file.hpp>
+#include <membar-check/shrink.hpp>
 
 #include <check/launch.hpp>
 #include <check/named_memory.hpp>
@@ -16,12 +18,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -34,220 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 using membar::model::error;
 using membar_tools::read_file;
-using json = nlohmann::ordered_json;
+using membar_tools::write_file;
 using u64 = std::uint64_t;
-
-/// Memory as it was before a launch.
-struct recorded_memory {
-  u64 address = 0;
-  u64 bytes = 0;
-  std::string kind{};
-  int device = 0;
-  bool copied = false;
-  std::string contents{};  ///< without zeros at the end
-};
-
-struct recorded_variable {
-  std::string name;
-  u64 address = 0;
-  u64 bytes = 0;
-  bool copied = false;
-  std::string contents{};
-};
-
-struct recorded_launch {
-  int number = 0;
-  std::string kernel{};
-  std::string ptx{};  ///< the path of the file; empty: there is none
-  std::array<unsigned, 3> grid{}, block{}, cluster{};
-  unsigned shared = 0;
-  bool cooperative = false, dependent = false, blocking = true;
-  int domain = 0, device = 0, registers = 0, static_shared = 0, multiprocessors = 0, architecture = 0;
-  u64 stream = 0;
-  std::vector<std::string> arguments{};
-  std::vector<recorded_memory> memory{};
-  std::vector<recorded_variable> variables{};
-  int graph_launch = 0, node = 0;
-  std::vector<int> nodes_before{};
-  std::set<int> before{};  ///< launches that have ended when this one begins, by index
-  int depends_on = -1;     ///< the launch whose programmatic dependent it is
-  int group = -1;
-};
-
-struct process_records {
-  std::vector<recorded_launch> launches{};
-  std::vector<std::string> complaints{};
-  std::set<std::string> machine_code_only{};
-};
-
-std::string bytes_of_hex(const std::string& text) {
-  std::string out;
-  for (std::size_t k = 0; k + 1 < text.size(); k += 2) {
-    out += static_cast<char>(std::stoi(text.substr(k, 2), nullptr, 16));
-  }
-  return out;
-}
-
-u64 word_at(const std::string& bytes, std::size_t at, std::size_t count = 8) {
-  u64 out = 0;
-  for (std::size_t b = 0; b < count && at + b < bytes.size(); ++b) {
-    out |= u64{static_cast<unsigned char>(bytes[at + b])} << (8 * b);
-  }
-  return out;
-}
-
-/// What orders the launches of a process: for each stream and event the launches that come before what follows.
-class launch_order {
- public:
-  void add(const json& line) {
-    const std::string what = line["order"];
-    const int device = line["device"];
-    const stream_key stream = normal(line["stream"], device);
-    const u64 event = line["event"];
-    if (what == "record") {
-      events_[event] = streams_[stream];
-    } else if (what == "wait") {
-      streams_[stream].insert(events_[event].begin(), events_[event].end());
-    } else if (what == "stream") {
-      host_.insert(streams_[stream].begin(), streams_[stream].end());
-    } else if (what == "event") {
-      host_.insert(events_[event].begin(), events_[event].end());
-    } else {
-      const std::set<int>& launches = devices_[device];
-      host_.insert(launches.begin(), launches.end());
-    }
-  }
-
-  void place(std::vector<recorded_launch>& all) {
-    const int mine = static_cast<int>(all.size()) - 1;
-    recorded_launch& l = all.back();
-    const stream_key stream = normal(l.stream, l.device);
-    std::set<int> before = host_;
-    const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
-    take(stream);
-    if (l.blocking) {  // the null stream waits for those that do not say otherwise, and they for it
-      is_blocking_.insert(stream);
-      for (const stream_key& other : is_blocking_) {
-        if (stream == normal(0, l.device) || other == normal(0, l.device)) {
-          take(other);
-        }
-      }
-    }
-    if (l.graph_launch != 0) {
-      for (int i = 0; i < mine; ++i) {
-        const recorded_launch& other = all[static_cast<std::size_t>(i)];
-        const bool same = other.graph_launch == l.graph_launch;
-        if (same && std::find(l.nodes_before.begin(), l.nodes_before.end(), other.node) == l.nodes_before.end()) {
-          before.erase(i);
-        }
-      }
-    }
-    if (const auto last = last_.find(stream); l.dependent && last != last_.end() && host_.count(last->second) == 0) {
-      l.depends_on = last->second;
-    }
-    l.before = std::move(before);
-    streams_[stream].insert(mine);
-    devices_[l.device].insert(mine);
-    last_[stream] = mine;
-  }
-
- private:
-  /// The handle, and the device of a stream that each device has: the null stream, of which 1 is another name, and the thread's own, 2.
-  using stream_key = std::pair<u64, int>;
-  static stream_key normal(u64 stream, int device) { return {stream == 1 ? 0 : stream, stream <= 2 ? device : -1}; }
-
-  std::map<stream_key, std::set<int>> streams_;
-  std::map<u64, std::set<int>> events_;
-  std::map<int, std::set<int>> devices_;
-  std::map<stream_key, int> last_;
-  std::set<stream_key> is_blocking_;
-  std::set<int> host_;
-};
-
-recorded_launch launch_of(const json& line, const fs::path& folder, const std::string& process) {
-  recorded_launch l;
-  const auto contents = [&](const std::string& file, std::string& into) {
-    const fs::path path = folder / (process + "." + file);
-    std::error_code failed;
-    if (file.empty() || !fs::exists(path, failed)) {
-      return false;
-    }
-    into = read_file(path.string());
-    return true;
-  };
-  l.number = line["launch"];
-  l.kernel = line["kernel"];
-  if (const int ptx = line["ptx"]; ptx >= 0) {
-    l.ptx = (folder / (process + "." + std::to_string(ptx) + ".ptx")).string();
-  }
-  l.grid = line["grid"];
-  l.block = line["block"];
-  l.cluster = line["cluster"];
-  l.shared = line["shared"];
-  l.cooperative = line["cooperative"];
-  l.dependent = line["dependent"];
-  l.blocking = line["blocking"];
-  l.domain = line["domain"];
-  l.device = line["device"];
-  l.registers = line["registers"];
-  l.static_shared = line["static_shared"];
-  l.multiprocessors = line["multiprocessors"];
-  l.architecture = line["architecture"];
-  l.stream = line["stream"];
-  for (const json& a : line.value("arguments", json::array())) {
-    l.arguments.push_back(bytes_of_hex(a));
-  }
-  for (const json& m : line["memory"]) {
-    recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"]};
-    r.copied = contents(m["contents"], r.contents);
-    l.memory.push_back(std::move(r));
-  }
-  for (const json& v : line["variables"]) {
-    recorded_variable r{v["name"], v["address"], v["bytes"]};
-    r.copied = contents(v["contents"], r.contents);
-    l.variables.push_back(std::move(r));
-  }
-  if (line.contains("graph")) {
-    l.graph_launch = line["graph"]["launch"];
-    l.node = line["graph"]["node"];
-    l.nodes_before = line["graph"]["after"].get<std::vector<int>>();
-  }
-  return l;
-}
-
-process_records read_process(const fs::path& path) {
-  process_records out;
-  launch_order order;
-  std::istringstream lines(read_file(path.string()));
-  const std::string process = path.stem().string();
-  std::map<std::string, std::string> same_file;  // by its text
-  std::string text;
-  for (int number = 1; std::getline(lines, text); ++number) {
-    const json line = json::parse(text, nullptr, false);
-    if (line.is_discarded()) {  // the last one of a process that was ended
-      break;
-    }
-    if (number == 1 && line.value("records", 0) != membar_record::records_version) {
-      throw error("the records of '" + path.string() + "' have version " + std::to_string(line.value("records", 0)) +
-                  ", and this membar-check reads version " + std::to_string(membar_record::records_version) +
-                  ": use the library of the same release");
-    }
-    if (line.contains("complaint")) {
-      out.complaints.push_back(line["complaint"]);
-    } else if (line.contains("machine_code_only")) {
-      out.machine_code_only.insert(line["machine_code_only"].get<std::string>());
-    } else if (line.contains("order")) {
-      order.add(line);
-    } else if (line.contains("launch")) {
-      out.launches.push_back(launch_of(line, path.parent_path(), process));
-      if (std::string& ptx = out.launches.back().ptx; !ptx.empty()) {  // a module is loaded once per device
-        ptx = same_file.emplace(read_file(ptx), ptx).first->second;
-      }
-      order.place(out.launches);
-    }
-  }
-  return out;
-}
 
 [[nodiscard]] bool overlap(const recorded_memory& a, const recorded_memory& b) noexcept {
   return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
@@ -300,19 +86,48 @@ std::string short_name(const std::string& mangled) {
   return out.empty() ? "kernel" : out;
 }
 
+u64 blocks_of(const std::array<unsigned, 3>& grid) { return u64{grid[0]} * grid[1] * grid[2]; }
+
 std::string hex(u64 value) {
   std::ostringstream out;
   out << "0x" << std::hex << value;
   return out.str();
 }
 
-void write_file(const fs::path& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) {
-    throw error("cannot write '" + path.string() + "': name another folder by --output");
+/// Puts zeros in place of what may be floats, and returns the elements that are unknown: " unknown 0-7 16-23". Those are all but the pointers of each
+/// 32 bytes in which a word has the bits of a normal float: the neighbours of a float are floats, halves of them, or the second word of a double.
+std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element, const std::vector<std::size_t>& pointers) {
+  constexpr std::size_t stretch = 32;
+  constexpr std::int32_t first_normal = 0x00800000;
+  std::vector<std::pair<u64, u64>> ranges;  // of bytes
+  const auto is_pointer = [&](std::size_t at) {
+    const auto behind = std::upper_bound(pointers.begin(), pointers.end(), at);
+    return behind != pointers.begin() && at - *std::prev(behind) < 8;
+  };
+  for (std::size_t begin = 0; begin < contents.size(); begin += stretch) {
+    bool floats = false;
+    for (std::size_t at = begin; at < begin + stretch && !floats; at += 4) {
+      const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(word_at(contents, at, 4)));
+      floats = !is_pointer(at) && (word >= first_normal || word < -first_normal);
+    }
+    for (u64 at = begin; at < std::min<u64>(begin + stretch, bytes) && floats; at += element) {
+      if (!is_pointer(at)) {
+        if (at < contents.size()) {
+          contents.replace(at, std::min<std::size_t>(element, contents.size() - at),
+                           std::min<std::size_t>(element, contents.size() - at), '\0');
+        }
+        if (ranges.empty() || ranges.back().second != at) {
+          ranges.emplace_back(at, at);
+        }
+        ranges.back().second = at + element;
+      }
+    }
   }
+  std::string out = ranges.empty() ? "" : " unknown";
+  for (const auto& [begin, end] : ranges) {
+    out += " " + std::to_string(begin / element) + (end - begin == element ? "" : "-" + std::to_string(end / element - 1));
+  }
+  return out;
 }
 
 /// Memory of a scenario: what its launches reach, with a name, and an address that does not depend on the machine.
@@ -325,9 +140,11 @@ struct scenario_memory {
 /// Writes one scenario.
 class scenario_writer {
  public:
-  scenario_writer(const std::vector<recorded_launch>& all, const std::vector<int>& group) : all_(all) {
+  scenario_writer(const std::vector<recorded_launch>& all, const std::vector<int>& group, const recording_options& how)
+      : all_(all), how_(how) {
     for (const int i : group) {
       launches_.push_back(&all[static_cast<std::size_t>(i)]);
+      grids_.push_back(launches_.back()->grid);
       indices_.push_back(i);
     }
     several_devices_ =
@@ -336,6 +153,9 @@ class scenario_writer {
     name_memory();
     place_memory();
   }
+
+  /// Gives the launches other grids than were recorded, which the scenario then notes.
+  void set_grids(const std::vector<std::array<std::uint32_t, 3>>& grids) { grids_ = grids; }
 
   /// `name`: of the scenario's file; `ptx`: its text, and `source` the name of its file, or empty.
   [[nodiscard]] std::string text(const fs::path& folder, const std::string& name, const std::string& source,
@@ -352,7 +172,7 @@ class scenario_writer {
     for (const recorded_launch* l : launches_) {
       for (const recorded_variable& v : l->variables) {
         if (known.insert({v.name, several_devices_ ? l->device : 0}).second) {
-          out += is_used(v.name) ? variable_line(folder, name, v, l->device) : "";
+          out += is_used(v.name) ? variable_line(folder, name, v, *l) : "";
         }
       }
     }
@@ -377,9 +197,9 @@ class scenario_writer {
     }
   }
 
-  [[nodiscard]] scenario_memory* holder_of(u64 word) {
+  [[nodiscard]] scenario_memory* holder_of(u64 address) {
     const auto at = std::find_if(memory_.begin(), memory_.end(), [&](const scenario_memory& m) {
-      return word >= m.of.address && word - m.of.address < m.of.bytes;
+      return address >= m.of.address && address - m.of.address < m.of.bytes;
     });
     return at == memory_.end() ? nullptr : &*at;
   }
@@ -401,20 +221,21 @@ class scenario_writer {
     for (const recorded_launch* l : launches_) {
       for (std::size_t a = 0; a < l->arguments.size(); ++a) {
         for (std::size_t at = 0; at + 8 <= l->arguments[a].size(); at += 8) {
-          scenario_memory* const m = holder_of(word_at(l->arguments[a], at));
+          scenario_memory* const m = holder_of(l->space->in_job(word_at(l->arguments[a], at)));
           if (m != nullptr && m->name.empty()) {
             give_name(*m, "arg" + std::to_string(a) + (at == 0 ? "" : "_" + std::to_string(at)));
           }
         }
       }
       for (const recorded_variable& v : l->variables) {
-        follow(v.contents, 0, v.name);
+        follow(v.contents, 0, v.name, *l->space);
       }
     }
     for (std::size_t k = 0; k < named_.size(); ++k) {
       const std::string name = memory_[named_[k]].name;
       const std::string contents = memory_[named_[k]].of.contents;
-      follow(contents, memory_[named_[k]].of.address % 8, name);
+      const shared_space space = memory_[named_[k]].of.space;
+      follow(contents, memory_[named_[k]].of.address % 8, name, *space);
     }
     // In the order of their names' discovery; what nothing leads to is left out.
     std::vector<scenario_memory> kept;
@@ -423,10 +244,9 @@ class scenario_writer {
     }
     memory_ = std::move(kept);
   }
-  void follow(const std::string& contents, std::size_t first, const std::string& name) {
+  void follow(const std::string& contents, std::size_t first, const std::string& name, const address_space& space) {
     for (std::size_t at = first == 0 ? 0 : 8 - first; at + 8 <= contents.size() + 7 && at < contents.size(); at += 8) {
-      const u64 word = word_at(contents, at);
-      scenario_memory* const m = word < 65536 ? nullptr : holder_of(word);
+      scenario_memory* const m = holder_of(space.in_job(word_at(contents, at)));
       if (m != nullptr && m->name.empty()) {
         give_name(*m, name + "_at_" + std::to_string(at));
       }
@@ -458,38 +278,48 @@ class scenario_writer {
   }
 
   /// The address in the scenario that a pointer becomes; nothing if it is none.
-  [[nodiscard]] std::optional<u64> moved(u64 word) {
-    if (const scenario_memory* const m = word < 65536 ? nullptr : holder_of(word); m != nullptr) {
-      return m->at + (word - m->of.address) + m->of.address % 256;
+  [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
+    const u64 address = space.in_job(word);
+    if (address == 0) {
+      return std::nullopt;
+    }
+    if (const scenario_memory* const m = holder_of(address); m != nullptr) {
+      return m->at + (address - m->of.address) + m->of.address % 256;
     }
     for (const recorded_launch* l : launches_) {
       for (const recorded_variable& v : l->variables) {
-        if (module_ && word >= v.address && word - v.address < v.bytes && layout_.globals.count(v.name) != 0) {
-          return layout_.globals.at(v.name) + (word - v.address);
+        if (module_ && address >= v.address && address - v.address < v.bytes && layout_.globals.count(v.name) != 0) {
+          return layout_.globals.at(v.name) + (address - v.address);
         }
       }
     }
     return std::nullopt;
   }
 
-  /// The contents with pointers as they are in the scenario. Whether there are pointers.
-  bool move_pointers(std::string& contents, std::size_t first) {
-    bool any = false;
+  /// Puts pointers into contents as they are in the scenario. Where they are.
+  std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
+    std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
-      if (const auto to = moved(word_at(contents, at))) {
+      if (const auto to = moved(word_at(contents, at), space)) {
         contents.resize(std::max(contents.size(), at + 8));
         for (unsigned b = 0; b < 8; ++b) {
           contents[at + b] = static_cast<char>(*to >> (8 * b));
         }
-        any = true;
+        pointers.push_back(at);
       }
     }
-    return any;
+    return pointers;
   }
 
-  /// " = ..." or " from FILE".
+  /// " = ..." or " from FILE", and which elements are unknown.
   std::string initial(const fs::path& folder, const std::string& name, const std::string& of, std::string contents, u64 bytes,
-                      std::size_t element) {
+                      std::size_t element, const std::vector<std::size_t>& pointers) {
+    const std::string unknown = how_.unknown_floats ? unknown_floats(contents, bytes, element, pointers) : "";
+    return known_values(folder, name, of, std::move(contents), bytes, element) + unknown;
+  }
+
+  std::string known_values(const fs::path& folder, const std::string& name, const std::string& of, std::string contents,
+                           u64 bytes, std::size_t element) {
     while (!contents.empty() && contents.back() == 0) {
       contents.pop_back();
     }
@@ -508,7 +338,7 @@ class scenario_writer {
       }
       return out;
     }
-    write_file(folder / (name + "." + of + ".bin"), contents);
+    write_file((folder / (name + "." + of + ".bin")).string(), contents);
     return " from " + name + "." + of + ".bin";
   }
 
@@ -521,10 +351,13 @@ class scenario_writer {
     std::size_t element = 0;
     const u64 before = m.of.address % 256;  // the address in the file is a multiple of 256
     std::string contents = m.of.contents;
-    move_pointers(contents, m.of.address % 8);
+    std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8, *m.of.space);
     contents.insert(0, before, '\0');
+    for (std::size_t& at : pointers) {
+      at += before;
+    }
     std::string out = "memory " + m.name + " " + type_of(before + m.of.bytes, element) + " at " + hex(m.at);
-    out += initial(folder, name, m.name, contents, before + m.of.bytes, element);
+    out += initial(folder, name, m.name, contents, before + m.of.bytes, element, pointers);
     out += m.of.kind == "host" ? " host" : several_devices_ ? " device " + std::to_string(m.of.device) : "";
     return out + (m.of.copied ? "" : "   # its contents were not copied") + "\n";
   }
@@ -537,7 +370,8 @@ class scenario_writer {
   }
 
   /// Only variables that do not begin as their module says.
-  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v, int device) {
+  std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v,
+                            const recorded_launch& l) {
     if (!module_ || !v.copied) {
       return "";
     }
@@ -547,31 +381,32 @@ class scenario_writer {
       return "";
     }
     std::string contents = v.contents;
-    const bool points = move_pointers(contents, 0);
+    const std::vector<std::size_t> pointers = move_pointers(contents, 0, *l.space);
     std::string begins(of->initial.begin(), of->initial.end());
     begins.resize(v.bytes);
     contents.resize(v.bytes);
-    if (contents == begins && !points) {
+    if (contents == begins && pointers.empty()) {
       return "";
     }
     std::size_t element = 0;
     const std::string type = type_of(v.bytes, element);
-    const std::string values =
-        initial(folder, name, v.name + (device == 0 ? "" : "." + std::to_string(device)), contents, v.bytes, element);
-    return "memory " + v.name + " " + type + (values.empty() ? " = 0" : values) +
-           (several_devices_ ? " device " + std::to_string(device) : "") + "\n";
+    const std::string values = initial(folder, name, v.name + (l.device == 0 ? "" : "." + std::to_string(l.device)), contents,
+                                       v.bytes, element, pointers);
+    const bool begins_anew = values.empty() || values.starts_with(" unknown");  // with zeros, and not as the module says
+    return "memory " + v.name + " " + type + (begins_anew ? " = 0" : "") + values +
+           (several_devices_ ? " device " + std::to_string(l.device) : "") + "\n";
   }
 
-  [[nodiscard]] std::string argument(const std::string& bytes) {
+  [[nodiscard]] std::string argument(const std::string& bytes, const address_space& space) {
     const auto word = [&](std::size_t at) {
       const std::size_t count = std::min<std::size_t>(8, bytes.size() - at);
       const u64 value = word_at(bytes, at, count);
-      const scenario_memory* const m = count == 8 && value >= 65536 ? holder_of(value) : nullptr;
-      if (m != nullptr) {
-        const u64 offset = value - m->of.address + m->of.address % 256;
+      const u64 address = count == 8 ? space.in_job(value) : 0;
+      if (const scenario_memory* const m = holder_of(address); m != nullptr) {
+        const u64 offset = address - m->of.address + m->of.address % 256;
         return m->name + (offset == 0 ? "" : "+" + std::to_string(offset));
       }
-      const auto variable = count == 8 ? moved(value) : std::nullopt;
+      const auto variable = count == 8 ? moved(value, space) : std::nullopt;
       const u64 shown = variable.value_or(value);
       return shown < 1000000 ? std::to_string(shown) : hex(shown);
     };
@@ -587,9 +422,10 @@ class scenario_writer {
 
   /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
-    const std::string key = l.graph_launch != 0
-                                ? "graph " + std::to_string(l.number)
-                                : std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : "");
+    const std::string key =
+        std::to_string(l.process) +
+        (l.graph_launch != 0 ? " graph " + std::to_string(l.number)
+                             : " " + std::to_string(l.stream) + (l.stream <= 2 ? " " + std::to_string(l.device) : ""));
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
@@ -628,7 +464,7 @@ class scenario_writer {
   std::string launch_line(std::size_t i) {
     const recorded_launch& l = *launches_[i];
     std::string comment;
-    std::string out = "launch " + l.kernel + " grid" + shape(l.grid) + " block" + shape(l.block);
+    std::string out = "launch " + l.kernel + " grid" + shape(grids_[i]) + " block" + shape(l.block);
     out += l.cluster[0] * l.cluster[1] * l.cluster[2] > 1 ? " cluster " + std::to_string(l.cluster[0]) : "";
     out += l.domain == 0 ? "" : " domain " + std::to_string(l.domain);
     out += l.device == 0 ? "" : " device " + std::to_string(l.device);
@@ -637,7 +473,7 @@ class scenario_writer {
     if (!l.arguments.empty()) {
       out += " args";
       for (const std::string& a : l.arguments) {
-        out += " " + argument(a);
+        out += " " + argument(a, *l.space);
       }
     }
     return out + comment + "\n";
@@ -645,6 +481,13 @@ class scenario_writer {
 
   [[nodiscard]] std::string header(const std::string& ptx) const {
     std::string out = "# recorded by membar-check " + membar_tools::version_text() + "\n";
+    std::set<int> processes;
+    for (const recorded_launch* l : launches_) {
+      processes.insert(l->process);
+    }
+    if (processes.size() > 1) {
+      out += "# of " + std::to_string(processes.size()) + " processes that share memory: the devices are numbered by process\n";
+    }
     for (const recorded_launch* l : launches_) {
       out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +
              " registers, " + std::to_string(l->static_shared) + " bytes of shared memory, on sm_" +
@@ -661,6 +504,17 @@ class scenario_writer {
         }
       }
     }
+    std::set<std::string> notes;
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      const recorded_launch& l = *launches_[i];
+      if (grids_[i] != l.grid) {
+        notes.insert("note " + std::to_string(blocks_of(grids_[i])) + " of the " + std::to_string(blocks_of(l.grid)) +
+                     " blocks of " + short_name(l.kernel) + ", by --shrink\n");
+      }
+    }
+    for (const std::string& note : notes) {
+      out += note;
+    }
     const std::size_t target = ptx.find(".target");
     if (target != std::string::npos) {
       const std::string of = ptx.substr(target + 8, ptx.find_first_of(",\n\r", target) - target - 8);
@@ -673,8 +527,10 @@ class scenario_writer {
   }
 
   const std::vector<recorded_launch>& all_;
+  const recording_options& how_;
   std::vector<const recorded_launch*> launches_{};
   std::vector<int> indices_{};
+  std::vector<std::array<unsigned, 3>> grids_{};  ///< of `launches_`
   std::vector<scenario_memory> memory_{};
   std::vector<std::size_t> named_{};
   std::map<std::string, std::size_t> streams_{};
@@ -696,20 +552,20 @@ std::string how_to_get_ptx() {
 /// All scenarios of a folder.
 class recording_writer {
  public:
-  explicit recording_writer(const fs::path& output) : output_(output) {
+  recording_writer(const fs::path& output, const recording_options& how) : output_(output), how_(how) {
     umask(0077);  // recordings hold the program's data
     std::error_code failed;
     fs::create_directories(output, failed);
   }
 
-  void add(process_records& p) {
-    for (const std::vector<int>& group : groups_of(p.launches)) {
-      write(p.launches, group);
+  void add(recorded_job& job) {
+    for (const std::vector<int>& group : groups_of(job.launches)) {
+      write(job.launches, group);
     }
-    for (const std::string& c : p.complaints) {
+    for (const std::string& c : job.complaints) {
       say(c);
     }
-    for (const std::string& k : p.machine_code_only) {
+    for (const std::string& k : job.machine_code_only) {
       machine_code_only_.insert(membar::check::source_name(k));
     }
   }
@@ -724,10 +580,15 @@ class recording_writer {
       say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " machine code only: " +
           membar_tools::shortened(names, 160) + ". Unless --kernels names them, they are not recorded. " + how_to_get_ptx());
     }
+    if (shrunk_ != 0) {
+      say("--shrink recorded " + std::to_string(shrunk_) + (shrunk_ == 1 ? " launch" : " launches") +
+          " with fewer blocks: the line of the verdict says how many");
+    }
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
           " more threads than can be explored (" + std::to_string(membar::check::most_threads) +
-          "): record the smallest test of the program");
+          "): record the smallest test of the program, " + (how_.shrink ? "" : "let --shrink try fewer blocks, ") +
+          "or run membar-check sanitize, which executes launches of any size");
     }
     result_.kernels = static_cast<int>(kernels_.size());
     return std::move(result_);
@@ -745,21 +606,43 @@ class recording_writer {
     const std::string base = short_name(first.kernel);
     const std::string name = base + "_" + std::to_string(++numbers_[base]);
     std::vector<std::string> kernels;
-    unsigned long long threads = 0;
+    u64 threads = 0;
     for (const int i : group) {
       const recorded_launch& l = all[static_cast<std::size_t>(i)];
       kernels.push_back(l.kernel);
       kernels_.insert(l.kernel);
-      threads += 1ULL * l.grid[0] * l.grid[1] * l.grid[2] * l.block[0] * l.block[1] * l.block[2];
+      threads += blocks_of(l.grid) * blocks_of(l.block);
       ++result_.launches;
     }
-    too_large_ += threads > static_cast<unsigned long long>(membar::check::most_threads) ? 1 : 0;
     const std::string ptx = first.ptx.empty() ? "" : membar::ptx::with_kernels(read_file(first.ptx), kernels);
-    scenario_writer writer(all, group);
+    scenario_writer writer(all, group, how_);
     const std::string source = ptx.empty() ? "" : source_file(base, ptx);
-    const std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
-    write_file(output_ / (name + ".scenario"), text);
+    std::string text = writer.text(output_, name, source, ptx, result_.has_contents);
+    const bool too_large = threads > static_cast<u64>(membar::check::most_threads);
+    if (too_large && how_.shrink && !ptx.empty() && shrinks(writer, name, text, ptx)) {
+      text = writer.text(output_, name, source, ptx, result_.has_contents);
+    } else if (too_large) {
+      ++too_large_;
+    }
     result_.scenarios.push_back((output_ / (name + ".scenario")).string());
+    write_file(result_.scenarios.back(), text);
+  }
+
+  /// Gives the scenario of a text smaller grids. False if there are none.
+  bool shrinks(scenario_writer& writer, const std::string& name, const std::string& text, const std::string& ptx) {
+    const std::string path = (output_ / (name + ".scenario")).string();
+    try {
+      const smaller_grids smaller = smaller_grids_of(scenario_of(path, text), ptx);
+      if (!smaller.grids.empty()) {
+        writer.set_grids(smaller.grids);
+        ++shrunk_;
+        return true;
+      }
+      say("--shrink leaves " + name + " as it is, because " + membar_tools::shortened(smaller.why_not, 200));
+    } catch (const std::exception&) {
+      // the scenario says why when it is checked
+    }
+    return false;
   }
 
   /// The file with this PTX, which is written once.
@@ -768,33 +651,27 @@ class recording_writer {
     if (file.empty()) {
       const int number = ++source_numbers_[base];
       file = base + (number == 1 ? "" : "_" + std::to_string(number)) + ".ptx";
-      write_file(output_ / file, ptx);
+      write_file((output_ / file).string(), ptx);
     }
     return file;
   }
 
   fs::path output_;
+  recording_options how_;
   recording result_{};
   std::map<std::string, int> numbers_{}, source_numbers_{};
   std::map<std::string, std::string> sources_{};
   std::set<std::string> kernels_{}, machine_code_only_{};
   int too_large_ = 0;
+  int shrunk_ = 0;
 };
 
 }  // namespace
 
-recording write_recording(const fs::path& records, const fs::path& output) {
-  std::vector<std::pair<long, fs::path>> processes;
-  for (const fs::directory_entry& entry : fs::directory_iterator(records)) {
-    if (entry.path().extension() == ".records") {
-      processes.emplace_back(std::atol(entry.path().stem().c_str()), entry.path());
-    }
-  }
-  std::sort(processes.begin(), processes.end());
-  recording_writer out(output);
-  for (const auto& [pid, path] : processes) {
-    process_records p = read_process(path);
-    out.add(p);
+recording write_recording(const fs::path& records, const fs::path& output, const recording_options& how) {
+  recording_writer out(output, how);
+  for (recorded_job& job : jobs_of(records)) {
+    out.add(job);
   }
   return out.end();
 }
@@ -832,8 +709,8 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
   }
   umask(0077);
   const fs::path to = scenario.parent_path() / source;
-  write_file(to, membar::ptx::with_kernels(ptx, kernels));
-  write_file(scenario, text);
+  write_file(to.string(), membar::ptx::with_kernels(ptx, kernels));
+  write_file(scenario.string(), text);
   return to.string();
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/temporary_folder.hpp"
 #include "membar-domains/format_version.hpp"
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/process_state.hpp"
@@ -68,29 +69,6 @@ process process_of(const fs::path& path) {
 }
 
 namespace {
-
-/// A folder of its own for a run's files, removed at the end.
-class scratch {
- public:
-  scratch() {
-    // A process of the program may be in another folder than the command.
-    std::string pattern = (fs::absolute(fs::temp_directory_path()) / "membar-domains-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw error("cannot create a folder in " + fs::temp_directory_path().string() + ": set TMPDIR to a writable folder");
-    }
-    path_ = pattern;
-  }
-  ~scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::vector<process> processes_of(const fs::path& folder) {
   std::vector<process> out;
@@ -167,7 +145,7 @@ std::string with_status(const outcome& ended) { return "the program ended with s
 job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
                    const std::function<void(const fs::path&, std::vector<process>&)>& look,
                    const std::function<void(const fs::path&)>& meanwhile) {
-  const scratch folder;
+  const membar_tools::temporary_folder folder("membar-domains");
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
   out.ended =

@@ -80,6 +80,12 @@ class object {
       marks_ = lazy_array<std::uint8_t>(words());
     }
     initialised_ = o.initialised;
+    if (!o.unknown.empty() && marks_.get() == nullptr) {
+      marks_ = lazy_array<std::uint8_t>(words());
+    }
+    for (const check::memory_object::range& r : o.unknown) {
+      mark(address + r.offset, r.bytes, true);
+    }
   }
 
   [[nodiscard]] bool holds(std::uint64_t at, std::uint64_t count) const noexcept {
@@ -132,7 +138,7 @@ class object {
     }
     return result;
   }
-  void mark(std::uint64_t at, unsigned count, bool unknown) noexcept {
+  void mark(std::uint64_t at, std::uint64_t count, bool unknown) noexcept {
     for (std::uint64_t b = at - address; b < at - address + count; ++b) {
       std::uint8_t& m = marks_.get()[b / 4];
       const auto bit = static_cast<std::uint8_t>(1U << (b % 4));

@@ -210,6 +210,7 @@ void record_order(const char* what, CUstream stream, CUevent event) noexcept {
       CUdevice device = 0;
       static_cast<void>(driver::cuCtxGetDevice_(&device));
       session::get().write(nlohmann::json{{"order", what},
+                                          {"time", session::time()},
                                           {"device", device},
                                           {"stream", reinterpret_cast<std::uintptr_t>(stream)},
                                           {"event", reinterpret_cast<std::uintptr_t>(event)}}

@@ -14,6 +14,7 @@
 #include "membar-check/recorder/launches.hpp"
 #include "membar-check/recorder/order.hpp"
 #include "membar-check/recorder/session.hpp"
+#include "membar-check/recorder/sharing.hpp"
 
 namespace membar_record {
 

@@ -14,6 +14,7 @@
 #include "intercept/table_reader.hpp"
 #include "membar-check/recorder/code.hpp"
 #include "membar-check/recorder/contents.hpp"
+#include "membar-check/recorder/sharing.hpp"
 
 namespace membar_record {
 
@@ -110,17 +111,6 @@ std::vector<window> windows_of(const std::vector<allocation>& all) {
       out.push_back({&a, begin, bytes});
       covered = begin + bytes;
     }
-  }
-  return out;
-}
-
-std::string hex_of(const char* bytes, std::size_t count) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto byte = static_cast<unsigned char>(bytes[k]);
-    out += digits[byte / 16U];
-    out += digits[byte % 16U];
   }
   return out;
 }
@@ -314,6 +304,7 @@ json description_of(const CUlaunchConfig& c, const launch_attributes& a, const k
 unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, void** extra, CUstream stream,
                 const launch_origin& from) {
   session& s = session::get();
+  const std::uint64_t time = session::time();
   const unsigned generation = s.generation();
   const std::vector<std::string> arguments = arguments_of(k, parameters, extra);
   const launch_attributes attributes = attributes_of(c, stream);
@@ -326,7 +317,7 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
         key += " " + std::to_string(word);
       }
     });
-    line["arguments"].push_back(hex_of(argument.data(), argument.size()));
+    line["arguments"].push_back(hex_of(argument));
   }
   if (!recorded_launches::get().is_new(generation, k.name, key)) {
     return 0;
@@ -344,6 +335,7 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   }
   const unsigned number = s.next_launch();
   line["launch"] = number;
+  line["time"] = time;
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }

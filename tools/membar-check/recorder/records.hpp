@@ -3,7 +3,8 @@
 /// What the command membar-check record and its preloaded library agree on: environment variables and the form of the records.
 ///
 /// Each process writes PID.records into the folder: lines of JSON, of which the first has the version. Beside it are PID.N.ptx, the PTX of
-/// modules, and PID.N.bin, contents of memory, without the zeros at their ends.
+/// modules, and PID.N.bin, contents of memory, without the zeros at their ends. Lines about launches, what orders them and memory that is shared with other
+/// processes have a time, the same clock for all processes of the machine.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace membar_record {
 
-inline constexpr int records_version = 1;
+inline constexpr int records_version = 2;
 
 namespace environment {
 inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";    ///< where records go; unset: nothing is recorded

@@ -6,7 +6,9 @@
 #include <stdio_ext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -79,6 +81,9 @@ bool session::begin(const options& asked) {
   written_ = 0;
   complaints_.clear();
   std::fprintf(file_, "{\"records\":%d}\n", records_version);
+  for (const std::string& line : kept_) {
+    std::fprintf(file_, "%s\n", line.c_str());
+  }
   std::fflush(file_);
   launches_ = 0;
   forget();
@@ -122,6 +127,24 @@ void session::write(const std::string& line) {
     std::fprintf(file_, "%s\n", line.c_str());
     std::fflush(file_);
   }
+}
+
+void session::keep(const std::string& line) {
+  constexpr std::size_t most = 10'000;
+  {
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() == most || std::find(kept_.begin(), kept_.end(), line) != kept_.end()) {
+      return;
+    }
+    kept_.push_back(line);
+  }
+  write(line);
+}
+
+std::uint64_t session::time() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 void session::complain(const std::string& sentence) {

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "membar-check/recorder/records.hpp"
 
@@ -44,6 +45,10 @@ class session {
 
   /// Appends a line to the records. `line` has no line break.
   void write(const std::string& line);
+  /// As `write`, and again at the beginning of each later recording: what is true from now on.
+  void keep(const std::string& line);
+  /// Nanoseconds of a clock that all processes of the machine have.
+  [[nodiscard]] static std::uint64_t time() noexcept;
   /// A sentence for the command to say, once.
   void complain(const std::string& sentence);
   /// The path of a file of this process.
@@ -72,6 +77,7 @@ class session {
   std::FILE* file_ = nullptr;
   std::uint64_t written_ = 0;
   std::set<std::string> complaints_;
+  std::vector<std::string> kept_;
 };
 
 /// Calls the function, and swallows what it throws: nothing that the recorder does may reach the program.

@@ -12,7 +12,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "membar(kernels='', all=False, random=200, seconds=60): with --membar, check the kernels that the test "
+    config.addinivalue_line("markers", "membar(kernels='', all=False, schedules=10, seconds=60): with --membar, check the kernels that the test "
                                        "launches under the CUDA memory model")
 
 
@@ -33,7 +33,7 @@ def pytest_runtest_call(item):
         yield
         return
     asked = dict(marker.kwargs)
-    checks = {name: asked.pop(name) for name in ("options", "random", "seconds") if name in asked}
+    checks = {name: asked.pop(name) for name in ("options", "schedules", "seconds") if name in asked}
     with _record.record(*marker.args, **asked) as recorded:
         outcome = yield
     if outcome.excinfo is None:
@@ -42,4 +42,4 @@ def pytest_runtest_call(item):
         except (_record.Finding, RuntimeError) as why:
             outcome.force_exception(pytest.fail.Exception(str(why).strip(), pytrace=False))
         for line in recorded.undecided:
-            item.add_report_section("call", "membar", f"too large to explore, and sampled: {line}")
+            item.add_report_section("call", "membar", f"not decided: {line}")

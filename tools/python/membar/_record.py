@@ -88,52 +88,77 @@ class Recording:
         self.said = ""
         self.undecided: typing.List[str] = []
 
-    def check(self, *, options=(), random=200, seconds=60):
+    def check(self, *, options=(), schedules=10, seconds=60):
         """Checks each scenario. `Finding` with the report if one has a fault.
 
-        What is too large to explore is explored without load buffering or, where that is too large as well, sampled by `random` executions,
-        and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario cannot be read.
+        What cannot be explored in `seconds` is explored without load buffering or, where that takes longer as well or the launch has too many
+        threads, executed at full size once per schedule, and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario
+        cannot be read.
         """
+        self._each(lambda scenario: _check(scenario, options, schedules, seconds, self.undecided))
+
+    def sanitize(self, *, options=(), schedules=10, seconds=600):
+        """Executes each scenario at full size, once per schedule. `Finding` with the report if a schedule shows a fault.
+
+        `options` are those of membar-check sanitize. Of what is cut, also after `seconds`, the line is in `undecided`. That nothing is found
+        says nothing of other schedules.
+        """
+        self._each(lambda scenario: _sanitize(scenario, options, schedules, seconds, self.undecided))
+
+    def _each(self, report_of):
         if not self.scenarios:
             raise RuntimeError(f"membar: nothing was recorded.\n{self.said}")
         self.undecided = []
-        reports = [_check(each, options, random, seconds, self.undecided) for each in self.scenarios]
-        found = "".join(filter(None, reports))
+        found = "".join(filter(None, [report_of(each) for each in self.scenarios]))
         if found:
             raise Finding(found)
 
 
-def _run(scenario, options, seconds):
-    done = subprocess.run([checker(), *options, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode == 2 or done.returncode < 0:
-        raise RuntimeError(f"membar: {scenario} cannot be checked: {done.stdout}{done.stderr}")
-    return done.returncode, done.stdout
-
-
-def _check(scenario, options, random, seconds, undecided):
-    """The report of a scenario with a fault, or None."""
+def _run(words, scenario, seconds):
+    """The exit status of membar-check, 3 where it took too long, and what it said."""
     try:
-        status, text = _run(scenario, options, seconds)
+        done = subprocess.run([checker(), *words, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        status, text = 3, f"{scenario}\tgave up\tafter {seconds} s\n"
-    line = text.partition("\n")[0]
-    for instead in ("--without-load-buffering", f"--random={random}" if random else None):
-        if status == 3 and instead:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status, text = _run(scenario, [*options, instead], seconds)
-            if status == 0:
-                undecided.append(text.partition("\n")[0])
+        return 3, f"{scenario}\tgave up\tafter {seconds} s\n"
+    if done.returncode not in (0, 1, 2, 3):
+        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} at {scenario}: {done.stdout}{done.stderr}")
+    return done.returncode, done.stdout + (done.stderr if done.returncode == 2 else "")
+
+
+def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False):
+    """The report of a scenario in which a schedule shows a fault, or None."""
+    status, text = _run(["sanitize", f"--schedules={schedules}", *options], scenario, seconds)
+    if status == 2:
+        raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
+    if status == 3 or (status == 0 and says_clean):
+        undecided.append(text.partition("\n")[0])
+    return text if status == 1 else None
+
+
+def _check(scenario, options, schedules, seconds, undecided):
+    """The report of a scenario with a fault, or None."""
+    status, text = _run(options, scenario, seconds)
     if status == 3:
-        undecided.append(line)
+        status, more = _run([*options, "--without-load-buffering"], scenario, seconds)
+        text = text if status == 3 else more
+        if status == 0:
+            undecided.append(text.partition("\n")[0])
+    if status in (2, 3) and schedules:  # a launch that is too large is an error of exploration only
+        return _sanitize(scenario, (), schedules, seconds, undecided, says_clean=True)
+    if status == 2:
+        raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
+    if status == 3:
+        undecided.append(text.partition("\n")[0])
     return text if status == 1 else None
 
 
 @contextlib.contextmanager
-def record(kernels="", *, all=False, contents=True, limit=0, folder=None):  # pylint: disable=redefined-builtin
+def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink=False, limit=0, folder=None):  # pylint: disable=redefined-builtin
     """Records the kernels that the block launches, and gives a `Recording`, which is complete after the block.
 
     `kernels` is an extended regular expression of names; without it those are selected whose PTX synchronizes, or with `all` all of them.
-    The recording is in `folder`, or in one that is removed at the interpreter's exit.
+    Without `contents` no contents of memory are recorded; with `unknown_floats` what may be floats becomes unknown values. With `shrink` launches that
+    are too large to explore have fewer blocks, where that works. The recording is in `folder`, or in one that is removed at the interpreter's exit.
     """
     process = _loaded()
     if process is None:
@@ -151,7 +176,9 @@ def record(kernels="", *, all=False, contents=True, limit=0, folder=None):  # py
             yield result
         finally:
             process.membar_record_end()
-            done = subprocess.run([checker(), "record", f"--from={records}", f"--output={folder}"], capture_output=True, text=True, check=False)
+            options = {"--unknown-floats": unknown_floats, "--shrink": shrink}
+            words = ["record", *(name for name, asked in options.items() if asked), f"--from={records}", f"--output={folder}"]
+            done = subprocess.run([checker(), *words], capture_output=True, text=True, check=False)
             result.said = done.stderr
             result.scenarios = sorted(result.folder.glob("*.scenario"))
 
@@ -212,7 +239,7 @@ def _shape(of):
     return " ".join(str(int(each)) for each in (of if isinstance(of, (tuple, list)) else (of,)))
 
 
-def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), random=200, seconds=60):
+def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), schedules=10, seconds=60):
     """Checks one launch of a kernel without running it. `Finding` with the report if it has a fault; returns the line of the result.
 
     `ptx` is PTX text or the path of a `.ptx` or `.cu` file. An array of NumPy is memory with its contents (a view is the memory of the array
@@ -234,7 +261,7 @@ def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), o
         scenario = folder / "launch.scenario"
         scenario.write_text(f"source {source}\n" + "".join(arguments.lines) + launch + "\n" + "".join(f"final {each}\n" for each in final))
         undecided = []
-        found = _check(scenario, options, random, seconds, undecided)
+        found = _check(scenario, options, schedules, seconds, undecided)
         if found:
             raise Finding(found)
         return undecided[0] if undecided else "verified"

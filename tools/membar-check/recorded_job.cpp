@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/text_file.hpp>
+#include <membar-check/recorded_job.hpp>
+#include <membar-check/recorder/records.hpp>
+
+#include <membar/model/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+namespace membar_check {
+
+namespace {
+
+namespace fs = std::filesystem;
+using membar::model::error;
+using membar_tools::read_file;
+using json = nlohmann::ordered_json;
+using u64 = std::uint64_t;
+
+/// The most devices of a scenario.
+constexpr std::size_t most_devices = 16;
+constexpr std::size_t most_processes = 64;  ///< of a job
+
+std::string bytes_of_hex(const std::string& text) {
+  std::string out;
+  for (std::size_t k = 0; k + 1 < text.size(); k += 2) {
+    out += static_cast<char>(std::stoi(text.substr(k, 2), nullptr, 16));
+  }
+  return out;
+}
+
+/// The lines of one process.
+struct process_file {
+  fs::path path;
+  std::vector<json> lines{};
+};
+
+process_file lines_of(const fs::path& path) {
+  process_file out{path};
+  std::istringstream text(read_file(path.string()));
+  for (std::string one; std::getline(text, one);) {
+    json line = json::parse(one, nullptr, false);
+    if (line.is_discarded()) {  // the last one of a process that was ended
+      break;
+    }
+    if (out.lines.empty() && line.value("records", 0) != membar_record::records_version) {
+      throw error("the records of '" + path.string() + "' have version " + std::to_string(line.value("records", 0)) +
+                  ", and this membar-check reads version " + std::to_string(membar_record::records_version) +
+                  ": use the library of the same release");
+    }
+    out.lines.push_back(std::move(line));
+  }
+  return out;
+}
+
+/// What orders the launches of a job: for each stream and event the launches that come before what follows. What one process's host has waited for comes
+/// before what any process launches later.
+class launch_order {
+ public:
+  void add(const json& line, int process, int device) {
+    const std::string what = line["order"];
+    const stream_key stream = normal(line["stream"], process, device);
+    const std::pair<u64, int> event(line["event"], process);
+    if (what == "record") {
+      events_[event] = streams_[stream];
+    } else if (what == "wait") {
+      streams_[stream].insert(events_[event].begin(), events_[event].end());
+    } else if (what == "stream") {
+      host_.insert(streams_[stream].begin(), streams_[stream].end());
+    } else if (what == "event") {
+      host_.insert(events_[event].begin(), events_[event].end());
+    } else {
+      const std::set<int>& launches = devices_[device];
+      host_.insert(launches.begin(), launches.end());
+    }
+  }
+
+  void place(std::vector<recorded_launch>& all) {
+    const int mine = static_cast<int>(all.size()) - 1;
+    recorded_launch& l = all.back();
+    const stream_key stream = normal(l.stream, l.process, l.device);
+    const stream_key null = normal(0, l.process, l.device);
+    std::set<int> before = host_;
+    const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
+    take(stream);
+    if (l.blocking) {  // the null stream waits for those that do not say otherwise, and they for it
+      is_blocking_.insert(stream);
+      for (const stream_key& other : is_blocking_) {
+        if (std::get<1>(other) == l.process && (stream == null || other == null)) {
+          take(other);
+        }
+      }
+    }
+    for (int i = 0; i < mine; ++i) {
+      const recorded_launch& other = all[static_cast<std::size_t>(i)];
+      if (l.in_graph_of(other) && std::find(l.nodes_before.begin(), l.nodes_before.end(), other.node) == l.nodes_before.end()) {
+        before.erase(i);
+      }
+    }
+    if (const auto last = last_.find(stream); l.dependent && last != last_.end() && host_.count(last->second) == 0) {
+      l.depends_on = last->second;
+    }
+    l.before = std::move(before);
+    streams_[stream].insert(mine);
+    devices_[l.device].insert(mine);
+    last_[stream] = mine;
+  }
+
+ private:
+  /// The handle, the process, and the device of a stream that each device has: the null stream, of which 1 is another name, and the thread's own, 2.
+  using stream_key = std::tuple<u64, int, int>;
+  static stream_key normal(u64 stream, int process, int device) {
+    return {stream == 1 ? 0 : stream, process, stream <= 2 ? device : -1};
+  }
+
+  std::map<stream_key, std::set<int>> streams_;
+  std::map<std::pair<u64, int>, std::set<int>> events_;
+  std::map<int, std::set<int>> devices_;
+  std::map<stream_key, int> last_;
+  std::set<stream_key> is_blocking_;
+  std::set<int> host_;
+};
+
+/// Reads a launch, with addresses of its process.
+recorded_launch launch_of(const json& line, const fs::path& records) {
+  recorded_launch l;
+  const std::string process = (records.parent_path() / records.stem()).string();
+  const auto contents = [&](const std::string& file, std::string& into) {
+    const fs::path path = process + "." + file;
+    std::error_code failed;
+    if (file.empty() || !fs::exists(path, failed)) {
+      return false;
+    }
+    into = read_file(path.string());
+    return true;
+  };
+  l.number = line["launch"];
+  l.kernel = line["kernel"];
+  if (const int ptx = line["ptx"]; ptx >= 0) {
+    l.ptx = process + "." + std::to_string(ptx) + ".ptx";
+  }
+  l.grid = line["grid"];
+  l.block = line["block"];
+  l.cluster = line["cluster"];
+  l.shared = line["shared"];
+  l.cooperative = line["cooperative"];
+  l.dependent = line["dependent"];
+  l.blocking = line["blocking"];
+  l.domain = line["domain"];
+  l.device = line["device"];
+  l.registers = line["registers"];
+  l.static_shared = line["static_shared"];
+  l.multiprocessors = line["multiprocessors"];
+  l.architecture = line["architecture"];
+  l.stream = line["stream"];
+  for (const json& a : line.value("arguments", json::array())) {
+    l.arguments.push_back(bytes_of_hex(a));
+  }
+  for (const json& m : line["memory"]) {
+    recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"]};
+    r.copied = contents(m["contents"], r.contents);
+    l.memory.push_back(std::move(r));
+  }
+  for (const json& v : line["variables"]) {
+    recorded_variable r{v["name"], v["address"], v["bytes"]};
+    r.copied = contents(v["contents"], r.contents);
+    l.variables.push_back(std::move(r));
+  }
+  if (line.contains("graph")) {
+    l.graph_launch = line["graph"]["launch"];
+    l.node = line["graph"]["node"];
+    l.nodes_before = line["graph"]["after"].get<std::vector<int>>();
+  }
+  return l;
+}
+
+/// Memory that a process shares: which one, and where it has it.
+struct shared_memory {
+  std::size_t process = 0;
+  u64 address = 0;  ///< that the handle is of
+  u64 begin = 0, bytes = 0;
+};
+
+/// By the handle's bytes.
+using shared_handles = std::map<std::string, shared_memory>;
+
+/// Which launches have the same PTX: a module is loaded once per device and process.
+class same_ptx {
+ public:
+  /// The first path of a file with the text of this one.
+  const std::string& first_of(const std::string& path) {
+    const auto [known, is_new] = first_.emplace(path, "");
+    if (is_new) {
+      known->second = by_text_.emplace(read_file(path), path).first->second;
+    }
+    return known->second;
+  }
+
+ private:
+  std::map<std::string, std::string> first_, by_text_;
+};
+
+/// Reads the lines of several processes in the order of time.
+class job_reader {
+ public:
+  /// `members`: the processes' numbers in `handles`.
+  job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const shared_handles& handles)
+      : files_(std::move(files)), handles_(handles), spaces_(files_.size()) {
+    std::set<std::pair<int, int>> devices;
+    for (std::size_t p = 0; p < files_.size(); ++p) {
+      numbers_[members[p]] = p;
+      auto space = std::make_shared<address_space>();
+      space->process = p;
+      spaces_[p] = std::move(space);
+      for (const json& line : files_[p]->lines) {
+        if (line.contains("launch")) {
+          devices.insert({static_cast<int>(p), line["device"].get<int>()});
+        }
+      }
+    }
+    for (const auto& key : devices) {
+      const int next = static_cast<int>(devices_.size());
+      devices_[key] = files_.size() == 1 ? key.second : next;
+    }
+  }
+
+  [[nodiscard]] std::size_t devices() const noexcept { return devices_.size(); }
+
+  [[nodiscard]] recorded_job read() {
+    job_.processes = static_cast<int>(files_.size());
+    std::vector<std::size_t> next(files_.size());
+    const auto time = [&](std::size_t p) { return files_[p]->lines[next[p]].value("time", u64{0}); };
+    for (;;) {
+      std::size_t first = files_.size();
+      for (std::size_t p = 0; p < files_.size(); ++p) {
+        if (next[p] < files_[p]->lines.size() && (first == files_.size() || time(p) < time(first))) {
+          first = p;
+        }
+      }
+      if (first == files_.size()) {
+        return std::move(job_);
+      }
+      read(files_[first]->lines[next[first]++], first);
+    }
+  }
+
+ private:
+  void read(const json& line, std::size_t process) {
+    if (line.contains("complaint")) {
+      job_.complaints.insert(line["complaint"].get<std::string>());
+    } else if (line.contains("machine_code_only")) {
+      job_.machine_code_only.insert(line["machine_code_only"].get<std::string>());
+    } else if (line.contains("maps")) {
+      add_mapping(line, process);
+    } else if (line.contains("unmaps")) {
+      auto space = std::make_shared<address_space>(*spaces_[process]);
+      const u64 at = line["unmaps"];
+      std::erase_if(space->mapped, [&](const auto& m) { return at >= m.begin && at - m.begin < m.bytes; });
+      spaces_[process] = std::move(space);
+    } else if (line.contains("order")) {
+      order_.add(line, static_cast<int>(process), device(process, line["device"]));
+    } else if (line.contains("launch")) {
+      job_.launches.push_back(launch_of(line, files_[process]->path));
+      finish(job_.launches.back(), process);
+      order_.place(job_.launches);
+    }
+  }
+
+  void add_mapping(const json& line, std::size_t process) {
+    const auto shared = handles_.find(line["maps"].get<std::string>());
+    const auto owner = shared == handles_.end() ? numbers_.end() : numbers_.find(shared->second.process);
+    if (owner == numbers_.end()) {
+      return;
+    }
+    const shared_memory& m = shared->second;
+    auto space = std::make_shared<address_space>(*spaces_[process]);
+    address_space of_owner;  // where the owner has memory of its own, whatever it has mapped
+    of_owner.process = owner->second;
+    space->mapped.push_back({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)});
+    spaces_[process] = std::move(space);
+  }
+
+  void finish(recorded_launch& l, std::size_t process) {
+    l.process = static_cast<int>(process);
+    l.space = spaces_[process];
+    for (recorded_memory& m : l.memory) {
+      m.address = l.space->in_job(m.address, m.bytes);
+      m.device = device(process, m.device);
+      m.space = l.space;
+    }
+    std::erase_if(l.memory, [](const recorded_memory& m) { return m.address == 0; });
+    for (recorded_variable& v : l.variables) {
+      v.address = l.space->in_job(v.address);
+    }
+    l.device = device(process, l.device);
+    l.ptx = l.ptx.empty() ? "" : ptx_.first_of(l.ptx);
+  }
+
+  /// The device's number in the job.
+  [[nodiscard]] int device(std::size_t process, int of_process) const {
+    const auto known = devices_.find({static_cast<int>(process), of_process});
+    return known != devices_.end() ? known->second : files_.size() == 1 ? of_process : 0;
+  }
+
+  std::vector<const process_file*> files_;
+  const shared_handles& handles_;
+  std::map<std::size_t, std::size_t> numbers_{};
+  std::vector<shared_space> spaces_;
+  std::map<std::pair<int, int>, int> devices_{};
+  launch_order order_{};
+  same_ptx ptx_{};
+  recorded_job job_{};
+};
+
+/// Which processes are in one job: the smallest number of each process's job.
+std::vector<std::size_t> joined(const std::vector<process_file>& files, const shared_handles& handles) {
+  std::vector<std::size_t> job(files.size());
+  std::iota(job.begin(), job.end(), std::size_t{0});
+  for (std::size_t p = 0; p < files.size(); ++p) {
+    for (const json& line : files[p].lines) {
+      const auto shared = line.contains("maps") ? handles.find(line["maps"].get<std::string>()) : handles.end();
+      if (shared != handles.end()) {
+        const std::size_t keep = std::min(job[p], job[shared->second.process]);
+        const std::size_t drop = std::max(job[p], job[shared->second.process]);
+        std::replace(job.begin(), job.end(), drop, keep);
+      }
+    }
+  }
+  return job;
+}
+
+}  // namespace
+
+std::uint64_t word_at(const std::string& bytes, std::size_t at, std::size_t count) {
+  u64 out = 0;
+  for (std::size_t b = 0; b < count && at + b < bytes.size(); ++b) {
+    out |= u64{static_cast<unsigned char>(bytes[at + b])} << (8 * b);
+  }
+  return out;
+}
+
+std::vector<recorded_job> jobs_of(const fs::path& records) {
+  std::vector<std::pair<long, fs::path>> processes;
+  for (const fs::directory_entry& entry : fs::directory_iterator(records)) {
+    if (entry.path().extension() == ".records") {
+      processes.emplace_back(std::atol(entry.path().stem().c_str()), entry.path());
+    }
+  }
+  std::sort(processes.begin(), processes.end());
+  std::vector<process_file> files;
+  shared_handles handles;
+  for (const auto& [pid, path] : processes) {
+    files.push_back(lines_of(path));
+    for (const json& line : files.back().lines) {
+      if (line.contains("shares")) {
+        handles[line["shares"]] = {files.size() - 1, line["address"], line["begin"], line["bytes"]};
+      }
+    }
+  }
+  const std::vector<std::size_t> job = joined(files, handles);
+  std::vector<recorded_job> out;
+  for (std::size_t first = 0; first < files.size(); ++first) {
+    std::vector<const process_file*> of_job;
+    std::vector<std::size_t> members;
+    for (std::size_t p = first; p < files.size(); ++p) {
+      if (job[p] == first) {
+        of_job.push_back(&files[p]);
+        members.push_back(p);
+      }
+    }
+    if (members.empty()) {
+      continue;
+    }
+    job_reader reader(of_job, members, handles);
+    if (reader.devices() <= most_devices && members.size() <= most_processes) {
+      out.push_back(reader.read());
+      continue;
+    }
+    for (std::size_t p = 0; p < members.size(); ++p) {
+      out.push_back(job_reader({of_job[p]}, {members[p]}, handles).read());
+    }
+    out.back().complaints.insert(
+        std::to_string(members.size()) + " processes share memory on " + std::to_string(reader.devices()) +
+        " devices, and a scenario has at most 16, of at most 64 processes: each process has scenarios of its own");
+  }
+  return out;
+}
+
+}  // namespace membar_check

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory that a process shares with others by CUDA IPC: the same handle is given out by one and opened by others. It is written down with the addresses
+/// that both have, also before recording begins.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/session.hpp"
+
+namespace membar_record {
+
+/// The bytes of a handle, or of anything else, in hexadecimal digits.
+[[nodiscard]] inline std::string hex_of(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += digits[byte / 16U];
+    out += digits[byte % 16U];
+  }
+  return out;
+}
+
+inline void keep_line(nlohmann::json line) {
+  line["time"] = session::time();
+  session::get().keep(line.dump());
+}
+
+/// Says, also of what came before recording began, what the recorder cannot follow.
+inline void keep_complaint(const char* sentence) { session::get().keep(nlohmann::json{{"complaint", sentence}}.dump()); }
+
+template <hook_id Id>
+CUresult on_shared(CUipcMemHandle* handle, CUdeviceptr at) {
+  const CUresult result = next<Id>(handle, at);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] {
+      CUdeviceptr begin = at;
+      std::size_t bytes = 1;
+      static_cast<void>(driver::cuMemGetAddressRange_(&begin, &bytes, at));
+      keep_line({{"shares", hex_of({handle->reserved, sizeof handle->reserved})},
+                 {"address", at},
+                 {"begin", begin},
+                 {"bytes", bytes}});
+    });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_mapped(CUdeviceptr* at, CUipcMemHandle handle, unsigned flags) {
+  const CUresult result = next<Id>(at, handle, flags);
+  if (result == CUDA_SUCCESS && session::get().watches()) {
+    quietly([&] { keep_line({{"maps", hex_of({handle.reserved, sizeof handle.reserved})}, {"address", *at}}); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_unmapped(CUdeviceptr at) {
+  if (session::get().watches()) {
+    quietly([&] { keep_line({{"unmaps", at}}); });
+  }
+  return next<Id>(at);
+}
+
+template <hook_id Id>
+CUresult on_event_opened(CUevent* event, CUipcEventHandle handle) {
+  if (session::get().watches()) {
+    quietly([] {
+      keep_complaint(
+          "an event of another process was opened, which is not followed: launches that such an event orders are recorded as "
+          "if they "
+          "ran at once");
+    });
+  }
+  return next<Id>(event, handle);
+}
+
+inline constexpr const char* not_joined =
+    "memory was imported by a file descriptor or a fabric handle, of which the driver does not tell whose it is: if it is "
+    "another process's, the "
+    "launches of the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle is joined";
+
+template <hook_id Id>
+CUresult on_imported(CUmemGenericAllocationHandle* handle, void* from, CUmemAllocationHandleType type) {
+  if (session::get().watches()) {
+    quietly([] { keep_complaint(not_joined); });
+  }
+  return next<Id>(handle, from, type);
+}
+
+template <hook_id Id>
+CUresult on_pool_imported(CUmemoryPool* pool, void* from, CUmemAllocationHandleType type, unsigned long long flags) {
+  if (session::get().watches()) {
+    quietly([] { keep_complaint(not_joined); });
+  }
+  return next<Id>(pool, from, type, flags);
+}
+
+}  // namespace membar_record
