@@ -358,14 +358,14 @@ TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
 
 TEST(check_copies, a_copy_has_a_multiple_of_sixteen_bytes) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];",
-         check_status::undefined, "20 bytes, which must be a multiple of 16");
+         check_status::undefined, "20 bytes; the size must be a multiple of 16");
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 65536, [bar];",
          check_status::gave_up, "65536 bytes, and copies of up to 32768");
 }
 
 TEST(check_copies, a_copy_that_leaves_its_object_is_found) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+48], [from], 32, [bar];",
-         check_status::out_of_bounds, "lies in no object");
+         check_status::out_of_bounds, "is outside of every object");
 }
 
 TEST(check_copies, a_block_waits_for_the_reading_of_its_shared_memory_before_it_ends) {
