@@ -71,7 +71,7 @@ TEST(wgmma, needs_the_order_in_every_warp) {
 TEST(wgmma, reads_the_bytes_of_its_descriptors) {
   std::string all = fill + fence + meet + descriptors;
   expect(all + "add.u64 %rd2, %rd2, 8;" + zeros + begin + product + commit + wait, check_status::out_of_bounds,
-         "where there is no object");
+         "is outside of every object");
   all = "setp.ne.u32 %p3, %r15, 127; @%p3 bra F; bra G; F: " + fill + "G: " + fence + meet + descriptors;
   expect(all + zeros + begin + product + commit + wait, check_status::uninitialised);
 }
