@@ -296,9 +296,9 @@ TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
   expect(copy("cp.async.bulk.global.shared::cta.bulk_group [to], [%r2], 16;"), check_status::undefined,
          "starts a copy from another block's shared memory", 1, 2);
   expect(copy("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [from], 16, [%r4];"),
-         check_status::undefined, "by '.shared::cta' to another block's shared memory", 1, 2);
+         check_status::undefined, "uses '.shared::cta' for a copy to another block's shared memory", 1, 2);
   expect(copy("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [bar];"),
-         check_status::undefined, "at an mbarrier of another block", 1, 2);
+         check_status::undefined, "on an mbarrier in a block other than its destination's", 1, 2);
 }
 
 TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {

@@ -67,7 +67,8 @@ TEST(named_barriers, that_more_warps_come_to_are_refused) {
 }
 
 TEST(named_barriers, of_several_numbers_of_threads_are_refused) {
-  expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"), "barrier 1 is of other numbers of threads");
+  expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"),
+                 "barrier 1 is used with different numbers of threads");
 }
 
 TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_refused) {
