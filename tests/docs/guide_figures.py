@@ -372,7 +372,7 @@ SAYS = {
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
-        "Beside saturating ones it takes {} µs instead of {}.": lambda r: [
+        "While saturating stores run it takes {} µs instead of {}.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
         "For saturating stores to the host it took {} µs, on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
