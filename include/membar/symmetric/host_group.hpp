@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes of one host that find each other, gather numbers and hand each other files, with nothing but Linux: one process for each
-/// PE.
+/// Processes of one host that find each other, gather numbers and
+/// pass files to each other, using only Linux: one process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -31,15 +31,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
-/// Where one has forked, its child holds the socket too: on Linux 5.3 or newer the others still notice at once, on older ones when the
-/// budget ends.
+/// All processes of a job. Each pair is connected by its own socket, so each process notices by itself when another one ends.
+/// If a process has forked, its child also holds the socket: on Linux 5.3 or
+/// newer the others still notice at once, on older kernels when the budget ends.
 ///
-/// Only processes of the same user get in: the directory must belong to it with mode 0700, both ends of a connection check the
+/// Only processes of the same user can join: the directory must belong to that user with mode 0700, both ends of a connection check the
 /// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all
-/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has a budget. When
-/// a process ends, hangs beyond it, or makes another call, all others throw `error` that names it, once they call; the group is then
-/// broken, and every further call throws the same.
+/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has
+/// a budget. If a process ends, exceeds the budget, or makes a different call, all others throw an `error`
+/// that names it at their next call; the group is then broken, and every further call throws the same error.
 ///
 /// Linux. Not thread-safe: one thread at a time. `all_gather` is what `adopted_backend` takes.
 class host_group {
@@ -117,7 +117,7 @@ class host_group {
     }
   }
 
-  /// Throws if a process of the group has ended. It waits for nobody: for use while kernels run.
+  /// Throws if a process of the group has ended. It does not wait for other processes, so it can be used while kernels run.
   void require_all() {
     require_unbroken();
     for (int other = 0; other != at_->count; ++other) {
@@ -475,7 +475,7 @@ class host_group {
     });
   }
 
-  /// Tells the others who is the reason, leaves the group, and throws.
+  /// Tells the others which process is at fault, leaves the group, and throws.
   [[noreturn]] void give_up(fault why, int culprit) {
     letter last = letter_of(kind::broken);
     last.value = culprit;

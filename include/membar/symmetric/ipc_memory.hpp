@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that each process has allocated itself by cudaMalloc, shared by CUDA IPC: what `adopted_backend` takes.
+/// Memory that each process has allocated with cudaMalloc, shared through CUDA IPC, for use with `adopted_backend`.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -199,7 +199,7 @@ class ipc_memory {
   /// For `adopted_backend`.
   [[nodiscard]] adopted_memory memory() const { return {self_, addresses_, bytes_, device_}; }
 
-  /// Closes what is open, and returns when every process has done so: then each may free its memory. Collective.
+  /// Closes what is open, and returns when every process has done so; each may then free its memory. Collective.
   void close() {
     release();
     static_cast<void>(detail::gathered(processes_, 0));

@@ -20,10 +20,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Some of the PEs, numbered anew from 0 in the order of their PE numbers: their ranks. A value: kernels take it.
+/// Some of the PEs, renumbered from 0 in the order of their PE numbers; these numbers are their ranks. A value that can be passed to kernels.
 ///
-/// A team of equal distances may have any PEs, another one those below `most_listed`. Two teams of the same PEs are equal,
-/// however they were made. Errors: `error`, naming the PE or the number that cannot be.
+/// A team with equal distances may contain any PEs, other teams only PEs below `most_listed`. Two teams
+/// of the same PEs are equal, however they were made. Errors: `error`, naming the invalid PE or number.
 class team {
  public:
   /// The PEs that a list may have are those below.
