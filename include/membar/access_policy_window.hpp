@@ -21,7 +21,7 @@ inline namespace v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
-  normal = cudaAccessPropertyNormal,         ///< as without a window; takes a persisting line back to normal
+  normal = cudaAccessPropertyNormal,         ///< as without a window; turns a persisting line back to normal
   streaming = cudaAccessPropertyStreaming,   ///< is evicted first
   persisting = cudaAccessPropertyPersisting  ///< is kept in the set-aside
 };
@@ -168,7 +168,7 @@ class l2_plan {
 
   /// A window over `bytes` bytes from `start` whose persisting bytes do not exceed the share.
   ///
-  /// Errors: no set-aside, and what `validate` refuses.
+  /// Errors: no set-aside, and everything that `validate` rejects.
   [[nodiscard]] access_policy_window window(const void* start, std::size_t bytes) const {
     access_policy_window planned{.start = start, .bytes = bytes};
     validate(planned, facts_);

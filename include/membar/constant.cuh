@@ -63,14 +63,14 @@ struct constant_table {
   T values[Size == 0 ? 1 : Size];
 };
 
-/// Whether tables fit into constant memory together; each alone is checked anyway.
+/// Whether tables fit into constant memory together; each one is also checked by itself.
 ///
 /// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. Name the tables of all source
 /// files.
 template <class... Tables>
 inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(Tables)) <= constant_memory_bytes;
 
-/// The number of different values among the warp's active threads: for an index into constant memory, the accesses it takes.
+/// The number of different values among the warp's active threads: for an index into constant memory, the number of accesses needed.
 [[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, value);

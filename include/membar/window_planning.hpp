@@ -37,7 +37,7 @@ struct planned_window {
 
 namespace detail {
 
-// The planner does without <algorithm>, which takes longer to compile than all of this.
+// The planner avoids <algorithm>, which takes longer to compile than this whole header.
 inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 

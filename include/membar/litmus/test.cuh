@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests in C++: device code written with membar's operations, beside its model test.
+/// Litmus tests in C++: device code written with membar's operations, next to its model test.
 ///
 /// ```cpp
 /// namespace model = membar::model;
@@ -70,7 +70,7 @@ struct observed_terms {
     if (count < max_observations) {
       what[count] = t;
     }
-    ++count;  // a static_assert of `kernel_test` refuses too many
+    ++count;  // a static_assert of `kernel_test` rejects too many
   }
 };
 

@@ -145,7 +145,7 @@ struct tune_result {
   return counts;
 }
 
-/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search goes on.
+/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search continues.
 [[nodiscard]] inline tune_result tune(engine& on, const runnable_test& test, const tune_options& options = {}) {
   const placement where = place_threads(test.model_test, on.runs_on());
   const std::vector<bool> counted = objective_outcomes(test, options.goal);

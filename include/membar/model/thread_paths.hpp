@@ -222,7 +222,7 @@ class thread_paths : public path_values {
     return more;
   }
 
-  // Whether the path goes on with the backward jump at instruction `back`.
+  // Whether the path continues with the backward jump at instruction `back`.
   [[nodiscard]] constexpr bool jump_back(int thread, int back, thread_state& state) {
     const instruction& i = at(code(thread), back);
     if (only_waits(thread, back, state)) {

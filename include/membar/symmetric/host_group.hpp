@@ -69,7 +69,7 @@ class host_group {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
 
-  /// A file of every process, by PE; its own as a duplicate. Collective.
+  /// One file of each process, by PE; this process's own file is a duplicate. Collective.
   [[nodiscard]] std::vector<owned_file> all_gather_files(int mine) {
     std::vector<owned_file> files;
     for (received& each : exchange(letter_of(kind::file), mine)) {

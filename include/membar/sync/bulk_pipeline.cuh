@@ -71,7 +71,7 @@ class bulk_pipeline {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is given back.
+  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is released.
   using tile = detail::taken_tile;
 
   /// A consumer's end, of one thread. It may hold several tiles, and gives them back in order.

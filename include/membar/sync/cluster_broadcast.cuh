@@ -129,7 +129,7 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and its own block's stage in `memory`, until it is given back.
+  /// A tile that was taken, if it was: its `result`, and its own block's stage in `memory`, until it is released.
   using tile = detail::taken_tile;
 
   /// A consumer's end, of one thread of any block. It may hold several tiles, and gives them back in order.

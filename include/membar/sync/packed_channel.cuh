@@ -83,7 +83,7 @@ class packed_spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for room.
+    /// Appends `message`; if the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
@@ -179,7 +179,7 @@ class packed_mpsc_channel {
     }
   }
 
-  /// Appends `message`; if the channel is full, waits for room. Any thread calls it.
+  /// Appends `message`; if the channel is full, waits for space. Any thread calls it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }

@@ -19,7 +19,7 @@ inline namespace v0_2 {
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: what happened before the push is visible
 /// after the pop, other memory included. A push into a slot comes after the pop that emptied it. A pop that returns `closed`
 /// synchronizes with the producer's `close`.
-/// It does not guarantee: that a push after the consumer's `close` is refused before the channel is full; anything to threads
+/// It does not guarantee: that a push after the consumer's `close` is rejected before the channel is full; anything to threads
 /// other than the two, unless they synchronize with them.
 /// Ends: full for the whole budget, or no consumer: `timed_out`. Closed by the other side, or by this side before: `closed`.
 /// After the producer's `close` the remaining messages are still taken.
@@ -53,7 +53,7 @@ class spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for room.
+    /// Appends `message`; if the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
