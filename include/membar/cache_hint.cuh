@@ -149,7 +149,7 @@ class l2_policy {
  public:
   /// The policy with these bits. interop/annotated_ptr.cuh makes one of a `cuda::access_property`.
   MEMBAR_HOST_DEVICE explicit constexpr l2_policy(std::uint64_t bits) noexcept : bits_(bits) {}
-  /// The policy's bits, as an instruction takes them.
+  /// The policy's bits, in the form that instructions use.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::uint64_t bits() const noexcept { return bits_; }
 
  protected:
@@ -226,8 +226,8 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-/// The policy that the device makes of an access property, 64 bits as `cuda::access_property` holds them. `policy_of`
-/// (interop/annotated_ptr.cuh) takes the bits as they are, without an instruction.
+/// The policy that the device creates from an access property, given as the 64 bits of a `cuda::access_property`. `policy_of`
+/// (interop/annotated_ptr.cuh) uses the bits unchanged, without an instruction.
 ///
 /// PTX: `createpolicy.cvt.L2.b64 policy, property`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
 /// "createpolicy".

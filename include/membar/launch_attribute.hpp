@@ -24,7 +24,7 @@ struct priority {
   friend constexpr bool operator==(priority, priority) noexcept = default;
 };
 
-/// All blocks of the grid are resident at once, or the launch fails. A barrier of the grid needs that.
+/// All blocks of the grid are resident at the same time, or the launch fails. A barrier of the grid needs that.
 struct cooperative {
   bool enabled = true;
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;

@@ -130,7 +130,7 @@ class domain_bound {
 template <class Handle>
 class domain_bound<Handle, dynamic_domain> {
  public:
-  /// `physical_id` is a physical domain, as `sync_domain_map::physical` gives it.
+  /// `physical_id` is a physical domain, as returned by `sync_domain_map::physical`.
   MEMBAR_HOST_DEVICE constexpr domain_bound(Handle handle, int physical_id) noexcept : handle_(handle), domain_(physical_id) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Handle get() const noexcept { return handle_; }

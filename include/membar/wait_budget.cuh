@@ -43,7 +43,7 @@ class polling {
     return ++polls_ % polls_per_look == 0 && time_is_up();
   }
 
-  /// Whether the budget is used up, by the clock. The first call starts the time.
+  /// Whether the budget is used up, by the clock. The first call starts the clock.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {

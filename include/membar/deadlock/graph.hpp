@@ -25,7 +25,7 @@ inline namespace v0_2 {
 namespace deadlock::detail {
 
 /// The operations of a program that are parts of others: the steps of each kernel, and what each graph captured. It outlives the
-/// graphs that begin at a later operation, so that each is looked at once.
+/// graphs that begin at a later operation, so each is examined only once.
 class program_parts {
  public:
   /// Takes what was added to the program since.

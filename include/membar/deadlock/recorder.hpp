@@ -139,7 +139,7 @@ class recorder {
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
   void wait_event(pe who, handle stream, handle event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
 
-  /// A launch whose blocks wait or notify. Steps of one role run one after the other; roles run at once.
+  /// A launch whose blocks wait or notify. Steps of one role run one after the other; roles run concurrently.
   void kernel(pe who, handle stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
     stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
@@ -163,7 +163,7 @@ class recorder {
 
   /// @name Capture
   /// @{
-  /// Captures what is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
+  /// Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
@@ -242,7 +242,7 @@ class recorder {
     append_locked(others);
   }
 
-  /// The whole record, as `deadlock::check` takes it.
+  /// The whole record, in the form that `deadlock::check` accepts.
   [[nodiscard]] deadlock::program program() const {
     const std::lock_guard lock(mutex_);
     return program_;

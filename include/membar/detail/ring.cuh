@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// What a producer knows of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
+/// A producer's view of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
 /// closed.
 template <int Capacity>
 struct ring_producer {

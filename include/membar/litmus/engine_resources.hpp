@@ -119,7 +119,7 @@ class timed_stream {
   cudaEvent_t after_ = nullptr;
 };
 
-/// How many blocks of the kernel the current device holds at once, in whole clusters. Loads the kernel.
+/// How many blocks of the kernel the current device can hold at the same time, in whole clusters. Loads the kernel.
 [[nodiscard]] inline unsigned blocks_that_fit(const void* kernel, const machine::device& on, unsigned width, unsigned cluster,
                                               std::size_t shared_bytes) {
   int fitting = 0;

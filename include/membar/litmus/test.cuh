@@ -107,7 +107,7 @@ template <class ModelTest>
 
 }  // namespace detail
 
-/// A test in C++ in the form that the kernel takes. `Test` may define
+/// A test in C++ in the form that the kernel accepts. `Test` may define
 /// * `bytes`, the size of its accesses to observed locations: 4 by default, and of more than 8 bytes the first 8 are observed;
 /// * `values`, if the constants of the model test do not bound the values: these are then 0 to `values` - 1.
 template <class Test>

@@ -34,7 +34,7 @@ enum class objective {
   not_sequentially_consistent  ///< outcomes that no interleaving of the threads gives
 };
 
-/// How long a search takes, and what makes it reproducible.
+/// The duration of a search, and its seed, which makes it reproducible.
 struct tune_options {
   double seconds = 10.0;
   double trial_seconds = 0.1;

@@ -12,7 +12,7 @@
 /// ```
 ///
 /// An mbarrier is a variable of its own, that `litmus_program::with_mbarrier` gives its expected arrivals. A kernel that depends on
-/// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, of which the model has one value.
+/// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one value.
 /// The rules: async_order.hpp, barrier_groups.hpp; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
 #pragma once
 

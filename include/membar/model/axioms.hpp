@@ -19,7 +19,7 @@
 /// that a choice that breaks one before it is complete is given up.
 ///
 /// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
-/// "Memory Synchronization Domains". Where they leave room, docs/model.md says which reading membar takes.
+/// "Memory Synchronization Domains". Where they are open, docs/model.md says which reading membar uses.
 #pragma once
 
 #include <membar/model/array.hpp>

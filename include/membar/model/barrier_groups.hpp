@@ -230,7 +230,7 @@ class barrier_groups {
   constexpr bool group(event_set open) {
     next_.step();
     if (open == 0) {
-      // an execution in which threads wait for each other in a cycle is none
+      // threads that wait for each other in a cycle are not an execution
       return rules_.holds(rule::waiting_ends) && (!waiting_.acyclic(facts_.barriers) || ends_too_late()) ? true : next_();
     }
     event_set same = only(first(open));

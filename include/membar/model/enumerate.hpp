@@ -117,8 +117,8 @@ class enumerator final : private private_memory {
   }
 
   // Weak loads whose value nothing asks for. What is left of an execution without them is one; and to one without them such a load can be
-  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. In memory of one
-  // address each, without accesses of several sizes and edges of the CUDA API.
+  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. For programs in which
+  // each memory has one address, without mixed sizes and without edges of the CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -174,7 +174,7 @@ class enumerator final : private private_memory {
     }
   }
 
-  // A number of choices, times those of a read.
+  // A number of choices, multiplied by a read's.
   [[nodiscard]] constexpr std::uint64_t times(std::uint64_t choices, int read) const noexcept {
     return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
   }
@@ -243,7 +243,7 @@ class enumerator final : private private_memory {
 
   constexpr void count_step() { options_.check(++steps_, remembered_); }
 
-  // Chooses the sources of the reads from `depth` on.
+  // Chooses the sources of the reads starting at `depth`.
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {

@@ -214,7 +214,7 @@ class search_control {
  public:
   /// Asked while reads-from is still partly chosen: true leaves out every completion, as others show the visitor the same.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
-  /// Asked now and then: true gives the search up.
+  /// Called from time to time: if it returns true, the search is given up.
   [[nodiscard]] virtual bool is_over() = 0;
 
  protected:

@@ -581,7 +581,7 @@ class thread_paths : public path_values {
     push(done);
   }
 
-  // A lane sends its value and receives another one's. shuffles.hpp says whose, once every thread has its path.
+  // A lane sends its value and receives another lane's. shuffles.hpp says whose, once every thread has its path.
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     event e = event_of(thread, index, state);

@@ -321,7 +321,7 @@ class basic_adopted_backend {
       if (each == nullptr) {
         return fault::address;
       }
-      // The device's copies take objects to be aligned alike at every PE.
+      // The device's copies assume that objects have the same alignment at every PE.
       if (reinterpret_cast<std::uintptr_t>(each) % 256 != 0) {
         return fault::alignment;
       }

@@ -44,7 +44,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_reduced = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 
-// By CUDA's functions: PyTorch's flags take the operators away.
+// With CUDA's functions, because PyTorch's flags disable the operators.
 [[nodiscard]] __device__ inline float as_float(float value) noexcept { return value; }
 [[nodiscard]] __device__ inline float as_float(__half value) noexcept { return __half2float(value); }
 [[nodiscard]] __device__ inline float as_float(__nv_bfloat16 value) noexcept { return __bfloat162float(value); }
@@ -58,7 +58,7 @@ struct reduced_words {
   static constexpr unsigned elements = 4 * Words / sizeof(T);
   unsigned words[Words];
 
-  /// `count` elements from `from` on, which may have any alignment; the others are zero.
+  /// `count` elements starting at `from`, which may have any alignment; the others are zero.
   [[nodiscard]] __device__ static reduced_words load(const T* from, std::size_t count) noexcept {
     reduced_words made{};
     if (count >= elements && reinterpret_cast<std::uintptr_t>(from) % alignment == 0) {

@@ -132,7 +132,7 @@ __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, 
   return detail::fetch_and_change<amo::exchange>(counter, value, other, order);
 }
 
-// Arithmetic. The first form of each returns nothing, the second the value before. PTX (peer): `red.*.sys` and `atom.*.sys`.
+// Arithmetic. The first form of each returns nothing, the second the previous value. PTX (peer): `red.*.sys` and `atom.*.sys`.
 // NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has neither minimum nor maximum.
 
 /// Adds `value`; sums wrap.

@@ -31,7 +31,7 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 /// * `count()`, `local_pes()`: how many PEs there are, and for which of them this process launches kernels.
 /// * `device_of(which)`: the device of a PE of this process.
 /// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and if not, why.
-/// * `all_gather(mine, all)`, collective: each process gives one number for each of its PEs, and gets those of all PEs. It
+/// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs, and receives the numbers of all PEs. It
 ///   returns
 ///   when all have called it: it is also a barrier of the hosts.
 /// * `map(bytes)`, collective: makes a region.
@@ -52,7 +52,7 @@ concept backend = reach<typename Backend::reach> && region<typename Backend::reg
                     { backend.map(bytes) } -> std::same_as<typename Backend::region>;
                   };
 
-/// The device's part of a backend, as kernels take it.
+/// The device's part of a backend, as passed to kernels.
 template <backend Backend>
 using reach_of = typename Backend::reach;
 

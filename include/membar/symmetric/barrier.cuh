@@ -15,7 +15,7 @@ namespace symmetric {
 
 namespace detail {
 
-/// What a barrier has: the words that a heap's `allocate_barrier` gave, for all PEs, or those of a team.
+/// The state of a barrier: the words from a heap's `allocate_barrier`, for all PEs, or the words of a team.
 template <class T>
 inline constexpr bool is_barrier = is_team_words<T>;
 template <class Backend>
@@ -86,7 +86,7 @@ template <class Backend>
   return words.words();
 }
 
-/// The word that counts the barriers at which this PE has arrived. It comes after those of the PEs.
+/// The word that counts the barriers at which this PE has arrived. It follows the PEs' words.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -165,7 +165,7 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// As `try_barrier`, and gives up when `stop()`. `missing`: what it waited for last.
+/// As `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
@@ -213,7 +213,7 @@ struct arrival_access {
 /// group. `words` are from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the whole barrier.
 ///
 /// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group afterwards.
-/// With `relaxed`, nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once; relaxed and
+/// With `relaxed`, nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run concurrently; relaxed and
 /// ordered barriers of other kernels or groups on other words, as a relaxed arrival may be what ends the ordered barrier before. After
 /// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
 /// by a thread that has several `fence.release.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word

@@ -26,7 +26,7 @@ namespace symmetric {
 /// What a PE reports about its launch before a collective launch. A value, so tests do not need a GPU.
 struct launch_offer {
   unsigned long long blocks = 0;     ///< of its grid
-  unsigned long long room = 0;       ///< how many blocks its device holds at once; 0 if it cannot launch cooperatively
+  unsigned long long room = 0;       ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
   cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
@@ -182,7 +182,7 @@ template <class... Parameters>
   return hash;
 }
 
-/// The words by which an offer travels to other processes.
+/// The words in which an offer is sent to other processes.
 struct offer_word {
   static constexpr int blocks = 0;  ///< tagged
   static constexpr int room = 1;
@@ -301,7 +301,7 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run at once, and in the logical remote
+/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently, and in the logical remote
 /// synchronization domain, so that local kernels do not wait for its writes to other PEs.
 ///
 /// Collective: every process calls it with the same kernel and configuration. `streams` has one stream for each PE of this

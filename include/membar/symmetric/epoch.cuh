@@ -38,7 +38,7 @@ class next_epoch {
   /// The number as a packed message's sequence number: never 0, and never equal to the previous one.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// After a barrier of the group, by which all have read the number. The group's next use of the epoch comes after a barrier.
+  /// Called after a group barrier, when all threads have read the number. The group's next use of the epoch comes after a barrier.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;

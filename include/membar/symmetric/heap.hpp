@@ -473,7 +473,7 @@ class heap {
     if (alone_ ? !unwaited_ : !all_abandoned_the_same()) {
       return;
     }
-    // This is a barrier too: no PE may zero what a kernel of another one still writes.
+    // This is also a barrier: no PE may zero memory that another PE's kernel still writes.
     detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory whose scope has ended");
     complete_puts();
     give_back_abandoned();

@@ -200,7 +200,7 @@ void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget bud
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
-/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run at once, on two streams.
+/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run concurrently, on two streams.
 ///
 /// Synchronizes as `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team, or belongs to
 /// another process; the team in use on another stream, or its work there not ended (`stream_guard`); an arrival not waited for. In a

@@ -226,7 +226,7 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 }  // namespace detail
 
 /// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with what this returns, and before what
-/// its first thread does later, at each PE. It completes nothing. Another thread of the group that goes on with puts or fetches of its
+/// its first thread does later, at each PE. It completes nothing. Another thread of the group that continues with puts or fetches of its
 /// own to be ordered calls it by_thread.
 ///
 /// Synchronizes: makes a later notification a release at its destination; between two `fetch`es of one thread it is an acquire. PTX (peer): a
@@ -284,7 +284,7 @@ __device__ inline void put(Group group, const To& to, const From& from, pe other
   }
 }
 
-/// Starts a `put` and returns at once: `from` is in use until `flush` or `quiet`.
+/// Starts a `put` and returns immediately: `from` is in use until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -305,7 +305,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
   }
 }
 
-/// Starts a `get` and returns at once: what is at `to` is undefined until `flush` or `quiet`.
+/// Starts a `get` and returns immediately: what is at `to` is undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -357,7 +357,7 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   }
 }
 
-/// Starts a `put_signal` and returns at once: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
+/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {

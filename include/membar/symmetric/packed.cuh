@@ -203,7 +203,7 @@ template <class Group, class Box, class To>
 /// and has told the storing thread so. This applies per thread: the thread that stores a word must itself have taken a word
 /// of the answer, stored by the thread that took the previous word. This is the case if request and answer are messages of
 /// one type, sent by groups of the same kind and size. Otherwise let the answer be a signal, released and acquired: a group
-/// barrier does not pass on what a relaxed answer says. `sequence` is neither 0 nor that of the previous message. PTX:
+/// barrier does not pass on what a relaxed answer says. `sequence` is neither 0 nor the previous message's number. PTX:
 /// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
 /// `everywhere`.
 template <class Group, class Box, class From>

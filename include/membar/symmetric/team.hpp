@@ -33,7 +33,7 @@ class team {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
 
 #if !defined(__CUDACC_RTC__)
-  /// `size` PEs from `first` on, `stride` apart.
+  /// `size` PEs starting at `first`, `stride` apart.
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,

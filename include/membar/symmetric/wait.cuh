@@ -70,7 +70,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Says never to give up a wait before its budget is used up.
+/// Never gives up a wait before its budget is used up.
 struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
@@ -120,7 +120,7 @@ template <class Order, class Condition, class Stop = never_stop>
 
 }  // namespace detail
 
-/// The value of the calling PE's signal, as it is now. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+/// The current value of the calling PE's signal. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {

@@ -118,7 +118,7 @@ class barrier_word : public detail::word_of_64 {};
 /// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
 class epoch : public detail::word_of_64 {};
 
-/// A flag by which one PE ends the waits of all (recoverable.cuh). Once it is set it stays set: free it and the words that were
+/// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once it is set it stays set: free it and the words that were
 /// waited for, and allocate them anew. It holds 0 at first.
 class abort_flag : public detail::word_of_64 {};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A bounded queue from many producers to many consumers: the work queue of blocks that give each other work.
+/// A bounded queue from many producers to many consumers: a work queue for blocks that give each other work.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -11,7 +11,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
+/// A queue of at most `Capacity` messages from one thread to another; each is taken once, in order.
 ///
 /// It lives in memory that both threads reach: of the device, of a peer, or pinned host memory. All-zero bytes are an open,
 /// empty channel. It uses only loads and stores, so it works across every link.
@@ -102,7 +102,7 @@ class spsc_channel {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Takes no more messages: the producer finds the channel closed, at the latest when it is full.
+    /// Stops taking messages: the producer finds the channel closed, at the latest when it is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       channel_->head_.store(taken_ | detail::closed_bit, relaxed);
