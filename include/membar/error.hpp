@@ -57,7 +57,7 @@ class error : public std::exception {
 
 namespace detail {
 
-/// The name in the signature that a compiler gives a function: without return type, parameters and what follows them.
+/// The function's name within a compiler-generated signature, without return type, parameters and what follows them.
 struct function_name {
   const char* start;
   int length;

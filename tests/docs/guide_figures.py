@@ -446,7 +446,7 @@ SAYS = {
             aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
             aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
         "A load from L2 takes {} cycles, a `fetch_add` there {}. All threads together did {} of them in a nanosecond on objects of their own, where "
-        "loads reached {}. On one object it was {} in a nanosecond.": lambda r: [
+        "loads reached {}. On one object it was {} per nanosecond.": lambda r: [
             level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
             level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
             level(r, "levels/throughput/one_object/fetch_add/l2")],

@@ -23,7 +23,7 @@ struct membar_l2_account_v1 {
   membar_l2_account_v1* next;
 };
 
-/// The accounts of all devices, and the lock of them and of the limits that they stand for.
+/// The accounts of all devices, and the lock of them and of the limits that they represent.
 struct membar_l2_accounts_v1 {
   pthread_mutex_t lock;
   membar_l2_account_v1* first;

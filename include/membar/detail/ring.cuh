@@ -19,7 +19,7 @@ struct ring_producer {
   bool closed = false;
 
   ring_producer() = default;
-  /// Goes on where the producer before stopped, whose counter is `tail`.
+  /// Continues where the previous producer stopped; its counter is `tail`.
   MEMBAR_HOST_DEVICE explicit ring_producer(unsigned long long tail) noexcept {
     closed = (tail & closed_bit) != 0;
     pushed = tail & ~closed_bit;

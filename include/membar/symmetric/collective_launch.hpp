@@ -25,8 +25,8 @@ namespace symmetric {
 
 /// What a PE reports about its launch before a collective launch. A value, so tests do not need a GPU.
 struct launch_offer {
-  unsigned long long blocks = 0;     ///< of its grid
-  unsigned long long room = 0;       ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
+  unsigned long long blocks = 0;  ///< of its grid
+  unsigned long long room = 0;    ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
   cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z

@@ -106,7 +106,7 @@ class mpsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 

@@ -102,7 +102,7 @@ class packed_spsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(packed_spsc_channel& channel) noexcept : all_(&channel.all_) {
       const unsigned long long head = all_->head.load(relaxed);
       closed_ = (head & detail::closed_bit) != 0;
@@ -190,7 +190,7 @@ class packed_mpsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(packed_mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 

@@ -41,7 +41,7 @@ class spsc_channel {
   /// The producer's end, of one thread at a time.
   class producer {
    public:
-    /// Continues where the producer before stopped.
+    /// Continues where the previous producer stopped.
     MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept
         : channel_(&channel), ring_(channel.tail_.load(relaxed)) {}
 
@@ -72,7 +72,7 @@ class spsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(spsc_channel& channel) noexcept : channel_(&channel) {
       const unsigned long long head = channel.head_.load(relaxed);
       closed_ = (head & detail::closed_bit) != 0;
