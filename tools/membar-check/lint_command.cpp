@@ -112,7 +112,7 @@ class suppressions {
   static void require_rule(const std::string& name, const std::string& file) {
     if (std::ranges::none_of(lint::rules(), [&](const lint::rule& r) { return r.name == name; })) {
       throw membar::model::error(file + " allows " + membar_tools::quote(name) +
-                                 ", which is not a rule: `membar-check lint --rules` lists them");
+                                 ", which is no rule: `membar-check lint --rules` lists them");
     }
   }
   const std::vector<std::string>& lines_of(const std::string& file) {
@@ -197,7 +197,7 @@ linted_file lint_file(const std::string& file) {
 template <class Take>
 void lint_files(const std::vector<std::string>& files, unsigned jobs, const Take& take) {
   progress_line progress(files.size() == 1 ? files[0] : std::to_string(files.size()) + " files", true);
-  progress.begins("are being linted");
+  progress.begins("are linted");
   std::vector<std::optional<linted_file>> done(files.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
