@@ -4,7 +4,7 @@
 ///
 /// L2 gives a share of the accesses in the window the hit property, and the others the miss property; the share is the hit
 /// ratio. Accesses outside the window are not changed. Persisting lines are kept in the part of L2 that an `l2_set_aside`
-/// holds. So window bytes times hit ratio, summed over the kernels that run at once, should not exceed what is set aside. A
+/// holds. So window bytes times hit ratio, summed over the kernels that run concurrently, should not exceed what is set aside. A
 /// window changes neither values nor order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
 /// compute capability 8.0.
 #pragma once
@@ -21,7 +21,7 @@ inline namespace v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
-  normal = cudaAccessPropertyNormal,         ///< as without a window; takes a persisting line back to normal
+  normal = cudaAccessPropertyNormal,         ///< as without a window; turns a persisting line back to normal
   streaming = cudaAccessPropertyStreaming,   ///< is evicted first
   persisting = cudaAccessPropertyPersisting  ///< is kept in the set-aside
 };
@@ -141,7 +141,7 @@ template <memory_range Range>
   return window;
 }
 
-/// Turns all persisting lines of the current device back to normal, also those of other parts of the program.
+/// Turns all persisting lines of the current device back to normal, including lines of other parts of the program.
 ///
 /// Lines that persist stay so after their window is off, until this call, until a kernel touches them under `back_to_normal`,
 /// or until L2 turns them back by itself, at no documented time.
@@ -168,7 +168,7 @@ class l2_plan {
 
   /// A window over `bytes` bytes from `start` whose persisting bytes do not exceed the share.
   ///
-  /// Errors: no set-aside, and what `validate` refuses.
+  /// Errors: no set-aside, and everything that `validate` rejects.
   [[nodiscard]] access_policy_window window(const void* start, std::size_t bytes) const {
     access_policy_window planned{.start = start, .bytes = bytes};
     validate(planned, facts_);

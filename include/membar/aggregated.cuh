@@ -21,7 +21,7 @@ struct combining_operation {
   [[nodiscard]] MEMBAR_HOST_DEVICE T operator()(T left, T right) const noexcept {
     return detail::applied<Op>(left, right);
   }
-  /// The value that leaves every other one as it is.
+  /// The value that leaves every other value unchanged.
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr T identity() noexcept {
     return detail::identity_of<Op, T>();
@@ -47,7 +47,7 @@ template <atom_op Op>
 inline constexpr bool is_combining<combining_operation<Op>> = true;
 }  // namespace detail
 
-/// Stores `operation(value, operand)` and returns the value before.
+/// Stores `operation(value, operand)` and returns the previous value.
 ///
 /// It is the operation's `fetch_` form if `operation` is one of membar's, else `fetch_update`, a loop.
 template <class T, thread_scope Scope, class Operation, class Order>
@@ -277,12 +277,12 @@ class aggregated_ref {
   /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before. Lanes of one object pass one limit.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes of one object pass one limit.
   template <class Order>
   __device__ T fetch_inc(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::incremented(old, count, most); }, limit, order);
   }
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before. Lanes of one object pass
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes of one object pass
   /// one limit.
   template <class Order>
   __device__ T fetch_dec(T limit, Order order) const noexcept {

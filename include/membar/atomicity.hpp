@@ -67,7 +67,7 @@ enum class atomic_operation {
   return "unknown operation";
 }
 
-/// An operation of membar's atomics, with the properties of which its instructions depend.
+/// An operation of membar's atomics, with the properties that its instructions depend on.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;
   int bytes = 4;              ///< of the object: 1, 2, 4, 8 or 16
@@ -234,7 +234,7 @@ template <class T>
 
 }  // namespace detail
 
-/// Whether `use` at system scope is atomic among those that `facts` say use the object at once.
+/// Whether `use` at system scope is atomic among those that `facts` say use the object concurrently.
 [[nodiscard]] constexpr atomicity atomicity_of(const atomicity_facts& facts, const atomic_use& use) noexcept {
   const bool alone = !facts.with_host && !facts.with_peer;
   switch (facts.kind) {

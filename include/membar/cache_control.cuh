@@ -98,7 +98,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noex
   bulk_prefetch_l2(address, Bytes, policy...);
 }
 
-/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2: persisting lines become normal. PTX has no other
+/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2: persisting lines become normal. PTX allows no other
 /// priority here.
 ///
 /// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128.

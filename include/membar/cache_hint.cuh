@@ -74,7 +74,7 @@ MEMBAR_CONSTANT l1_hint<l1_priority::evict_last> evict_last{};
 MEMBAR_CONSTANT l1_hint<l1_priority::no_allocate> no_allocate{};
 }  // namespace l1
 
-/// L2 eviction priorities: the arguments of a `cache_policy`, which any access takes.
+/// L2 eviction priorities: the arguments of a `cache_policy`, which any access accepts.
 ///
 /// At the access itself, `load_weak(p, l2::evict_first)`, they require 32-byte accesses and compute capability 10.0.
 namespace l2 {
@@ -111,7 +111,7 @@ MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 
 /// The fraction of addresses that get a policy's primary priority: above 0 and at most 1.
 ///
-/// It converts from a constant. A constant out of range, and a value that is no constant, do not compile, and the compiler's
+/// It converts from a constant. A constant out of range, and a value that is not a constant, do not compile, and the compiler's
 /// message names the rule and `at_run_time`.
 class hit_fraction {
  public:
@@ -123,7 +123,7 @@ class hit_fraction {
     }
   }
 
-  /// The fraction `value`, which is no constant. A value out of range stops the kernel.
+  /// The fraction `value`, which is not a constant. A value out of range stops the kernel.
   [[nodiscard]] __device__ static hit_fraction at_run_time(float value) noexcept {
     if (!(value > 0.0F && value <= 1.0F)) {
       __trap();
@@ -141,7 +141,7 @@ class hit_fraction {
   float value_;
 };
 
-/// An L2 policy, as an access takes it: 64 opaque bits, made by a `cache_policy` or a `cache_policy_range`.
+/// An L2 policy in the form that accesses accept: 64 opaque bits, made by a `cache_policy` or a `cache_policy_range`.
 ///
 /// Making one is an instruction, so make it once, before the loop. It can be passed to functions, and to kernels of the same
 /// device. Requires: compute capability 8.0.
@@ -149,7 +149,7 @@ class l2_policy {
  public:
   /// The policy with these bits. interop/annotated_ptr.cuh makes one of a `cuda::access_property`.
   MEMBAR_HOST_DEVICE explicit constexpr l2_policy(std::uint64_t bits) noexcept : bits_(bits) {}
-  /// The policy's bits, as an instruction takes them.
+  /// The policy's bits, in the form that instructions use.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::uint64_t bits() const noexcept { return bits_; }
 
  protected:
@@ -167,7 +167,7 @@ template <> struct l2_text<l2_priority::evict_unchanged> { static constexpr char
 template <> struct l2_text<l2_priority::evict_first> { static constexpr char text[] = ".L2::evict_first"; };
 template <> struct l2_text<l2_priority::evict_last> { static constexpr char text[] = ".L2::evict_last"; };
 
-/// The secondary priority of a policy. PTX takes evict_unchanged where none is written.
+/// The secondary priority of a policy. PTX uses evict_unchanged if none is given.
 template <l2_priority Priority> struct secondary_l2_text : l2_text<Priority> {};
 template <> struct secondary_l2_text<l2_priority::evict_unchanged> { static constexpr char text[] = ""; };
 // clang-format on
@@ -226,8 +226,8 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-/// The policy that the device makes of an access property, 64 bits as `cuda::access_property` holds them. `policy_of`
-/// (interop/annotated_ptr.cuh) takes the bits as they are, without an instruction.
+/// The policy that the device creates from an access property, given as the 64 bits of a `cuda::access_property`. `policy_of`
+/// (interop/annotated_ptr.cuh) uses the bits unchanged, without an instruction.
 ///
 /// PTX: `createpolicy.cvt.L2.b64 policy, property`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
 /// "createpolicy".

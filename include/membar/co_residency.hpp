@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether all blocks of a grid can be on the device at once. Blocks that wait for each other need that.
+/// Whether all blocks of a grid can be on the device at the same time. Blocks that wait for each other need that.
 #pragma once
 
 #include <membar/error.hpp>
@@ -13,7 +13,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// How many blocks of `kernel` the current device holds at once, if nothing else runs on it. Of clusters of more than one block
+/// How many blocks of `kernel` the current device can hold at the same time, if nothing else runs on it. Of clusters of more than one block
 /// it holds whole ones only: those of `cluster`, or those that the kernel was compiled for.
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
@@ -52,7 +52,7 @@ template <class... Parameters>
   return static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(blocks);
 }
 
-/// Throws `error` if a grid of `blocks` is larger than the `co_resident` blocks that a device holds at once.
+/// Throws `error` if a grid of `blocks` is larger than the `co_resident` blocks that a device can hold at the same time.
 inline void validate_co_residency(unsigned long long blocks, unsigned co_resident) {
   if (blocks > co_resident) {
     throw error(
@@ -64,7 +64,7 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
 }
 
 /// Launches a kernel whose blocks wait for each other: a cooperative launch, for which CUDA guarantees that all blocks are on
-/// the device at once.
+/// the device at the same time.
 ///
 /// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. Two things it does not
 /// see: a kernel that never ends delays the launch forever, and grids of several devices that wait for each other must all be

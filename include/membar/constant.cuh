@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Constant memory: typed tables that fit into its 64 KiB, their upload, and how many addresses a warp reads at once.
+/// Constant memory: typed tables that fit into its 64 KiB, their upload, and how many addresses a warp reads in one access.
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
-/// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at once,
+/// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at the same time,
 /// such as the coefficients of a formula. Kernel parameters are in constant memory too; `const __grid_constant__` keeps one
 /// there.
 #pragma once
@@ -63,14 +63,14 @@ struct constant_table {
   T values[Size == 0 ? 1 : Size];
 };
 
-/// Whether tables fit into constant memory together; each alone is checked anyway.
+/// Whether tables fit into constant memory together; each one is also checked by itself.
 ///
 /// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. Name the tables of all source
 /// files.
 template <class... Tables>
 inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(Tables)) <= constant_memory_bytes;
 
-/// The number of different values among the warp's active threads: for an index into constant memory, the accesses it takes.
+/// The number of different values among the warp's active threads: for an index into constant memory, the number of accesses needed.
 [[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, value);
@@ -145,10 +145,10 @@ template <class Range>
 
 /// Copies `count` values into `table` from element `first`, ordered in `stream`: kernels enqueued later read them.
 ///
-/// It writes the table of the current device. It returns at once if `values` is pinned memory, which must then not change until
+/// It writes the table of the current device. It returns immediately if `values` is pinned memory, which must then not change until
 /// the copy is done. In a captured stream the values are those of this call, of which the graph keeps a copy. No kernel that
 /// reads the table may run meanwhile: constant memory is read-only while a kernel runs.
-/// Errors: more values than the table holds from `first` on, or a CUDA error. Nothing is copied then.
+/// Errors: more values than the table holds starting at `first`, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {

@@ -19,7 +19,7 @@ class device_switch {
     if (status_ != cudaSuccess || previous_ == device) {
       return;
     }
-    // The runtime knows devices only. It would make the primary context current where the thread had another one.
+    // The runtime handles only devices. It would make the primary context current where the thread had another one.
     void* get = nullptr;
     void* set = nullptr;
     if (find_in_driver("cuCtxGetCurrent", get) == cudaSuccess && find_in_driver("cuCtxSetCurrent", set) == cudaSuccess &&

@@ -47,7 +47,7 @@ class error : public std::exception {
 
   [[nodiscard]] const char* what() const noexcept override { return sentence_; }
 
-  /// CUDA's code, or `cudaErrorInvalidValue` where membar refused an argument before it called CUDA.
+  /// CUDA's code, or `cudaErrorInvalidValue` if membar rejected an argument before calling CUDA.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
 
  private:
@@ -57,7 +57,7 @@ class error : public std::exception {
 
 namespace detail {
 
-/// The name in the signature that a compiler gives a function: without return type, parameters and what follows them.
+/// The function's name within a compiler-generated signature, without return type, parameters and what follows them.
 struct function_name {
   const char* start;
   int length;
@@ -113,8 +113,8 @@ struct function_name {
 /// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
 ///
 /// The sentence has the CUDA code, `remedy`, which says what to do, and the file, line and function of the call of `check`.
-/// Where there is no driver or no device, it says that instead of `remedy`.
-/// CUDA's record of the last error is cleared, so that a caller who handles the exception does not meet the same error again;
+/// If there is no driver or no device, the message says so instead of giving `remedy`.
+/// CUDA's record of the last error is cleared, so a caller that handles the exception does not get the same error again;
 /// CUDA keeps the errors after which the process cannot use the device.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
                   const std::source_location& where = std::source_location::current()) {

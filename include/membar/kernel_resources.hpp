@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a kernel uses of a multiprocessor: registers, local and shared memory, and how many blocks fit at once.
+/// What a kernel uses of a multiprocessor: registers, local and shared memory, and how many blocks fit at the same time.
 ///
 /// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and lies
 /// in device memory. Arrays that are indexed at run time, big structs, and values that do not fit into registers (spills) are

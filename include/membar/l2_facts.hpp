@@ -36,7 +36,7 @@ namespace detail {
   return static_cast<std::size_t>(value);
 }
 
-/// Only its name tells a MIG instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+/// Only the name reveals a MIG instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
 [[nodiscard]] constexpr bool names_a_mig_instance(const char* name) noexcept {
   for (; *name != '\0'; ++name) {
     if (name[0] == ' ' && name[1] == 'M' && name[2] == 'I' && name[3] == 'G' && name[4] == ' ') {

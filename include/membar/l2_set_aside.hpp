@@ -46,7 +46,7 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   return account.sum < account.largest ? account.sum : account.largest;
 }
 
-/// The lock of all accounts, and of the limits that they stand for. A thread that finds it taken sleeps. Nothing that is called
+/// The lock of all accounts, and of the limits that they represent. A thread that finds it taken sleeps. Nothing that is called
 /// under it may call the handler of failed restores, which may use set-asides itself. Not std::mutex, because <mutex> costs more
 /// to include than this header.
 class l2_accounts_guard {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A kernel launch with typed attributes and checked arguments. Data that is bound to a synchronization domain is refused in
+/// A kernel launch with typed attributes and checked arguments. Data that is bound to a synchronization domain is rejected in
 /// another one.
 #pragma once
 
@@ -213,7 +213,7 @@ inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
 template <class First, class... Rest>
 inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 
-/// Refuses preferred cluster dimensions that are no multiple of the launch's cluster dimensions: CUDA would not use them.
+/// Rejects preferred cluster dimensions that are not a multiple of the launch's cluster dimensions: CUDA would not use them.
 inline void check_preferred(const preferred_cluster_dimensions& preferred, const cluster_dimensions& regular) {
   const auto multiple = [](unsigned a, unsigned b) { return a != 0 && b != 0 && a % b == 0; };
   if (!multiple(preferred.x, regular.x) || !multiple(preferred.y, regular.y) || preferred.z != regular.z) {
@@ -258,7 +258,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
   }
 }
 
-/// CUDA's form of a configuration. Its attributes are in `attributes`, which has room for them.
+/// CUDA's form of a configuration. Its attributes are in `attributes`, which is large enough for them.
 template <class... Attributes>
 [[nodiscard]] cudaLaunchConfig_t native_config(const launch_config<Attributes...>& config, cudaLaunchAttribute* attributes) {
   cudaLaunchAttribute* next = attributes;
@@ -293,7 +293,7 @@ void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   (allow_one(std::type_identity<Attributes>{}), ...);
 }
 
-/// Attributes that need another beside them have it.
+/// Attributes that require another attribute have it.
 template <class... Attributes>
 [[nodiscard]] consteval bool require_companions() {
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
@@ -315,7 +315,7 @@ template <class... Attributes>
 /// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. The end of the
 /// kernel makes its writes visible to what the stream orders after it, as with any launch.
 /// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
-/// synchronization domain, or if CUDA refuses the launch. Nothing is launched then. Errors of the running kernel are reported
+/// synchronization domain, or if CUDA rejects the launch. Nothing is launched then. Errors of the running kernel are reported
 /// by later CUDA calls.
 template <class... Attributes, class... Parameters>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
@@ -347,7 +347,7 @@ template <class... Attributes, class... Parameters, class... Arguments>
 void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
   detail::refuse_arguments<sizeof...(Parameters), sizeof...(Arguments)>();
 }
-/// No launch: for what is no kernel. Of a template without its arguments the compiler says that it is an overloaded function.
+/// Rejects anything that is not a kernel. For a template without its arguments, the compiler reports an overloaded function.
 template <class... Attributes>
 void launch(const launch_config<Attributes...>&, ...) {
   static_assert(sizeof...(Attributes) == static_cast<std::size_t>(-1),

@@ -24,7 +24,7 @@ struct priority {
   friend constexpr bool operator==(priority, priority) noexcept = default;
 };
 
-/// All blocks of the grid are resident at once, or the launch fails. A barrier of the grid needs that.
+/// All blocks of the grid are resident at the same time, or the launch fails. A barrier of the grid needs that.
 struct cooperative {
   bool enabled = true;
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
@@ -95,7 +95,7 @@ struct nvlink_centric_scheduling {
 #endif
 
 /// The launch may have more dynamic shared memory than 48 KiB: as much as the device has for blocks that opt in, less what the
-/// kernel has of static shared memory. Without it such a launch is refused.
+/// kernel has of static shared memory. Without it, such a launch is rejected.
 ///
 /// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
 struct shared_memory_opt_in {
@@ -128,7 +128,7 @@ struct attribute_places {
 /// An attribute type's CUDA ids, its places, and its translation to CUDA's value and back.
 ///
 /// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
-/// `if_refused`, where there is one, says what to do where the driver refuses the attribute in a place that CUDA documents.
+/// `if_refused`, if given, says what to do if the driver rejects the attribute in a place that CUDA documents.
 /// What CUDA keeps with the kernel has no id, and `allow(kernel, launch)` instead of `encode`.
 /// A header that adds an attribute adds a specialisation.
 template <class Attribute>
@@ -410,7 +410,7 @@ template <class Attribute>
   return readable_back<Attribute>;
 }
 
-/// What to do where the driver refuses an attribute on a stream or node.
+/// What to do if the driver rejects an attribute on a stream or node.
 template <class Attribute>
 [[nodiscard]] constexpr const char* remedy_for(const char* otherwise) noexcept {
   if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {

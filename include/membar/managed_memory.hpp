@@ -4,7 +4,7 @@
 /// and prefetch have one spelling for CUDA 12 and 13.
 ///
 /// Use it where it is not known in advance which processor touches which data, or where data exceeds the device's memory.
-/// Where it is known, a prefetch or a copy is quicker than page faults. Host and device may use it at once only where the device
+/// Where it is known, a prefetch or a copy is quicker than page faults. Host and device may use it concurrently only if the device
 /// has concurrent managed access. Elsewhere the host must wait for every kernel before it touches any managed memory. For
 /// variables CUDA has `__managed__`.
 #pragma once
@@ -48,7 +48,7 @@ class memory_location {
 struct managed_facts {
   int device = 0;
   bool managed_memory = false;
-  /// Host and device may use managed memory at once, and pages move by faults.
+  /// Host and device may use managed memory concurrently, and pages move by faults.
   bool concurrent_access = false;
 };
 

@@ -136,7 +136,7 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
 
   /// Writes `value` at `index`, which is below `size()`.
   void write(std::size_t index, const T& value) noexcept { (*this)[index] = value; }
-  /// Writes `count` values from `index` on. Errors: some do not fit.
+  /// Writes `count` values starting at `index`. Errors: some do not fit.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
       throw error(cudaErrorInvalidValue,

@@ -54,7 +54,7 @@ class pe_range {
     int index_;
   };
 
-  /// `size` PEs from `first` on.
+  /// `size` PEs starting at `first`.
   MEMBAR_HOST_DEVICE constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
@@ -70,7 +70,7 @@ class pe_range {
   int size_;
 };
 
-/// Which object of a symmetric heap: the same at every PE, and never that of another allocation or heap. Heaps and allocations
+/// Identifies an object of a symmetric heap: the same at every PE, and different for every allocation and heap. Heaps and allocations
 /// are numbered from 1; processes that compare identities make their heaps in one order.
 struct object_identity {
   unsigned long long heap = 0;

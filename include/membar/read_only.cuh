@@ -59,7 +59,7 @@ __device__ consteval bool one_read_only_load() noexcept {
 /// prefetch size.
 ///
 /// Synchronizes with nothing. It may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
-/// `.v4.b32`. A type that no single instruction moves takes the fewest loads that its alignment allows, each with the same
+/// `.v4.b32`. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same
 /// hints. Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {

@@ -23,7 +23,7 @@ inline namespace v0_2 {
 /// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
 class stream_partition {
  public:
-  /// `count` streams from `streams` on, which belong to the current device.
+  /// `count` streams starting at `streams`, which belong to the current device.
   [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] stream_partition(
       const cudaStream_t* streams, std::size_t count)
       : stream_partition(sync_domain_count(), count) {

@@ -45,8 +45,8 @@ class sync_domain {
 
 /// The physical domain of each logical domain. CUDA's default map is {0, 1} where the device has several domains.
 ///
-/// The members are `int`, so that an id out of range is refused and not wrapped. On a device with a single domain both ids must
-/// be 0, so the default map is refused there too.
+/// The members are `int`, so an id out of range is rejected instead of wrapping. On a device with a single domain both ids must
+/// be 0, so the default map is rejected there as well.
 struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
@@ -109,7 +109,7 @@ inline constexpr int dynamic_domain = -1;
 
 /// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and so only by kernels of one physical domain.
 ///
-/// `launch` refuses it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known,
+/// `launch` rejects it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known,
 /// else with an `error` when the launch's domain is known. Data shared across domains needs `thread_scope::system` and no
 /// binding. The check does not see raw pointers, handles inside structs without a `domain_of`, and node attributes changed after
 /// capture.
@@ -130,7 +130,7 @@ class domain_bound {
 template <class Handle>
 class domain_bound<Handle, dynamic_domain> {
  public:
-  /// `physical_id` is a physical domain, as `sync_domain_map::physical` gives it.
+  /// `physical_id` is a physical domain, as returned by `sync_domain_map::physical`.
   MEMBAR_HOST_DEVICE constexpr domain_bound(Handle handle, int physical_id) noexcept : handle_(handle), domain_(physical_id) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Handle get() const noexcept { return handle_; }

@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The host's clock, after other threads had their turn: the awaited one may need this processor.
+/// The host's clock, read after yielding to other threads: the awaited thread may need this processor.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
   return 0;  // there is no host
@@ -36,14 +36,14 @@ class polling {
 
   MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
 
-  /// Whether the budget is used up. Called after each poll in vain; it reads the clock at every `polls_per_look`-th call.
+  /// Whether the budget is used up. Called after each failed poll; it reads the clock at every `polls_per_look`-th call.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool over() noexcept {
     return ++polls_ % polls_per_look == 0 && time_is_up();
   }
 
-  /// Whether the budget is used up, by the clock. The first call starts the time.
+  /// Whether the budget is used up, by the clock. The first call starts the clock.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {
@@ -74,7 +74,7 @@ MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
   }
 }
 
-/// Repeats `attempt` while it would have to wait and `budget` lasts.
+/// Repeats `attempt` while it would have to wait and the budget lasts.
 MEMBAR_CALLS_EITHER
 template <class Attempt>
 MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) noexcept {
@@ -89,7 +89,7 @@ MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) n
   }
 }
 
-/// The bit of a counter that says that its side was closed. The other bits count, and no count reaches this one.
+/// The bit of a counter that marks its side as closed. The other bits count, and no count reaches this bit.
 inline constexpr unsigned long long closed_bit = 1ULL << 63;
 
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_power_of_two(int value) noexcept {

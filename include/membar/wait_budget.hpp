@@ -31,10 +31,10 @@ enum class [[nodiscard("only done means that it happened: compare it")]] wait_re
   return "unknown wait result";
 }
 
-/// The longest time that a wait may take. Every wait of a pattern takes one: there is no default, and no wait without end.
+/// The longest time that a wait may take. Every wait of a pattern has a budget: there is no default and no unlimited wait.
 ///
 /// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock. The longest budget is 2^64 - 1
-/// nanoseconds, about 584 years: a count that asks for more gets that.
+/// nanoseconds, about 584 years: a larger count is reduced to that.
 class wait_budget {
  public:
   /// A budget of `count` nanoseconds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Planning of access-policy windows for kernels that may run at once.
+/// Planning of access-policy windows for kernels that may run concurrently.
 ///
 /// A plan keeps the persisting bytes within the set-aside. Whether a window helps depends on the kernel: measure it.
 #pragma once
@@ -37,7 +37,7 @@ struct planned_window {
 
 namespace detail {
 
-// The planner does without <algorithm>, which takes longer to compile than all of this.
+// The planner avoids <algorithm>, which takes longer to compile than this whole header.
 inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
@@ -118,7 +118,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 }  // namespace detail
 
-/// Windows for kernels of several streams. The persisting bytes of the kernels that may run at once do not exceed the set-aside
+/// Windows for kernels of several streams. The persisting bytes of the kernels that may run concurrently do not exceed the set-aside
 /// in `facts`.
 ///
 /// A kernel has one window. Regions close to each other are covered together, else the one with the most accesses is chosen; a
@@ -163,7 +163,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     }
   }
 
-  // Kernels of one stream never run at once, so their claims get the same share. A claim of several streams gets its own.
+  // Kernels of one stream never run concurrently, so their claims get the same share. A claim of several streams gets its own.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {

@@ -296,9 +296,9 @@ TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
   expect(copy("cp.async.bulk.global.shared::cta.bulk_group [to], [%r2], 16;"), check_status::undefined,
          "starts a copy from another block's shared memory", 1, 2);
   expect(copy("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [from], 16, [%r4];"),
-         check_status::undefined, "by '.shared::cta' to another block's shared memory", 1, 2);
+         check_status::undefined, "uses '.shared::cta' for a copy to another block's shared memory", 1, 2);
   expect(copy("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [bar];"),
-         check_status::undefined, "at an mbarrier of another block", 1, 2);
+         check_status::undefined, "on an mbarrier in a block other than its destination's", 1, 2);
 }
 
 TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
@@ -358,14 +358,14 @@ TEST(check_copies, a_multicast_brings_the_bytes_to_each_block) {
 
 TEST(check_copies, a_copy_has_a_multiple_of_sixteen_bytes) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];",
-         check_status::undefined, "20 bytes, which must be a multiple of 16");
+         check_status::undefined, "20 bytes; the size must be a multiple of 16");
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 65536, [bar];",
          check_status::gave_up, "65536 bytes, and copies of up to 32768");
 }
 
 TEST(check_copies, a_copy_that_leaves_its_object_is_found) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+48], [from], 32, [bar];",
-         check_status::out_of_bounds, "lies in no object");
+         check_status::out_of_bounds, "is outside of every object");
 }
 
 TEST(check_copies, a_block_waits_for_the_reading_of_its_shared_memory_before_it_ends) {

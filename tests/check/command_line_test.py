@@ -152,7 +152,7 @@ ret;
 ret;
 }
 """
-NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel is answered: nothing was cancelled\n"
+NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel is answered that nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
 # Kernels that need what a scenario may assume.
 ASSUMES = """.version 9.0
@@ -317,43 +317,43 @@ COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope,
 # (text of the scenario, exit status, words that the output has)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged\n"]),
-    (BRANCHES, 1, ["undefined", "threads meet at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
+    (BRANCHES, 1, ["undefined", "threads wait at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
     (BRANCHES.replace("block 3 args 1", "block 64 args 32"), 1, ["PTX lines 39 and 42, which CUDA leaves undefined\n"]),
     (BRANCHES.replace("args 1", "args 0"), 0, ["verified\t1 executions, 0 blocked", "clocks stand still\n"]),
     (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
-    (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
+    (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
-    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is no number and no memory"]),
+    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor a memory"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
-    (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "lies in no object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
-    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "brings the program to 5120 threads, and 1 to 4096 can be checked: make the grid or the block smaller"]),
-    (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads, and CUDA has at most 1024: make the block smaller"]),
+    (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
+    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller"]),
+    (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads; CUDA allows at most 1024: make the block smaller"]),
     ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "if unknown values are such"]),
-    (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
+    (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
-    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
+    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the line 'source' names it relative to the scenario"]),
-    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
+    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["compiler options are given for a source that is PTX: '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
     (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
-    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is no number and no memory"]),
-    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is no number and no memory"]),
+    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor a memory"]),
+    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor a memory"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
     (CACHED, 0, ["verified"]),
     (CACHED.replace(" constant", ""), 0, ["verified"]),
     (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
-    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["is no option for nvcc that a scenario may give"]) for option in (
+    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["is not an nvcc option that a scenario may give"]) for option in (
         "-ccbin=touch", "--compiler-bindir touch", "-Xcompiler=-fplugin=./x.so", "-run", "--run", "-optf words", "--options-file=words", "-o x",
         "-MD", "-keep", "other.cu", "-DX=$(touch${IFS}here)", "-D X=`here`", "-std=c++20;touch", "-I", "-I -run", '-DX="1"', "-time=x")),
-    (GOOD.replace("k.ptx", "$(touch).cu"), 2, ["is no name of a file"]),
-    (GOOD.replace("k.ptx", "-run"), 2, ["is no name of a file"]),
+    (GOOD.replace("k.ptx", "$(touch).cu"), 2, ["is not a file name that nvcc can be given"]),
+    (GOOD.replace("k.ptx", "-run"), 2, ["is not a file name that nvcc can be given"]),
     (GOOD.replace("k.ptx", "k.cu -I. -I here -DX=1 -D Y --std=c++17 -O3 -maxrregcount 32 --use_fast_math -include a.hpp"), 2, ["k.cu"]),
     (VARIABLE, 0, ["verified"]),
     (VARIABLE.replace("launch", "memory limit u32 = 4\nlaunch").replace("x == 3", "x == 4"), 0, ["verified"]),
@@ -366,13 +366,13 @@ SCENARIOS = [
     (FLOATS.replace("10.0", "0x4024000000000000"), 0, ["verified"]),
     (FLOATS.replace("1.5", "0x3fc00000"), 0, ["verified"]),
     (FLOATS.replace("1.5", "one"), 2, ["error\t2:1: expected a value, found 'one'"]),
-    (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: 'x' has 1 elements, and 1 is none"]),
-    (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
+    (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: index 1 is outside of 'x', which has 1 element\n"]),
+    (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is not a type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream, and no host thread"]),
-    (HOST, 0, ["clocks stand still; host memory 'count' is written, and no host thread of the scenario reads it\n"]),
+    (HOST, 0, ["clocks stand still; host memory 'count' is written, but no host thread of the scenario reads it\n"]),
     (HOST + "host reader after worker<2> { expect count == 2 }\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still\n"]),
     (HOST + "host reader {\n  load count # too early\n}\n", 1,
-     ["race", "PTX line 9 writes 4 bytes and s.scenario:5 reads 4 bytes; nothing orders them", "  thread 1 (host thread reader)\n  > 0: s.scenario:5: load count   // reads 2 of count"]),
+     ["race", "PTX line 9 writes 4 bytes and s.scenario:5 reads 4 bytes; nothing orders them", "  thread 1 (host thread reader)\n  > 0: s.scenario:5: load count   // reads 2 from count"]),
     (HOST + "host reader after worker<2> { expect count == 3; }\n", 1,
      ["violated", "  thread 1 (host thread reader): 'expect count == 3' does not hold\n", "is at s.scenario:4: expect count == 3\n"]),
     (HOST + "host reader { wait count == 3 }\n", 1, ["race", "their scopes do not include each other's thread"]),
@@ -383,7 +383,7 @@ SCENARIOS = [
     ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
     ("scenario one\n" + GOOD, 2, ["error\t1:1: expected the version of the format, found 'one'"]),
     ("scenario 1 2\n" + GOOD, 2, ["error\t1:1: '2' is not expected here"]),
-    (GOOD + "scenario 1\n", 2, ["error\t4:1: 'scenario' gives the version of the format and is only possible before all other lines"]),
+    (GOOD + "scenario 1\n", 2, ["error\t4:1: 'scenario' gives the format's version and must come before all other lines"]),
     (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t1 executions"]),
 ]
 
@@ -431,10 +431,10 @@ def main():
         expect(["lb.litmus\tverified\t4 executions", "clocks stand still\n"], 0, "lb.litmus", cwd=folder)
         expect(["verified\t3 executions", "clocks stand still, without load buffering"], 0, "--without-load-buffering", "lb.litmus",
                cwd=folder)
-        expect(["race.litmus\trace", "data race on x", "--repair looks for the orders, scopes, fences and barriers"], 1, "race.litmus", cwd=folder)
+        expect(["race.litmus\trace", "data race on x", "--repair searches for orders, scopes, fences and barriers"], 1, "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "    0: "], 1, "--events=3", "race.litmus", cwd=folder)
-        expect(["k.ptx\terror\ta source is named by a scenario: a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
+        expect(["k.ptx\terror\tthis is a source, not a scenario: check it with a scenario, a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
         # what a scenario assumes, each off by default and repeated
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
 
@@ -456,9 +456,9 @@ def main():
         assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
-        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is no memory: accept race takes NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; there is d")
-        assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is no element of 'd', which has 2")
-        assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are given, and 8 or 16 is possible")
+        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
+        assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is not an element of 'd', which has 2")
+        assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are not possible: give 8 or 16")
         assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")
         files = [line for line in (RACY + "assume same-value writes\n").splitlines()]
         (folder / "shared.part").write_text("\n".join(files[:2]), encoding="utf-8")
@@ -482,7 +482,7 @@ def main():
         assumes("error", 2, "source async.ptx\nmemory m u16[64]\ntensor_map t of m type f16 dims 8 8 strides 16 box 8 8 im2col\nlaunch none args t\n",
                 "3:1: the tensor map 't' is of mode im2col, which is not modelled: give a box of tiles, as 'box 8 8'")
         (folder / "shared.part").write_text("use shared.part\n", encoding="utf-8")
-        assumes("error", 2, "use shared.part\n", "files use each other more than 8 deep")
+        assumes("error", 2, "use shared.part\n", "files use each other more than 8 levels deep")
         assumes("verified", 0, REPEATED)
         assumes("violated", 1, REPEATED.replace("repeat 3", "repeat 2"))
         assumes("race", 1, REPEATED.replace(" stream s", ""))
@@ -493,7 +493,7 @@ def main():
         assumes("error", 2, "source a.ptx\nmemory d u16 from values.bin\nlaunch increment args d\n", "2:1: 'values.bin' has 4 bytes, and 'd' has 2")
         assumes("verified", 0, "source a.ptx\nmemory d u32 at 0x200000000\nmemory e u32 at 0x300000000\n"
                                "launch increment args 0x200000000\nlaunch increment args e\nfinal d == 1 /\\ e == 1\n")
-        assumes("error", 2, "source a.ptx\nmemory d u32 at 12\nlaunch increment args d\n", "2:1: the address of 'd' is a multiple of 256")
+        assumes("error", 2, "source a.ptx\nmemory d u32 at 12\nlaunch increment args d\n", "2:1: the address of 'd' must be a multiple of 256")
         assumes("error", 2, "source a.ptx\nmemory d u32[99] at 0x200000000\nmemory e u32 at 0x200000100\nlaunch increment args e\n",
                 "3:1: the memory 'e' overlaps 'd'")
         assumes("verified", 0, COPIED.replace("= 9 9", "= 9 9 unknown 1"))
@@ -506,7 +506,7 @@ def main():
                     f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2: after 'unknown'")
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
-                "4:1: the condition asks for 'd', whose value is unknown: the results of matrix instructions and the like are not followed")
+                "4:1: the condition uses 'd', whose value is unknown: the results of matrix instructions and the like are not followed")
         # sources that are only read
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
@@ -515,11 +515,11 @@ def main():
         expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
         # what has no words as a litmus test has a graph
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
-        expect(["\trace\t", "error\tthe ", "several sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
+        expect(["\trace\t", "error\tthe ", "different sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
         if not (folder / "sizes.dot").exists():
             wrong.append("no graph was written of a finding that is not written as a litmus test")
         # at random: nothing is verified, and what is found is found again by its seed
-        expect(["gave up\t100 executions", "random executions showed nothing"], 3, "--random=100", "good.scenario", cwd=folder)
+        expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
         expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)
         done = subprocess.run([check, "--random=1000", "race.litmus"], capture_output=True, text=True, cwd=folder)
@@ -535,9 +535,9 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no 1 orders, scopes, fences and barriers verify it"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no single change of orders, scopes, fences and barriers makes it verify"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
-                "and all together do", "another launch may need what this one does without"], 0, "--repair", "--costs=costs",
+                "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
         (folder / "announce.scenario").write_text(ANNOUNCED, encoding="utf-8")
@@ -547,10 +547,10 @@ def main():
                "announce.scenario", cwd=folder)
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
-        expect(["--costs says what the changes of --repair cost, and --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
+        expect(["--costs says what the changes of --repair cost, but --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
         expect(["error\tmissing: cannot open the file: check"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
         (folder / "costs").write_text(COSTS + "fence weak block 1\n", encoding="utf-8")
-        expect(["error\tcosts: 14:1: 'weak' is no order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
+        expect(["error\tcosts: 14:1: 'weak' is not an order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)
         expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
         found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
         for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
@@ -559,7 +559,7 @@ def main():
         if not dot.startswith('digraph "race" {') or "color=red" not in dot or "label=rf" not in dot:
             wrong.append(f"the graph of a race: {dot}")
         expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
-        expect(["--litmus and --dot write what is found in one file, and 2 are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
+        expect(["--litmus and --dot write the finding of one file, but 2 files are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
         expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
         # a report in JSON: one document for the run
         def report(status, *arguments):
@@ -585,7 +585,7 @@ def main():
         holds("a race", "data race on x" in finding["message"] and [t["number"] for t in finding["threads"]] == [0, 1]
               and [e["thread"] for e in finding["events"] if e["blamed"]] == [0, 1])
         holds("an event", any(e["instruction"] == "ld.relaxed.gpu.s32" and e["reads_from"] == {"thread": 0, "number": 1}
-                              and e["what"] == "reads 1 of y, from thread 0 event 1" for e in finding["events"]))
+                              and e["what"] == "reads 1 from y, written by thread 0 event 1" for e in finding["events"]))
         holds("a missing file", files[2]["error"] == "cannot open the file: check that it exists and can be read")
         repairs = report(1, "--repair", "race.litmus")[0]["repairs"]
         holds("repairs", repairs["device"] == "NVIDIA H200" and repairs["complete"] and len(repairs["found"]) == 3
@@ -596,7 +596,7 @@ def main():
         (folder / "host.scenario").write_text(HOST, encoding="utf-8")
         (folder / "reader.scenario").write_text(HOST + "host reader { load count }\n", encoding="utf-8")
         unread, early = report(1, "host.scenario", "reader.scenario")
-        holds("a warning", unread["warnings"] == ["host memory 'count' is written, and no host thread of the scenario reads it"])
+        holds("a warning", unread["warnings"] == ["host memory 'count' is written, but no host thread of the scenario reads it"])
         holds("a host thread", early["finding"]["threads"][1]["name"] == "thread 1 (host thread reader)" and "warnings" not in early
               and any(e["instruction"] == "load count" and e["source"] == {"file": "reader.scenario", "line": 4} and "ptx_line" not in e
                       for e in early["finding"]["events"]))

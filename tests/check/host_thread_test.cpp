@@ -191,9 +191,10 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
   const auto error = [&](const std::string& host) {
     return error_of("memory x u32[2]\nlaunch k0 args x x\n" + host + "\n", ptx);
   };
-  EXPECT_EQ(error("host h { load y }"),
-            "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables; there is "
-            "x, own@0, own, all");
+  EXPECT_EQ(
+      error("host h { load y }"),
+      "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables; the scenario has "
+      "x, own@0, own, all");
   EXPECT_EQ(error("host h {\n  load x;\n  load x release }"),
             "6:10: 'release' is not an order of 'load': expected weak, relaxed, acquire, seq_cst");
   EXPECT_EQ(error("host h { store x = 1 acquire }"),
@@ -202,13 +203,13 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:18: 'weak' is not an order of 'add': expected relaxed, acquire, release, acq_rel, seq_cst");
   EXPECT_EQ(error("host h { fence relaxed }"),
             "4:16: 'relaxed' is not an order of 'fence': expected acquire, release, acq_rel, seq_cst");
-  EXPECT_EQ(error("host h { load x[2] }"), "4:15: 'x' has 2 elements, and 2 is none");
+  EXPECT_EQ(error("host h { load x[2] }"), "4:15: index 2 is outside of 'x', which has 2 elements");
   EXPECT_EQ(error("host h { load x[] }"),
-            "4:15: 'x[]' names no element of memory: expected a number between the brackets, as in data[2]");
+            "4:15: 'x[]' does not name an element of memory: expected a number between the brackets, as in data[2]");
   EXPECT_EQ(error("host h { wait x }"), "4:15: expected a comparison at the end of 'wait x'");
   EXPECT_EQ(error("host h { wait x = 1 }"), "4:17: '=' is not a comparison: expected ==, !=, <, <=, > or >=");
   EXPECT_EQ(error("host h { wait x == one }"), "4:20: expected a value of u32, found 'one'");
-  EXPECT_EQ(error("host h { store x 1 }"), "4:18: expected '=' after the memory that is stored to, found '1'");
+  EXPECT_EQ(error("host h { store x 1 }"), "4:18: expected '=' after the location, found '1'");
   EXPECT_EQ(error("host h { store x = 4294967296 }"), "4:20: the value 4294967296 does not fit into the 4 bytes of 'x'");
   EXPECT_EQ(error("host h { load x acquire relaxed }"),
             "4:25: 'relaxed' is not expected here: the statement 'load x acquire relaxed' ends before it");
@@ -222,10 +223,11 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:1: 'after none': no launch above is of that kernel or stream, and no host thread");
   EXPECT_EQ(error("host k0 { load x }").substr(0, 49), "4:1: 'k0' names a host thread and something else:");
   EXPECT_EQ(error("host h { load x }\nhost h { load x }").substr(0, 48), "5:1: 'h' names a host thread and something else:");
-  EXPECT_EQ(error("host h { load own }").substr(0, 65), "4:15: 'own' is a variable of which each device has its own, and t");
+  EXPECT_EQ(error("host h { load own }").substr(0, 70),
+            "4:15: 'own' is a variable that each device has a copy of, and the host");
   EXPECT_EQ(error("host h { load all; load x[1] }"), "no error");
-  EXPECT_EQ(error_of("memory b u8\nlaunch k0 args b b\nhost h { add b 1 }\n", ptx).substr(0, 31),
-            "4:14: 'add' has no form for u8:");
+  EXPECT_EQ(error_of("memory b u8\nlaunch k0 args b b\nhost h { add b 1 }\n", ptx).substr(0, 36),
+            "4:14: 'add' cannot be applied to u8:");
 }
 
 /// The sentences on host memory that a verified scenario has.
@@ -241,7 +243,7 @@ std::vector<std::string> warnings(const std::string& lines, const std::string& p
 }
 
 TEST(check_host_memory, that_is_written_and_read_by_no_host_thread_is_named) {
-  const std::string unread = "host memory 'flag' is written, and no host thread of the scenario reads it";
+  const std::string unread = "host memory 'flag' is written, but no host thread of the scenario reads it";
   const std::string ptx = announcing("release.sys");
   const std::string flag_alone = "memory data u32\nmemory flag u32 host\n";
   EXPECT_EQ(warnings(flag_alone + launch, ptx), std::vector<std::string>{unread});
@@ -380,7 +382,7 @@ TEST(check_variables, are_named_by_device_in_conditions) {
             check_status::verified);
   EXPECT_EQ(status_of(launches + "final v@2 == 4\n", module_of({adds}, variable)), check_status::violated);
   EXPECT_EQ(error_of(launches + "final v@1 == 4\n", module_of({adds}, variable)),
-            "6:7: expected NAME@DEVICE for a variable of which a device with a launch has its own, found 'v@1 == 4'");
+            "6:7: expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch, found 'v@1 == 4'");
   const std::string one = "memory out u32\nlaunch k0 device 1 args out out\n";
   EXPECT_EQ(status_of(one + "final v == 4 /\\ v@1 == 4\n", module_of({adds}, variable)), check_status::verified)
       << "the plain name is of the first device that has a launch";
@@ -400,11 +402,11 @@ TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
   EXPECT_EQ(ends("memory v u32 = 20 device 0\nmemory v u32 = 10 device 1\nmemory c u32 = 1 device 1\n", "25", "11"),
             check_status::verified);
   EXPECT_EQ(error_of("memory out u32\nmemory v u32 = 1 device 1\nmemory v u32 = 1 device 1\n" + two_devices, ptx),
-            "4:1: the memory 'v' is there already: give one of the two another name");
+            "4:1: the memory 'v' is already defined: give one of the two another name");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory out u32[2] device 1\n" + two_devices, ptx),
-            "3:1: the memory 'out' is there already: give one of the two another name");
+            "3:1: the memory 'out' is already defined: give one of the two another name");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory v u32 = 1 device 3\n" + two_devices, ptx),
-            "3:1: 'v' of device 3 is a variable of the source on a device without a launch: name a device that has one");
+            "3:1: 'v' of device 3 is a variable of the source, but that device has no launch: name a device that has one");
 }
 
 TEST(check_variables, have_addresses_of_their_own_device) {

@@ -71,24 +71,24 @@ TEST(wgmma, needs_the_order_in_every_warp) {
 TEST(wgmma, reads_the_bytes_of_its_descriptors) {
   std::string all = fill + fence + meet + descriptors;
   expect(all + "add.u64 %rd2, %rd2, 8;" + zeros + begin + product + commit + wait, check_status::out_of_bounds,
-         "lies in no object");
+         "is outside of every object");
   all = "setp.ne.u32 %p3, %r15, 127; @%p3 bra F; bra G; F: " + fill + "G: " + fence + meet + descriptors;
   expect(all + zeros + begin + product + commit + wait, check_status::uninitialised);
 }
 
 TEST(wgmma, gives_its_registers_back_when_it_was_waited_for) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product;
-  expect(all + commit + put + wait, check_status::undefined, "has not given back");
-  expect(all + wait + put, check_status::undefined, "has not given back");  // not committed
+  expect(all + commit + put + wait, check_status::undefined, "still uses: wait for the operation first");
+  expect(all + wait + put, check_status::undefined, "still uses: wait for the operation first");  // not committed
   expect(all + commit + "mov.f32 %f4, %f0; mov.f32 %f5, 0f00000000;" + wait + "add.f32 %f5, %f4, %f5;", check_status::verified);
   expect(all + commit + "mov.f32 %f4, %f0; add.f32 %f5, %f4, %f4;" + wait, check_status::undefined, "add.f32");
 }
 
 TEST(wgmma, needs_its_fence_after_registers_were_changed) {
   const std::string all = fill + fence + meet + descriptors;
-  expect(all + zeros + product + commit + wait, check_status::undefined, "no wgmma.fence is between");
+  expect(all + zeros + product + commit + wait, check_status::undefined, "without a wgmma.fence in between");
   expect(all + begin + product + commit + wait + "add.f32 %f0, %f0, %f0;" + product + commit + wait, check_status::undefined,
-         "no wgmma.fence is between");
+         "without a wgmma.fence in between");
   expect(all + begin + product + commit + wait + "add.f32 %f0, %f0, %f0;" + begin + product + commit + wait,
          check_status::verified);
   expect(all + begin + product + product + commit + wait + put, check_status::verified);
@@ -99,7 +99,8 @@ TEST(wgmma, lets_the_newest_groups_be_pending) {
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f4, %f5, %f6, %f7}, %rd1, %rd2, 1, 1, 1, 0, 0;";
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit + second + commit;
   expect(all + "wgmma.wait_group.sync.aligned 1;" + put + wait, check_status::verified);
-  expect(all + "wgmma.wait_group.sync.aligned 1; add.f32 %f4, %f4, %f4;" + wait, check_status::undefined, "has not given back");
+  expect(all + "wgmma.wait_group.sync.aligned 1; add.f32 %f4, %f4, %f4;" + wait, check_status::undefined,
+         "still uses: wait for the operation first");
 }
 
 TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
@@ -111,7 +112,8 @@ TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
 }
 
 TEST(wgmma, is_executed_by_a_whole_warpgroup) {
-  expect(descriptors + zeros + begin + product + commit + wait, check_status::undefined, "128 threads execute together", 64);
+  expect(descriptors + zeros + begin + product + commit + wait, check_status::undefined, "which needs 128 threads together",
+         64);
   expect(fill + fence + meet + descriptors + "setp.eq.u32 %p4, %r15, 70; @%p4 mov.u64 %rd2, %rd1;" + zeros + begin + product +
              commit + wait,
          check_status::undefined, "with different operands");
@@ -123,9 +125,9 @@ TEST(wgmma, takes_its_first_matrix_from_registers) {
   const std::string all = fill + fence + meet + descriptors + zeros;
   expect(all + begin + from_registers + commit + wait + put, check_status::verified);
   expect(all + begin + from_registers + commit + "mov.u32 %r1, 5; add.u32 %r1, %r1, 1;" + wait, check_status::undefined,
-         "has not given back");
+         "still uses: wait for the operation first");
   expect(all + begin + "add.u32 %r1, %r15, 1;" + from_registers + commit + wait, check_status::undefined,
-         "no wgmma.fence is between");
+         "without a wgmma.fence in between");
 }
 
 // A producer and a consumer, as CUTLASS and ThunderKittens pipeline them: a copy fills a stage, its mbarrier says so, the products read it, and
@@ -215,7 +217,7 @@ TEST(tensor_memory, holds_a_product_until_it_is_loaded) {
   expect_tensor(begin_of_all + after + take_result + wait_load + wait_bar + release, check_status::race,
                 "tensor memory of block 0");
   expect_tensor(begin_of_all + wait_bar + after + take_result + use_result + wait_load + release, check_status::undefined,
-                "has not given back");
+                "still uses: wait for the operation first");
   expect_tensor(begin_of_all + wait_bar + after + take_result + wait_load + use_result, check_status::undefined,
                 "tcgen05.dealloc is missing");
 }
@@ -281,7 +283,7 @@ TEST(tensor_memory, stores_are_waited_for) {
   expect_tensor(allocate + store + wait_store + load + release, check_status::verified);
   expect_tensor(allocate + store + load + wait_store + release, check_status::race, "tensor memory");
   expect_tensor(allocate + "add.u32 %r9, %r10, 0x200000; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r15, %r15};" + release,
-                check_status::undefined, "by a warp whose lanes are 0 to 31");
+                check_status::undefined, "from a warp that may access only lanes 0 to 31");
   expect_tensor(allocate + "add.u32 %r10, %r10, 511;" + store + release, check_status::out_of_bounds, "512 columns");
 }
 

@@ -100,7 +100,7 @@ TEST(check_mbarrier, a_phase_that_is_over_twice_is_waited_for_in_vain) {
 }
 
 TEST(check_mbarrier, a_phase_is_waited_for_before_an_arrival_at_the_next_one) {
-  expect({init(1), {arrive + arrive}}, check_status::undefined, "no successful wait for its phase before");
+  expect({init(1), {arrive + arrive}}, check_status::undefined, "without a successful wait for the previous phase");
   expect({init(1), {arrive + wait("0", "W") + arrive}}, check_status::verified);
 }
 
@@ -268,7 +268,7 @@ TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
     expect(two(begin + meet + access + meet), check_status::verified);
     expect(two(begin + meet + access), check_status::undefined, "before the end of block");
   }
-  expect(two("st.shared::cluster.u32 [%r10], 2;" + meet), check_status::undefined, "after the begin of block");
+  expect(two("st.shared::cluster.u32 [%r10], 2;" + meet), check_status::undefined, "after the start of block");
   expect({"", {there + meet + "ld.shared::cluster.u32 %r0, [%r10];" + meet}, 2, ""}, check_status::uninitialised);
   // the barrier of the cluster without an order does not order the access
   const std::string relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
@@ -304,8 +304,9 @@ TEST(check_cluster, the_window_of_a_block_is_its_own) {
                             ""};
   };
   expect(of_other("", "st.shared::cluster.u32 [%r10], 1;"), check_status::verified);
-  expect(of_other("", "st.shared::cta.u32 [%r10], 1;"), check_status::undefined, "its own block's shared memory only");
-  expect(of_other("", "st.shared.u32 [%r10], 1;"), check_status::undefined, "its own block's shared memory only");
+  expect(of_other("", "st.shared::cta.u32 [%r10], 1;"), check_status::undefined,
+         "may access only its own block's shared memory");
+  expect(of_other("", "st.shared.u32 [%r10], 1;"), check_status::undefined, "may access only its own block's shared memory");
   expect(of_other("", "red.shared.add.u32 [%r10], 1;"), check_status::undefined);
   expect(of_other(init(2), "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"), check_status::verified);
   expect(of_other(init(1), "mbarrier.arrive.shared.b64 %rd0, [%r11];"), check_status::undefined);

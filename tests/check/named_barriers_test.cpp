@@ -63,16 +63,18 @@ TEST(named_barriers, wait_for_warps_that_have_left_without_coming) {
 
 TEST(named_barriers, that_more_warps_come_to_are_refused) {
   expect_refusal(explore("bar.sync 1, 32;", "bar.sync 1, 32;"),
-                 "more warps of the block come to barrier 1 than the 1 that it is of");
+                 "more warps of the block arrive at barrier 1 than the 1 that it expects");
 }
 
 TEST(named_barriers, of_several_numbers_of_threads_are_refused) {
-  expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"), "barrier 1 is of other numbers of threads");
+  expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"),
+                 "barrier 1 is used with different numbers of threads");
 }
 
 TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_refused) {
-  expect_refusal(explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
-                 "'bar.sync' is a barrier of 40 threads: in a block of 64 a multiple of 32");
+  expect_refusal(
+      explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
+      "'bar.sync' is a barrier of 40 threads; in a block of 64 threads, a barrier must be of a multiple of 32 threads");
 }
 
 /// A stage that is filled twice: `full` is barrier 1 and `empty` barrier 2.

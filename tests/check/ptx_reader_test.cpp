@@ -139,8 +139,8 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
             "9:1: the instruction 'wgmmma.fence.sync.aligned' is not known");
   EXPECT_EQ(error_in("add.cd.u32 %r1, %r1, 1;"), "8:1: '.cd' of 'add.cd.u32' is not supported");
   EXPECT_EQ(error_in("bra nowhere;"), "8:1: the label 'nowhere' is not defined in 'k'");
-  EXPECT_EQ(error_in("mov.u32 %r1, %nosuch;"), "8:1: '%nosuch' is no register, variable or special register that is known");
-  EXPECT_EQ(error_in("call.uni f, ();"), "8:1: the function 'f' is called and not defined in this module");
+  EXPECT_EQ(error_in("mov.u32 %r1, %nosuch;"), "8:1: '%nosuch' is not a known register, variable or special register");
+  EXPECT_EQ(error_in("call.uni f, ();"), "8:1: the function 'f' is called but not defined in this module");
   EXPECT_EQ(error_in("st.acquire.gpu.global.u32 [x], 1;").substr(0, 4), "8:1:");
   EXPECT_EQ(error_in("mov.u32 %r1;\n@%q bra L;"), "9:2: the predicate '%q' is not declared");
   EXPECT_EQ(error_of("wrong"), "1:1: expected a directive of a module, found 'wrong'");
@@ -181,7 +181,7 @@ TEST(ptx_opcodes, of_the_rows_that_fit_the_one_with_most_words_is_meant) {
 
 TEST(ptx_opcodes, an_error_names_the_opcodes_of_that_name_that_are_supported) {
   EXPECT_EQ(error_in("shfl.sync.b32 %r1, %r1, 0, 31, -1;"),
-            "8:1: 'shfl.sync.b32' is not supported; supported are shfl.up, shfl.down, shfl.bfly, shfl.idx");
+            "8:1: 'shfl.sync.b32' is not supported; the supported ones are shfl.up, shfl.down, shfl.bfly, shfl.idx");
 }
 
 TEST(ptx_opcodes, what_is_printed_is_read_again) {
@@ -331,7 +331,7 @@ TEST(ptx_reader, refuses_what_it_does_not_support_where_that_is_executed_alone) 
     return "";
   };
   EXPECT_NE(error_of_kernel(0).find("the instruction 'tox.1d.v4.f32.s32' is not known"), std::string::npos);
-  EXPECT_NE(error_of_kernel(1).find("the function 'f' is called and not defined in this module"), std::string::npos);
+  EXPECT_NE(error_of_kernel(1).find("the function 'f' is called but not defined in this module"), std::string::npos);
   EXPECT_EQ(error_of_kernel(2), "");
 }
 

@@ -255,16 +255,16 @@ TEST(check_repairs, lets_an_arrival_at_an_mbarrier_release) {
 TEST(check_costs, are_read_with_their_errors) {
   const std::string whole(check::h200_order_costs);
   EXPECT_EQ(costs().device(), "NVIDIA H200");
-  EXPECT_NE(error_of("fence sc device 1\n").find("1:1: 'sc' is no order"), std::string::npos);
-  EXPECT_NE(error_of("# none\nfence seq_cst gpu 1\n").find("2:1: 'gpu' is no scope"), std::string::npos);
-  EXPECT_NE(error_of("fence seq_cst device -1\n").find("'-1' is no cost: expected 0 to 1e9"), std::string::npos);
-  EXPECT_NE(error_of("fence seq_cst device 1 2\n").find("'1 2' is no cost"), std::string::npos);
-  EXPECT_NE(error_of("fence seq_cst device nan\n").find("'nan' is no cost"), std::string::npos);
-  EXPECT_NE(error_of("load acquire device 1\n").find("'load' is no line"), std::string::npos);
-  EXPECT_NE(error_of("proxy texture 1\n").find("'texture' is no state space of a proxy fence"), std::string::npos);
-  EXPECT_NE(error_of(whole + "proxy any 2\n").find("'proxy any' is there already"), std::string::npos);
-  EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is there already"), std::string::npos);
-  EXPECT_NE(error_of("device X\n").find("lacks a fence of order acquire and scope block"), std::string::npos);
+  EXPECT_NE(error_of("fence sc device 1\n").find("1:1: 'sc' is not an order"), std::string::npos);
+  EXPECT_NE(error_of("# none\nfence seq_cst gpu 1\n").find("2:1: 'gpu' is not a scope"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device -1\n").find("'-1' is not a cost: expected 0 to 1e9"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device 1 2\n").find("'1 2' is not a cost"), std::string::npos);
+  EXPECT_NE(error_of("fence seq_cst device nan\n").find("'nan' is not a cost"), std::string::npos);
+  EXPECT_NE(error_of("load acquire device 1\n").find("'load' is not a line"), std::string::npos);
+  EXPECT_NE(error_of("proxy texture 1\n").find("'texture' is not a state space of a proxy fence"), std::string::npos);
+  EXPECT_NE(error_of(whole + "proxy any 2\n").find("'proxy any' is given twice"), std::string::npos);
+  EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is given twice"), std::string::npos);
+  EXPECT_NE(error_of("device X\n").find("the cost table has no fence of order acquire and scope block"), std::string::npos);
 }
 
 TEST(check_costs, never_grow_when_an_order_becomes_weaker) {

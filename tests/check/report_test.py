@@ -63,27 +63,27 @@ SHOWN = [
     ("launch send args data flag\nlaunch receive args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
-  flag is written at flags.cu:3 without a release, and no fence is between that and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
-  flag is read at flags.cu:7 without an acquire, and no fence is between that and flags.cu:9
+  flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
+  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
   thread 0 (send, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
     1: flags.cu:3: *flag = 1;   // writes 1 to flag
   thread 1 (receive, block 0, thread 0)
-    0: flags.cu:7: while (load(flag) == 0) {   [in load.h:12]   // reads 1 of flag, from thread 0 event 1
-  > 1: flags.cu:9: *out = *data;   // reads 1.5 of data, from thread 0 event 0
+    0: flags.cu:7: while (load(flag) == 0) {   [in load.h:12]   // reads 1 from flag, written by thread 0 event 1
+  > 1: flags.cu:9: *out = *data;   // reads 1.5 from data, written by thread 0 event 0
   --events=all shows all 5 events
-  --repair looks for the orders, scopes, fences and barriers under which it is verified
+  --repair searches for orders, scopes, fences and barriers that make it verify
 """),
     # two domains: the flag does not reach the other one
     ("launch fenced args data flag\nlaunch acquire domain 1 args data flag out\n", """\
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
-  flag is written at flags.cu:3 without a release; the fence at flags.cu:3 has device scope, and the threads are in memory synchronization domains 0 and 1: device scope ends at its domain, and only system scope includes both
+  flag is written at flags.cu:3 without a release; the fence at flags.cu:3 has device scope, but the threads are in memory synchronization domains 0 and 1: device scope does not reach beyond its domain, and only system scope includes both
   thread 0 (fenced, domain 0, block 0, thread 0)
 """),
     ("launch strong args data\nlaunch look domain 3 args data\n",
-     "nothing orders them, and their scopes do not include each other's thread: the first has device scope, and the threads are in memory synchronization domains 0 and 3: device scope ends at its domain, and only system scope includes both\n"),
+     "nothing orders them, and their scopes do not include each other's thread: the first has device scope, but the threads are in memory synchronization domains 0 and 3: device scope does not reach beyond its domain, and only system scope includes both\n"),
     ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
-the first has device scope, and the threads are on devices 0 and 1, which only system scope includes both
+the first has device scope, but the threads are on devices 0 and 1; only system scope includes both
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
@@ -92,11 +92,11 @@ the first has device scope, and the threads are on devices 0 and 1, which only s
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
     # a barrier is missing in the block
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
-     "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 of its other threads before that\n"),
+     "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
     # a copy: both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
-  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap in part, so that they are never morally strong
+  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap only in part, so they are never morally strong
 """),
     # blocks without a part in it are left out, and so is how often they met
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
@@ -111,7 +111,7 @@ def progress(check, folder, expect):
         waiting[name] = subprocess.Popen([check, *options, f"{name}.scenario"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
     told, _, _ = select.select([waiting["text"].stderr], [], [], 60)
     line = waiting["text"].stderr.readline() if told else "nothing within a minute"
-    expect("progress", line == "membar-check: text.scenario is read, 2 s so far\n", line)
+    expect("progress", line == "membar-check: text.scenario is being read, 2 s so far\n", line)
     for name, process in waiting.items():
         if process.poll() is None:  # else nobody would read it
             (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
@@ -167,20 +167,20 @@ def main():
         expect("all events", SHOWN[-1][1] in output, output)
         # values: by the access's type of floats, or by the memory's type
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
-        expect("a negative number", "reads -5 of data" in output, output)
+        expect("a negative number", "reads -5 from data" in output, output)
         # nearest names, and what to do next
         for text, words in (("launch sned args data flag\n", "did you mean 'send'?"), ("launch send args dta flag\n", "did you mean 'data'?"),
                             ("launch send args data flag\nfinal flga == 1\n", "did you mean 'flag'?"), ("lanch send\n", "did you mean 'launch'?"),
                             ("launch send args data flag\nhost h after sned { load flag }\n", "did you mean 'send'?"),
                             ("launch send args data flag\nhost h { load flga }\n", "did you mean 'flag'?"),
                             ("launch send args data flag\naccept race otu\n", "did you mean 'out'?"),
-                            ("launch send args xylophone flag\n", "there is data, flag, out"),
+                            ("launch send args xylophone flag\n", "the scenario has data, flag, out"),
                             ("launch send args data flag\nfinal data+2:u32 == 0\n", "which has 32 bytes: give an offset that is a multiple of 4, up to 28"),
                             ("launch send args data flag\nfinal data+2 == 0\n", "expected its offset in bytes and its type, as in +8:u32")):
             status, output, _ = run(text)
             expect(text, status == 2 and words in output, output)
-        for options, words in ((("--limit=9",), "let fewer threads, rounds or bins take part, or take --random=N or a larger --limit=N"),
-                               (("--random=1",), "a larger --random=N or another --seed shows more of them")):
+        for options, words in ((("--limit=9",), "use fewer threads, rounds or bins, or try --random=N or a larger --limit=N"),
+                               (("--random=1",), "try a larger --random=N or another --seed")):
             status, output, _ = run("launch busy grid 2 args flag\n", *options)
             expect(options, status == 3 and words in output, output)
         # fields by offset and type

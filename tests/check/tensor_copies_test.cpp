@@ -174,8 +174,8 @@ TEST(tensor_copies, that_no_device_performs_are_undefined) {
       "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile+16], [%rd1, {0, 0}], [bar];";
   expect(run(init + unaligned + wait, plain), check_status::undefined, "not aligned to 128 bytes");
   const std::string one = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1, {0}], [bar];";
-  expect(run(init + one + wait, plain), check_status::undefined, "1 dimensions by a tensor map of 2");
-  expect(run(init + load(0, 0, 128, "%rd2") + wait, plain), check_status::undefined, "no tensor map");
+  expect(run(init + one + wait, plain), check_status::undefined, "1 dimensions with a tensor map of 2");
+  expect(run(init + load(0, 0, 128, "%rd2") + wait, plain), check_status::undefined, "not a tensor map");
   expect(run(init + load(0, 0) + wait, "dims 16 8 strides 64 box 8 4 swizzle 128"), check_status::gave_up, "rows of 32 bytes");
 }
 
@@ -244,10 +244,10 @@ TEST(tensor_maps, of_a_scenario_are_checked) {
     return std::string("none");
   };
   EXPECT_EQ(message(plain), "none");
-  EXPECT_NE(message("dims 16 8 strides 60 box 8 4").find("60 bytes is no multiple of 16"), std::string::npos);
+  EXPECT_NE(message("dims 16 8 strides 60 box 8 4").find("60 bytes is not a multiple of 16"), std::string::npos);
   EXPECT_NE(message("dims 16 8 box 8 4").find("2 dims, 0 strides and a box of 2"), std::string::npos);
   EXPECT_NE(message("dims 16 9 strides 64 box 8 4").find("is not within 'data'"), std::string::npos);
-  EXPECT_NE(message("dims 16 8 strides 64 box 9 4").find("36 bytes, which is no multiple of 16"), std::string::npos);
+  EXPECT_NE(message("dims 16 8 strides 64 box 9 4").find("36 bytes, which is not a multiple of 16"), std::string::npos);
   EXPECT_NE(message("dims 16 8 strides 64 box 16 4 swizzle 32").find("at most 32"), std::string::npos);
   EXPECT_NE(message("dims 16 8 strides 64 box 8 4 swizzle 48").find("expected none, 32, 64 or 128"), std::string::npos);
   EXPECT_NE(message("dims 16 8 strides 64 box 8 4 fill ones").find("expected zeros or nan"), std::string::npos);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing: one thread writes data and then a flag, round after round; another reads the flag and then the data. Data
-/// older than the flag is what release and acquire forbid. Both values only grow, so neither thread waits for the other's
-/// round, and all accesses are atomic, so there is no race to excuse an outcome.
+/// Message passing: one thread writes data and then a flag, round after round; another reads the flag and then
+/// the data. Release and acquire forbid reading data older than the flag. Both values only grow, so neither
+/// thread waits for the other's round, and all accesses are atomic, so no outcome can be excused by a race.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -42,7 +42,7 @@ inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order:
 inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
                                                            membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 
-/// The places of one message, each in a memory line of its own.
+/// The locations of one message, each in its own memory line.
 struct mailbox {
   alignas(256) int data;
   alignas(256) int flag;
@@ -57,7 +57,7 @@ struct passing_outcome {
   int writer_timed_out;
 };
 
-/// Writes `rounds` messages once the reader is there.
+/// Writes `rounds` messages once the reader has started.
 MEMBAR_CALLS_EITHER
 template <membar::thread_scope Scope, passing How>
 MEMBAR_HOST_DEVICE void write_messages(mailbox& box, int rounds, passing_outcome& outcome) {
@@ -79,7 +79,7 @@ MEMBAR_HOST_DEVICE void write_messages(mailbox& box, int rounds, passing_outcome
   }
 }
 
-/// Reads messages until the last has come.
+/// Reads messages until the last one has arrived.
 MEMBAR_CALLS_EITHER
 template <membar::thread_scope Scope, passing How>
 MEMBAR_HOST_DEVICE void read_messages(mailbox& box, int rounds, passing_outcome& outcome) {
@@ -118,7 +118,7 @@ __global__ void read_at_system_scope(mailbox* box, passing_outcome* outcome, int
   read_messages<membar::thread_scope::system, How>(*box, count, *outcome);
 }
 
-/// How many of the messages a reader must have seen as they came.
+/// The number of messages that a reader must have seen as they arrived.
 inline constexpr unsigned long long least_messages = 10;
 
 inline void expect_in_order(const passing_outcome& seen) {

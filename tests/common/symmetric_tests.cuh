@@ -166,7 +166,7 @@ TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   expect_all_passed(by_warp, pass_packed<by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
 }
 
-// Data in one heap and its signal in another of another size.
+// Data in one heap, and its signal in a heap of another size.
 
 __global__ void pass_between_heaps(span<int> data, span<int> source, object<signal<set>> ready, object<signal<add>> sum,
                                    pe_report* report) {

@@ -203,8 +203,8 @@ def one_number(results):
 
     alone, beside, moved, count = times("decode_symm")
     _, larger, larger_moved, _ = times("decode_large_symm")
-    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs alone, and {beside:.0f} µs "
-            f"beside PyTorch's two-shot all-reduces. With these in a domain of their own it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
+    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs on its own, and {beside:.0f} µs "
+            f"while PyTorch's two-shot all-reduces run. With these in their own domain it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
             "`membar-domains run` found them, measured the gain and moved them while the program ran, without a recompile. With twice the hidden size and twice "
             f"the batch it is {larger / larger_moved:.2f} times as fast ({larger:,.0f} to {larger_moved:,.0f} µs). Conditions: medians of {count:,} steps, PyTorch "
             f"{told['torch']}, driver {told['driver']}, {told['date']}; [recorded](docs/measurements/h200-x2/domains/run.json). "

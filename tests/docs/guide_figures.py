@@ -367,12 +367,12 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
-        "At block scope a store and an acquire also take {} ns, so that time is the store's.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "At block scope a store and an acquire also take {} ns, so that time belongs to the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
-        "Beside NCCL's all-reduce it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
+        "While NCCL's all-reduce runs it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
-        "Beside saturating ones it takes {} µs instead of {}.": lambda r: [
+        "While saturating stores run it takes {} µs instead of {}.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
         "For saturating stores to the host it took {} µs, on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
@@ -430,7 +430,7 @@ SAYS = {
         "the best window made a kernel up to {} times as fast as no window.": lambda r: [gain(r, "1.0", "tuned")],
         "The same kernel took {} µs with nothing set aside. With the set-aside it took {} without a window, and {} with the best one.": lambda r: [
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
-        "A region of 40 MiB is read again at {} TB/s with nothing set aside, and at {} beside an idle set-aside of 37.5 MiB. Full of other lines it "
+        "A region of 40 MiB is read again at {} TB/s with nothing set aside, and at {} with an idle set-aside of 37.5 MiB. Full of other lines it "
         "leaves {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
         "A copy runs at {} TB/s with nothing or a quarter of that set aside, at {} with half, and at {} with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
@@ -446,7 +446,7 @@ SAYS = {
             aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
             aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
         "A load from L2 takes {} cycles, a `fetch_add` there {}. All threads together did {} of them in a nanosecond on objects of their own, where "
-        "loads reached {}. On one object it was {} in a nanosecond.": lambda r: [
+        "loads reached {}. On one object it was {} per nanosecond.": lambda r: [
             level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
             level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
             level(r, "levels/throughput/one_object/fetch_add/l2")],
@@ -457,7 +457,7 @@ SAYS = {
         "A second plain load of a line takes {} cycles: L1 holds it. Past L1 each takes {}": lambda r: [
             short(cycles(r, "mapped", 4)), short(cycles(r, "mapped_past_l1", 64 * 1024))],
         "Alone it costs {} ns.": lambda r: [short(fence(r, "block", "seq_cst", "idle"))],
-        "A fence of system scope takes {} ns alone. Beside saturating NVLink stores on its multiprocessor it took {} µs.": lambda r: [
+        "A fence of system scope takes {} ns on an idle device. During saturating NVLink stores on its multiprocessor it took {} µs.": lambda r: [
             short(beside(r, "fence.system.acq_rel.shared_sm")), short(beside(r, "fence.system.acq_rel.shared_sm", "nvlink.saturating") / 1000)],
     },
 }

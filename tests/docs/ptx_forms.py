@@ -85,7 +85,7 @@ FORMS = {
         ("`mbarrier.test_wait…`", r"mbarrier\.test_wait[\w.:]*", ("mbarrier.cuh", ["test_wait", "test_wait_parity"])),
         ("`mbarrier.try_wait…`", r"mbarrier\.try_wait[\w.:]*", ("mbarrier.cuh", ["try_wait", "try_wait_parity"])),
         ("`mbarrier.pending_count.b64`", r"mbarrier\.pending_count\.b64", ("mbarrier.cuh", ["pending_count"])),
-        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "PTX ISA 9.4: it asks which layout an mbarrier has, and membar makes those of one only"),
+        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "PTX ISA 9.4: it asks which layout an mbarrier has, and membar creates only one kind"),
     ],
     "Asynchronous copies": [
         ("`cp.async.{ca,cg}.shared::cta.global{.L2::cache_hint}`", r"cp\.async\.(ca|cg)[\w.:]*", ("async_copy.cuh", ["async_copy", "async_copy_first"])),

@@ -27,7 +27,7 @@ NO_RESULT = {
         "docs/reading_the_report.md": ["the 95 % interval", "at most 5 % together", "within 10 % of 1"]},
     "a limit of a report, which its controls keep": {"docs/reading_the_report.md": ["spin interference ≤ 1.1", "relief below 0.9"]},
     "what others report, with the place": {
-        "docs/bugs.md": ["6 to 7 µs for each all-reduce in two stages on H100", "in about 40 % of runs", "at 100 % utilisation", "cost 2.7 % of a kernel"],
+        "docs/bugs.md": ["6 to 7 µs per two-stage all-reduce on H100", "in about 40 % of runs", "at 100 % utilisation", "cost 2.7 % of a kernel"],
         "docs/older_notes.md": ["gains 50 %", "gains 50 percent"]},
     "a setting of a program or a test": {
         "docs/conformance.md": ["| `--seconds=S` | 1 |", "| `--seed=N` | 1 |", "| `--draws=N` | 4 |", "| `--tune=S` | 0 |", "every 30 seconds", "for 0.02 s",
@@ -41,12 +41,12 @@ NO_RESULT = {
         "docs/membar_check.md": ["here within 400 s", "within 60 s of one core"], "docs/record.md": ["not decided in 10 s"]},
     "processor time on a shared machine, which the sentence before names; no machine to compare with": {
         "docs/sanitize.md": ["1.2 to 1.8 where each thread has one", "took 7.0 s on one core and 94 MB", "741 million instructions in 103 s on one core"],
-        "docs/membar_check.md": ["| 3.8 s (`lock_without_fences`) | 0.5 s |", "| a barrier after the line that lacks it | 0.1 s | 0.1 s |",
+        "docs/membar_check.md": ["| 3.8 s (`lock_without_fences`) | 0.5 s |", "| a barrier after the line that needs one | 0.1 s | 0.1 s |",
                                  "| the same barrier | 1.6 s | 0.7 s |"]},
     "an example, or what follows from a definition": {
         "docs/memory_guide.md": ["which is 3.94 GB/s in each direction", "63 GB/s for 16 lanes"],
         "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "at a ratio of 0.5 each"], "docs/litmus_on_gpu.md": ["If 42 instances"],
-        "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions for that"]},
+        "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions, not"]},
 }
 
 

@@ -302,7 +302,7 @@ class copy_planner {
   /// Of a multicast: the places in the block that is next.
   void choose_block(std::uint64_t blocks) {
     if (blocks == 0) {
-      refuse("starts a copy to no block");
+      refuse("starts a multicast copy with an empty block mask");
     }
     for (unsigned k = 0; k < state_.part; ++k) {
       blocks &= blocks - 1;
@@ -320,7 +320,7 @@ class copy_planner {
     result_.to = machine_.base_address(state_, i_);
     result_.barrier = shared(operand(1));
     if (result_.to % 16 != 0) {
-      refuse("asks for an answer of 16 bytes at a place that is not aligned to them");
+      refuse("requests a 16-byte response at an address that is not aligned to 16 bytes");
     }
     plan_.write_value(access_of(op::store, 16, i_.via), result_.to, {});
     complete(16);
@@ -353,7 +353,7 @@ class copy_planner {
       choose_block(truncated(operand(4), 16));
     }
     if (bytes == 0 || bytes % unit != 0) {
-      refuse("starts a copy of " + std::to_string(bytes) + " bytes, which must be a multiple of " + std::to_string(unit));
+      refuse("starts a copy of " + std::to_string(bytes) + " bytes; the size must be a multiple of " + std::to_string(unit));
     } else if (read > bytes) {
       refuse("starts a copy of " + std::to_string(bytes) + " bytes that reads " + std::to_string(read));
     } else if (is_too_large(bytes)) {
@@ -408,7 +408,7 @@ class copy_planner {
     const std::uint64_t elsewhere = static_cast<std::uint64_t>(static_cast<std::int64_t>(block)) << 32U;
     if (!d.supported) {
       give_up(
-          "uses a descriptor of a matrix with a base offset, which is not supported: align the matrix to its swizzling "
+          "uses a matrix descriptor with a base offset, which is not supported: align the matrix to its swizzling "
           "pattern");
     }
     if (object == nullptr || !result_.wrong.empty()) {
@@ -429,14 +429,14 @@ class copy_planner {
       const bool own = machine::is_shared(o.address) && o.address >> 32U == shared(0) >> 32U;
       if (own && ((start - o.address) & ones) < o.bytes) {
         if (found != nullptr) {
-          give_up("uses a descriptor whose address can be in '" + found->name + "' and in '" + o.name +
+          give_up("uses a matrix descriptor whose address may be in '" + found->name + "' or in '" + o.name +
                   "': use less static shared memory");
         }
         found = &o;
       }
     }
     if (found == nullptr) {
-      refuse("uses a descriptor of a matrix at " + std::to_string(start) + " of shared memory, which is in no object",
+      refuse("uses a descriptor of a matrix at offset " + std::to_string(start) + " of shared memory, where there is no object",
              check_status::out_of_bounds);
     }
     return found;
@@ -479,8 +479,8 @@ class copy_planner {
   [[nodiscard]] bool are_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count) {
     const bool fine = lane < tensor_lanes && column + count <= tensor_columns;
     if (!fine) {
-      refuse("accesses " + std::to_string(count) + " columns of tensor memory from column " + std::to_string(column) +
-                 " of lane " + std::to_string(lane) + " on, and there are 512 columns of 128 lanes",
+      refuse("accesses " + std::to_string(count) + " columns of tensor memory starting at column " + std::to_string(column) +
+                 " of lane " + std::to_string(lane) + "; tensor memory has 512 columns and 128 lanes",
              check_status::out_of_bounds);
     }
     return fine;
@@ -498,7 +498,7 @@ class copy_planner {
       return;
     }
     if (lane / 32 != quarter || (both && lane % 32 != 0)) {
-      refuse("accesses tensor memory from lane " + std::to_string(lane) + " on by a warp whose lanes are " +
+      refuse("accesses tensor memory starting at lane " + std::to_string(lane) + " from a warp that may access only lanes " +
              std::to_string(32 * quarter) + " to " + std::to_string(32 * quarter + 31));
       return;
     }
@@ -537,10 +537,11 @@ class copy_planner {
     const std::uint64_t column = truncated(operand(0), 16);
     if ((rows_here != 128 && !(rows_here == 64 && blocks == 1)) || columns == 0) {
       give_up("multiplies matrices of " + std::to_string(rows) + " rows and " + std::to_string(columns) +
-              " columns, and 64 or 128 rows of a block are supported");
+              " columns; only 64 or 128 rows per block are supported");
     }
     if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
-      give_up("multiplies for a pair of blocks in its second block: let the block of even rank do that");
+      give_up(
+          "starts a multiplication for a pair of blocks in the second block of the pair: start it in the block of even rank");
     }
     if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
       return;
@@ -592,9 +593,10 @@ class copy_planner {
     };
     const auto object = std::find_if(program_.memory.begin(), program_.memory.end(), holds);
     if (object == program_.memory.end() || address % 64 != 0) {
-      refuse("starts a copy by a tensor map that " +
-             std::string(object == program_.memory.end() ? "is in no memory: pass one of the scenario, which 'tensor_map' names"
-                                                         : "is not aligned to 64 bytes"));
+      refuse("starts a copy with a tensor map that " +
+             std::string(object == program_.memory.end()
+                             ? "is not in any memory of the scenario: pass one that a 'tensor_map' line defines"
+                             : "is not aligned to 64 bytes"));
       return false;
     }
     tensor_map::words words{};
@@ -602,14 +604,14 @@ class copy_planner {
       const wide_value word = memory_(address + 8 * k);
       words[k] = word.low;
       if (word.unknown) {
-        give_up("starts a copy by a tensor map that an unknown value was written to");
+        give_up("starts a copy with a tensor map that an unknown value was written to");
       }
     }
     if (!object->constant) {
       static_cast<void>(plan_.read(address, tensor_map_bytes, model::proxy::tensor_map));
     }
     if (result_.wrong.empty() && !tensor_map::decoded(words, map_)) {
-      refuse("starts a copy by memory that is no tensor map: pass one of the scenario, which 'tensor_map' names");
+      refuse("starts a copy with memory that is not a tensor map: pass one that a 'tensor_map' line defines");
     }
     return result_.wrong.empty();
   }
@@ -623,24 +625,24 @@ class copy_planner {
     const std::uint64_t row = map_.box[0] * map_.strides[0];
     const std::uint64_t swizzled_row = row_of(static_cast<swizzle_mode>(map_.swizzle));
     if (map_.rank != i_.dimensions) {
-      refuse("starts a copy of " + std::to_string(i_.dimensions) + " dimensions by a tensor map of " +
+      refuse("starts a copy of " + std::to_string(i_.dimensions) + " dimensions with a tensor map of " +
              std::to_string(map_.rank));
     } else if (map_.interleave != 0 || map_.atomicity != 0 || map_.swizzle > 3) {
       give_up(
-          "starts a copy by a tensor map with an interleaved layout or with swizzled atoms of more than 16 bytes, which is "
+          "starts a copy with a tensor map that has an interleaved layout or swizzled atoms of more than 16 bytes, which is "
           "not supported: check the kernel with another layout");
     } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
-      refuse("starts a copy of rows of " + std::to_string(row) + " bytes, which must be a multiple of 16" +
-             (swizzled_row != 0 ? " and at most the " + std::to_string(swizzled_row) + " that are swizzled" : ""));
+      refuse("starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
+             (swizzled_row != 0 ? " and at most the " + std::to_string(swizzled_row) + " bytes of the swizzling" : ""));
     } else if (swizzled_row != 0 && row < swizzled_row) {
-      give_up("starts a copy of rows of " + std::to_string(row) + " bytes that are swizzled by " +
-              std::to_string(swizzled_row) + ", which is not supported: make the rows as long as that");
+      give_up("starts a copy with rows of " + std::to_string(row) + " bytes and a swizzling of " +
+              std::to_string(swizzled_row) + " bytes, which is not supported: make the rows as long as the swizzling");
     } else if (map_.address % 16 != 0) {
-      refuse("starts a copy by a tensor map whose tensor is not aligned to 16 bytes");
+      refuse("starts a copy with a tensor map whose tensor is not aligned to 16 bytes");
     }
     for (std::size_t d = 1; d < static_cast<std::size_t>(map_.rank) && result_.wrong.empty(); ++d) {
       if (map_.strides[d] % 16 != 0 || map_.steps[d] == 0 || map_.box[d] == 0) {
-        refuse("starts a copy by a tensor map with a stride that is no multiple of 16 bytes, or with an empty box");
+        refuse("starts a copy with a tensor map that has an empty box, or a stride that is not a multiple of 16 bytes");
       }
     }
   }
@@ -702,7 +704,7 @@ class copy_planner {
       bytes *= elements(d);
     }
     if (box_ % 128 != 0) {
-      refuse("starts a copy of a box whose place in shared memory is not aligned to 128 bytes");
+      refuse("starts a copy of a box whose address in shared memory is not aligned to 128 bytes");
     }
     if (!result_.wrong.empty() || is_too_large(bytes)) {
       return;
@@ -812,11 +814,11 @@ std::string misplaced(const instruction& i, const thread_context& c, const copy_
     return "starts a copy from another block's shared memory";
   }
   if (i.space == state_space::shared && r.to != 0 && i.own_block && !is_own(r.to)) {
-    return "starts a copy by '.shared::cta' to another block's shared memory";
+    return "uses '.shared::cta' for a copy to another block's shared memory";
   }
   if (i.space == state_space::shared && r.barrier != 0 && !i.of_pair &&
       thread_context::block_of(r.barrier) != thread_context::block_of(r.to)) {
-    return "starts a copy that completes at an mbarrier of another block than that of its destination";
+    return "starts a copy that completes on an mbarrier in a block other than its destination's";
   }
   return {};
 }

@@ -34,11 +34,11 @@ struct outside_of_life {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
          place_text(p, e.address) + ", and nothing orders that " +
-         (o.early ? "after the begin of block " + std::to_string(o.block) + ": a barrier of the cluster is missing before it"
-                  : "before the end of block " + std::to_string(o.block) +
-                        (model::at(p.threads, e.thread).copies_of >= 0
-                             ? ": the block has to wait for the copy before it ends"
-                             : ": a barrier of the cluster is missing before the block ends"));
+         (o.early
+              ? "after the start of block " + std::to_string(o.block) + ": a cluster barrier is missing before it"
+              : "before the end of block " + std::to_string(o.block) +
+                    (model::at(p.threads, e.thread).copies_of >= 0 ? ": the block has to wait for the copy before it ends"
+                                                                   : ": a cluster barrier is missing before the block ends"));
 }
 
 /// The blocks of a program whose lives matter.

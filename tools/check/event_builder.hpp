@@ -157,14 +157,14 @@ class event_builder {
     const std::uint64_t alignment = alignment_of(i, s.part);
     if (object == nullptr || e.address % alignment != 0 ||
         (object->constant && (e.kind == event_kind::write || e.same_value))) {
-      const std::string what = object == nullptr            ? " lies in no object"
+      const std::string what = object == nullptr            ? " is outside of every object"
                                : e.address % alignment != 0 ? " is not aligned"
                                                             : " writes to constant memory";
       state_.report_of(
           g, e.thread, check_status::out_of_bounds,
-          "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) + " bytes at " +
+          "an access by thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) + " bytes at " +
               place_text(state_.checked, e.address) +
-              (object == nullptr && machine::is_shared(e.address) ? "; a launch has dynamic shared memory by 'shared BYTES'"
+              (object == nullptr && machine::is_shared(e.address) ? "; 'shared BYTES' gives a launch dynamic shared memory"
                                                                   : ""));
       return false;
     }
@@ -178,9 +178,8 @@ class event_builder {
     if (acquires_or_releases_a_vector(i)) {
       state_.report_of(g, e.thread, check_status::gave_up,
                        "'" + i.text +
-                           "' is an access of a vector that acquires or releases, which is not supported: use a scalar of 16 "
-                           "bytes (.b128), or a "
-                           "relaxed access and a fence");
+                           "' is a vector access that acquires or releases, which is not supported: use a 16-byte scalar "
+                           "(.b128), or a relaxed access and a fence");
       return false;
     }
     if (!state_.equal.empty() && e.rmw && e.kind == event_kind::read && model::at(state_.equal, e.thread) >= 0 &&
@@ -257,12 +256,11 @@ class event_builder {
     if (asked < 32 || asked > tensor_columns || (asked & (asked - 1)) != 0) {
       state_.report_of(g, t, check_status::undefined,
                        "thread " + std::to_string(t) + " allocates " + std::to_string(asked) +
-                           " columns of tensor memory, which must be a power of 2 of 32 to 512");
+                           " columns of tensor memory; the number must be a power of 2 from 32 to 512");
     } else if (static_cast<std::uint64_t>(s.columns) + asked > tensor_columns) {
       state_.report_of(g, t, check_status::hang,
                        "thread " + std::to_string(t) + " waits for " + std::to_string(asked) +
-                           " columns of tensor memory, of which its block has " + std::to_string(s.columns) +
-                           " of 512 already");
+                           " columns of tensor memory, but its block already has " + std::to_string(s.columns) + " of the 512");
     }
     for (int u = 0; u < state_.count() && !state_.stopped(); ++u) {
       const bool other = u != t && model::at(state_.checked.threads, u).copies_of < 0 &&
@@ -289,7 +287,7 @@ class event_builder {
     }
     return i.own_block && other && c.copies_of < 0
                ? "'" + i.text + "' of thread " + std::to_string(e.thread) +
-                     " may access its own block's shared memory only, and not " + place_text(state_.checked, e.address)
+                     " may access only its own block's shared memory, not " + place_text(state_.checked, e.address)
                : std::string();
   }
 

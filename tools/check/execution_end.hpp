@@ -48,7 +48,7 @@ class execution_end {
   void finish(const graph& g, bool ended, bool stuck) {
     if (!ended) {
       if (stuck) {
-        state_.report(g, check_status::hang, "threads wait, and no other thread can end that");
+        state_.report(g, check_status::hang, "threads wait, and no other thread can end their wait");
       } else {
         ++state_.result.counts.blocked;
       }

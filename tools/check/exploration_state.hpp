@@ -49,7 +49,7 @@ struct exploration_state {
   void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
     if (!stopped() && !passes_over(status)) {
       if (status != check_status::gave_up && has_choice(g)) {
-        message += "; that is so if unknown values are such that the threads go the ways that are shown";
+        message += "; this holds only if the unknown values make the threads take the branches shown";
       }
       result.found = finding_of(checked, g, status, std::move(message), blamed);
     }
@@ -140,9 +140,9 @@ struct exploration_state {
       }
       case thread_status::unsupported:
         report_of(g, t, check_status::gave_up,
-                  "thread " + std::to_string(t) + " comes to '" + model::at(machines, t).at(s).text +
-                      "', which is read and not executed" + reason_of(model::at(machines, t).at(s)) +
-                      ": choose arguments with which no thread comes to it, or check the protocol in a kernel without it");
+                  "thread " + std::to_string(t) + " reaches '" + model::at(machines, t).at(s).text +
+                      "', which membar-check can read but not execute" + reason_of(model::at(machines, t).at(s)) +
+                      ": choose arguments with which no thread reaches it, or check the protocol in a kernel without it");
         return false;
       case thread_status::unknown_operand: {
         const instruction& i = model::at(machines, t).at(s);
@@ -154,32 +154,30 @@ struct exploration_state {
         return false;
       }
       case thread_status::held:
-        report_of(
-            g, t, check_status::undefined,
-            "thread " + std::to_string(t) + " uses, by '" + model::at(machines, t).at(s).text +
-                "', a register that an asynchronous matrix operation has not given back: it has to wait for the operation "
-                "before that, by wgmma.wait_group or tcgen05.wait");
+        report_of(g, t, check_status::undefined,
+                  "thread " + std::to_string(t) + " uses, by '" + model::at(machines, t).at(s).text +
+                      "', a register that an asynchronous matrix operation still uses: wait for the operation first, with "
+                      "wgmma.wait_group or tcgen05.wait");
         return false;
       case thread_status::unfenced:
         report_of(g, t, check_status::undefined,
                   "thread " + std::to_string(t) + " executes '" + model::at(machines, t).at(s).text +
-                      "' on a register that it has used before, and no wgmma.fence is between");
+                      "' on a register that it has used before, without a wgmma.fence in between");
         return false;
       case thread_status::endless:
         report_of(g, t, check_status::hang,
                   "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
         return false;
       case thread_status::waits_for_time:
-        report_of(
-            g, t, check_status::gave_up,
-            "thread " + std::to_string(t) +
-                " waits for time to pass, and clocks stand still in this check: leave that wait out of what is checked, by a "
-                "macro that the scenario's source line defines");
+        report_of(g, t, check_status::gave_up,
+                  "thread " + std::to_string(t) +
+                      " waits for time to pass, but clocks stand still in this check: leave the wait out, for example with a "
+                      "macro that the scenario's source line defines");
         return false;
       case thread_status::too_long:
         report_of(g, t, check_status::gave_up,
-                  "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
-                      " steps between two events: let its loops take fewer rounds");
+                  "thread " + std::to_string(t) + " executes more than " + std::to_string(machine::most_steps) +
+                      " steps between two events: reduce the number of iterations of its loops");
         return false;
       case thread_status::uninitialised:
         report_of(g, t, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");

@@ -103,7 +103,7 @@ class explorer {
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
         state_.result.found.message =
-            "random executions showed nothing, and others may: a larger --random=N or another --seed shows more of them";
+            "the random executions found nothing, but others may: try a larger --random=N or another --seed";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -114,9 +114,9 @@ class explorer {
     const bool begins_early = std::find(dependent.begin(), dependent.end(), true) != dependent.end();
     if (!state_.stopped() && buffering_.found() && options_.load_buffering && (state_.copies || begins_early)) {
       state_.result.status = state_.result.found.status = check_status::gave_up;
-      state_.result.found.message = std::string("load buffering is not ruled out, and is not explored beside ") +
+      state_.result.found.message = std::string("load buffering is not ruled out, and it is not explored in programs with ") +
                                     (state_.copies ? "asynchronous copies" : "dependent launches") +
-                                    ": --without-load-buffering leaves such executions out, and the line then says so";
+                                    ": --without-load-buffering leaves such executions out, and the result line then says so";
     } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
@@ -203,10 +203,9 @@ class explorer {
       options_.progress(state_.result.counts);
     }
     if (++state_.result.counts.events > options_.most_events) {
-      state_.report(
-          g, check_status::gave_up,
-          "more than " + std::to_string(options_.most_events) +
-              " events were added: let fewer threads, rounds or bins take part, or take --random=N or a larger --limit=N");
+      state_.report(g, check_status::gave_up,
+                    "more than " + std::to_string(options_.most_events) +
+                        " events were explored: use fewer threads, rounds or bins, or try --random=N or a larger --limit=N");
       return;
     }
     const char here = 0;
@@ -214,7 +213,7 @@ class explorer {
       state_.report(g, check_status::gave_up,
                     "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
                         " MiB of stack or " + std::to_string(options_.most_memory >> 20U) +
-                        " MiB of memory: let fewer threads or rounds take part");
+                        " MiB of memory: use fewer threads or rounds");
     } else if (at_random() && wake(g)) {
       return;
     } else if (const int t = replays()     ? order_.of(g, replayed_choice_)
@@ -228,9 +227,8 @@ class explorer {
                model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
                     "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
-                        " events: a loop that does more than wait, without an end that is known. Let it take fewer rounds, and "
-                        "let no count or clock but "
-                        "the value that it waits for end it");
+                        " events: it has a loop that does more than wait, and whose end is not known. Reduce its iterations, "
+                        "and let it end with the value that it waits for instead of a count or a clock");
     } else {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
@@ -803,7 +801,7 @@ void name_readings(const program& checked, const check_property& property, const
     others.readings.take(one);
     if (explore_all(checked, property, others).status == check_status::verified) {
       result.found.message +=
-          "; that rests on a reading of the PTX ISA, whose other side --reading=" + std::string(name) + " takes";
+          "; this depends on a reading of the PTX ISA: --reading=" + std::string(name) + " chooses the other one";
     }
   }
 }

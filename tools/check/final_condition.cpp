@@ -193,7 +193,7 @@ class condition_reader {
     at_ = begin;
     refuse(name.find('@') == std::string::npos
                ? "expected a number or the name of memory" + (name.empty() ? "" : nearest_memory(memory_, name))
-               : std::string("expected NAME@DEVICE for a variable of which a device with a launch has its own"));
+               : std::string("expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch"));
   }
 
   value field_of_memory(const named_memory& m) {
@@ -212,7 +212,7 @@ class condition_reader {
   value element_of(const named_memory& m) {
     const std::uint64_t index = accept("[") ? element() : 0;
     if (index >= m.count) {
-      refuse(quote(m.name) + " has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+      throw model::error(line_, static_cast<int>(at_) + column_, outside_of(m, index));
     }
     const int bytes = bytes_of(m.type);
     const std::string name = m.name + (m.count > 1 ? "[" + std::to_string(index) + "]" : "");
@@ -220,7 +220,7 @@ class condition_reader {
             line = line_](const final_memory& end) {
       if (end.is_unknown(address, bytes)) {
         throw model::error(line, 1,
-                           "the condition asks for " + quote(name) +
+                           "the condition uses " + quote(name) +
                                ", whose value is unknown: the results of matrix instructions and the like are not followed. "
                                "Leave it out of the condition");
       }

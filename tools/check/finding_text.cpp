@@ -34,7 +34,7 @@ class finding_litmus {
 
   [[nodiscard]] std::string text(const std::string& name) {
     if (std::find(program_.dependent.begin(), program_.dependent.end(), true) != program_.dependent.end()) {
-      throw model::error("the program has a dependent launch, of which a finding is not written as a litmus test");
+      throw model::error("the program has a dependent launch, which a litmus test cannot express");
     }
     choose();
     std::string condition = "true";
@@ -43,7 +43,7 @@ class finding_litmus {
     for (std::size_t k = 0; k < events_.size(); ++k) {
       const trace_event& e = events_[k];
       if (kept_[k] && (e.event.mbarrier != mbarrier_op::none || e.at->code >= op::cluster_arrive)) {
-        throw model::error("the finding has '" + e.at->text + "', which is not written as a litmus test");
+        throw model::error("the finding has the instruction '" + e.at->text + "', which a litmus test cannot express");
       }
       if (kept_[k]) {
         columns[e.thread];
@@ -60,7 +60,7 @@ class finding_litmus {
       }
     }
     if (columns.size() > 16) {
-      throw model::error("the finding has " + std::to_string(columns.size()) + " threads, and a litmus test at most 16");
+      throw model::error("the finding has " + std::to_string(columns.size()) + " threads; a litmus test can have at most 16");
     }
     std::string out = "PTX " + name + "\n{\n";
     for (const auto& [address, bytes] : sizes_) {
@@ -130,7 +130,7 @@ class finding_litmus {
       }
     }
     if (race_ && std::count_if(events_.begin(), events_.end(), [](const trace_event& e) { return e.blamed; }) < 2) {
-      throw model::error("the accesses that race have several sizes, which is not written as a litmus test");
+      throw model::error("the accesses that race have different sizes, which a litmus test cannot express");
     }
     if (!blamed) {
       kept_.assign(kept_.size(), true);
@@ -159,8 +159,8 @@ class finding_litmus {
       if (kept_[k] && accesses(e)) {
         const auto [it, added] = sizes_.emplace(e.event.address, e.event.bytes);
         if (it->second != e.event.bytes || e.event.bytes > 8 || e.event.mixed) {
-          throw model::error("the finding has accesses of several sizes or of 16 bytes to " +
-                             place_text(program_, e.event.address) + ", which is not written as a litmus test");
+          throw model::error("the finding has accesses of different sizes, or of 16 bytes, to " +
+                             place_text(program_, e.event.address) + ", which a litmus test cannot express");
         }
       }
     }
@@ -202,7 +202,8 @@ class finding_litmus {
     const auto number = [](std::uint64_t v) { return std::to_string(static_cast<std::int64_t>(v)); };
     const auto seen = [&] {
       if (registers == 32) {
-        throw model::error("a thread of the finding reads more than 32 values, which a litmus test has no registers for");
+        throw model::error(
+            "a thread of the finding reads more than 32 values; a litmus test has only 32 registers for each thread");
       }
       const std::string reg = "r" + std::to_string(registers++);
       condition += " /\\ P" + std::to_string(e.thread) + ":" + reg + " == " + number(e.event.value.low);
@@ -233,7 +234,7 @@ class finding_litmus {
         return "fence" + order_and_scope(i);
       default:
         if (i.code == op::warp_barrier) {
-          throw model::error("the finding has a bar.warp.sync, which is not written as a litmus test");
+          throw model::error("the finding has a bar.warp.sync, which a litmus test cannot express");
         }
         return !e.event.releases             ? ""
                : i.code == op::block_barrier ? "bar.cta.sync " + std::to_string(sync_points::number_of(e.event.sync_point))

@@ -141,7 +141,8 @@ class host_writer {
     std::uint64_t index = 0;
     if (bracket != std::string::npos &&
         (given.text.back() != ']' || !number_of(given.text.substr(bracket + 1, given.text.size() - bracket - 2), index))) {
-      refuse(given, quote(given.text) + " names no element of memory: expected a number between the brackets, as in data[2]");
+      refuse(given,
+             quote(given.text) + " does not name an element of memory: expected a number between the brackets, as in data[2]");
     }
     place_ = find_memory(memory_, name);
     if (place_ == nullptr) {
@@ -150,14 +151,12 @@ class host_writer {
                         nearest_memory(memory_, name));
     }
     if (place_->per_device) {
-      refuse(given,
-             quote(name) +
-                 " is a variable of which each device has its own, and the host does not access it: make it __managed__, or "
-                 "copy it to memory of the scenario");
+      refuse(given, quote(name) +
+                        " is a variable that each device has a copy of, and the host cannot access it: make it __managed__, or "
+                        "copy it to memory of the scenario");
     }
     if (index >= place_->count) {
-      refuse(given,
-             quote(name) + " has " + std::to_string(place_->count) + " elements, and " + std::to_string(index) + " is none");
+      refuse(given, outside_of(*place_, index));
     }
     if (plus != std::string::npos) {
       if (const std::string wrong = field_of(*place_, given.text.substr(plus), field_); !wrong.empty()) {
@@ -208,7 +207,7 @@ class host_writer {
   void store() {
     find_place();
     if (const word& sign = next("'='"); sign.text != "=") {
-      refuse(sign, "expected '=' after the memory that is stored to, found " + quote(sign.text));
+      refuse(sign, "expected '=' after the location, found " + quote(sign.text));
     }
     const ptx_operand what = value();
     const host_order how = order({{}, memory_order::relaxed, memory_order::release, memory_order::seq_cst});
@@ -225,8 +224,8 @@ class host_writer {
     const bool numbers =
         what == model::operation::add || what == model::operation::minimum || what == model::operation::maximum;
     if (bytes < 4 || (is_float(place_->type) && what != model::operation::add && what != model::operation::move)) {
-      refuse(statement_->words[1], quote(kind) + " has no form for " + std::string(word_of(place_->type)) +
-                                       ": expected memory of 4 or 8 bytes, and of floats only add and exchange");
+      refuse(statement_->words[1], quote(kind) + " cannot be applied to " + std::string(word_of(place_->type)) +
+                                       ": expected memory of 4 or 8 bytes; floats support only add and exchange");
     }
     const ptx_operand by = value();
     const memory_order how = *order(

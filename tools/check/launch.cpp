@@ -69,21 +69,21 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
                 std::uint64_t most) {
   const kernel_code& kernel = *request.kernel;
   if (blocks == 0 || size == 0 || before + blocks * size > most) {
-    throw model::error("the launch of '" + kernel.name + "' brings the program to " + std::to_string(before + blocks * size) +
-                       " threads, and 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller");
+    throw model::error("the launch of '" + kernel.name + "' would give the program " + std::to_string(before + blocks * size) +
+                       " threads; 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller");
   }
   if (size > most_threads_of_a_block) {
     throw model::error("the launch of '" + kernel.name + "' has blocks of " + std::to_string(size) +
-                       " threads, and CUDA has at most " + std::to_string(most_threads_of_a_block) +
-                       ": make the block smaller");
+                       " threads; CUDA allows at most " + std::to_string(most_threads_of_a_block) + ": make the block smaller");
   }
   if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
-                       std::to_string(request.cluster) + ": a cluster is along x, and the blocks are a multiple of it");
+                       std::to_string(request.cluster) +
+                       ": a cluster extends along x, and the number of blocks must be a multiple of it");
   }
   if (request.arguments.size() != kernel.parameter_bytes) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
-                       " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
+                       " bytes of arguments; the kernel's parameters have " + std::to_string(kernel.parameter_bytes));
   }
 }
 

@@ -82,7 +82,7 @@ class litmus_thread {
 
   [[noreturn]] static void refuse(const model::instruction& i, const std::string& what) {
     throw model::error(i.line, 1,
-                       what + " is not supported: accesses, fences and barriers of the generic and the async proxy are");
+                       what + " is not supported: only accesses, fences and barriers of the generic and the async proxy are");
   }
 
   // ---- operands
@@ -275,7 +275,7 @@ class litmus_thread {
       waited += o.code == model::opcode::mbarrier_wait && !o.parity && o.target == i.target ? 1 : 0;
     }
     if (!i.parity && i.a.value != waited) {
-      refuse(i, "a wait for a phase whose thread has not waited for those before");
+      refuse(i, "a wait for a phase by a thread that has not waited for the phases before it");
     }
     const std::string label = "W" + std::to_string(&i - thread_.code.data());
     const std::uint64_t phase = mbarrier_state{1, 1, 0, static_cast<std::uint64_t>(i.a.value) % 8}.word();

@@ -653,11 +653,10 @@ class load_buffering_explorer {
   void give_up(const std::string& why) {
     graph empty;
     empty.threads.resize(x_.state.checked.threads.size());
-    x_.state.report(
-        empty, check_status::gave_up,
-        "without load buffering nothing is found. An execution in which a read reads from a write that follows from it is not "
-        "ruled out, and " +
-            why + ": --without-load-buffering leaves such executions out, and the line then says so");
+    x_.state.report(empty, check_status::gave_up,
+                    "nothing is found without load buffering. Executions in which a read reads from a write that follows from "
+                    "it are not ruled out, and " +
+                        why + ": --without-load-buffering leaves such executions out, and the result line then says so");
   }
 
   /// Whether a read finds nothing where no write is its source.
@@ -754,15 +753,14 @@ class load_buffering_explorer {
       options_.progress(x_.state.result.counts);
     }
     if (++steps_ > options_.most_buffered_steps) {
-      give_up("the exploration of those takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
+      give_up("exploring them takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
       return;
     }
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "a thread does something then that is not supported: values that lanes exchange, an address or a predicate of "
-            "local memory "
-            "or of a barrier that is not known, more than 64 events, or an access outside of memory");
+            "one of them does something that is not supported: lanes exchange values, the address or predicate of an access to "
+            "local memory or of a barrier is unknown, a thread has more than 64 events, or an access is outside of memory");
         return;
       }
     }
@@ -775,7 +773,7 @@ class load_buffering_explorer {
       return;
     }
     if (x_.events.size() == model::max_events) {
-      give_up("the execution has more than " + std::to_string(model::max_events) + " events");
+      give_up("one of them has more than " + std::to_string(model::max_events) + " events");
       return;
     }
     const stack_arena::mark mark = x_.state.arena.here();
@@ -794,7 +792,7 @@ class load_buffering_explorer {
   void add_read(const placed_event& e) {
     for (const int other : x_.state.locations[e.event.location].overlapping) {
       if (other < model::count_of(x_.order) && !model::at(x_.order, other).empty()) {
-        give_up("it has accesses of different sizes");
+        give_up("one of them has accesses of different sizes");
         return;
       }
     }
@@ -816,7 +814,7 @@ class load_buffering_explorer {
     }
     for (const int other : e.event.location < 0 ? std::vector<int>{} : x_.state.locations[e.event.location].overlapping) {
       if (std::any_of(x_.events.begin(), x_.events.end(), [&](const placed_event& o) { return o.event.location == other; })) {
-        give_up("it has accesses of different sizes");
+        give_up("one of them has accesses of different sizes");
         return;
       }
     }

@@ -54,12 +54,12 @@ struct mbarrier_outcome {
     return {before, "uses an mbarrier that is not initialized"};
   }
   if (arrivals > s.pending || (arrives(i.mbarrier) && arrivals == 0)) {
-    return {before, "arrives at an mbarrier more often in a phase than it expects, or not at all"};
+    return {before, "arrives at an mbarrier more often in a phase than it expects, or with a count of 0"};
   }
   if (i.mbarrier == mbarrier_op::expect_arrival) {
     s.pending += amount;
     return s.pending > mbarrier_state::most_arrivals
-               ? mbarrier_outcome{before, "brings the arrivals that an mbarrier expects out of their range, 1048575"}
+               ? mbarrier_outcome{before, "raises the number of arrivals that an mbarrier expects above the limit of 1048575"}
                : mbarrier_outcome{s.word()};
   }
   if (i.mbarrier == mbarrier_op::expect || i.transaction) {
@@ -68,13 +68,13 @@ struct mbarrier_outcome {
     s.bytes -= amount;
   }
   if (s.bytes > mbarrier_state::most_bytes || s.bytes < -mbarrier_state::most_bytes) {
-    return {before, "brings the bytes that an mbarrier expects out of their range, 1048575"};
+    return {before, "brings the number of bytes that an mbarrier expects out of range, which is -1048575 to 1048575"};
   }
   s.pending -= arrivals;
   s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;
   const bool completes = s.pending == 0 && s.bytes == 0;
   if (completes && i.keeps_phase) {
-    return {before, "completes the phase of an mbarrier by an arrival with .noComplete"};
+    return {before, "completes the phase of an mbarrier with an arrival that is marked .noComplete"};
   }
   if (completes) {
     s.phase = (s.phase + 1) % 8;

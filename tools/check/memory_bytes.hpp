@@ -55,10 +55,9 @@ class memory_bytes {
         }
         if (state_.replayed == nullptr && !state_.rules.causes(g, w, state_.rules.clock_for(w, e))) {
           state_.report(g, check_status::gave_up,
-                        "a read of thread " + std::to_string(e.thread) +
-                            " may take its bytes from writes of several sizes that are not all ordered before it: let all "
-                            "accesses of these bytes have one "
-                            "size, or order them",
+                        "a read by thread " + std::to_string(e.thread) +
+                            " may take its bytes from writes of different sizes that are not all ordered before it: use one "
+                            "size for all accesses of these bytes, or order them",
                         {&w});
         }
         return true;
@@ -73,7 +72,7 @@ class memory_bytes {
         state_.rules.follow(e, *latest);
       } else if (!here.initialised) {
         state_.report_of(g, e.thread, check_status::uninitialised,
-                         "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
+                         "thread " + std::to_string(e.thread) + " reads memory that was never written");
         return false;
       } else {
         const memory_object& o = *state_.locations.object_of(at, 1);

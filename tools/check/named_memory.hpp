@@ -63,8 +63,14 @@ template <class Names>
   const std::string nearest = did_you_mean(word, names);
   constexpr std::size_t most = 80;
   return !nearest.empty() ? nearest
-         : all.empty()    ? "; no line 'memory NAME TYPE' names any"
-                          : "; there is " + membar_tools::shortened(all, most);
+         : all.empty()    ? "; the scenario has no line 'memory NAME TYPE'"
+                          : "; the scenario has " + membar_tools::shortened(all, most);
+}
+
+/// Says that `m` has no element `index`.
+[[nodiscard]] inline std::string outside_of(const named_memory& m, std::uint64_t index) {
+  return "index " + std::to_string(index) + " is outside of " + membar_tools::quote(m.name) + ", which has " +
+         std::to_string(m.count) + (m.count == 1 ? " element" : " elements");
 }
 
 /// A number in decimal or hexadecimal digits, perhaps negative. False if it is not one.
@@ -107,12 +113,12 @@ template <class Names>
   const auto size = static_cast<std::uint64_t>(bytes_of(type));
   const bool of_memory = size != 0 && size <= 8 && type != ptx_type::pred && !is_half(type);
   if (text[0] != '+' || !number_of(text.substr(1, colon - 1), offset) || !of_memory) {
-    return membar_tools::quote(text) + " is no field of " + membar_tools::quote(name) +
+    return membar_tools::quote(text) + " is not a field of " + membar_tools::quote(name) +
            ": expected its offset in bytes and its type, as in +8:u32";
   }
   if (offset % size != 0 || size > bytes || offset > bytes - size) {
-    return membar_tools::quote(text) + " is no field of " + membar_tools::quote(name) + ", which has " + std::to_string(bytes) +
-           " bytes: give an offset that is a multiple of " + std::to_string(size) + ", up to " +
+    return membar_tools::quote(text) + " is not a field of " + membar_tools::quote(name) + ", which has " +
+           std::to_string(bytes) + " bytes: give an offset that is a multiple of " + std::to_string(size) + ", up to " +
            std::to_string(size > bytes ? 0 : (bytes - size) / size * size);
   }
   return {};

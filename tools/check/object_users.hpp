@@ -82,7 +82,7 @@ class object_users {
     for (int o = 0; o < model::count_of(users_); ++o) {
       const use& u = model::at(users_, o);
       if (object(o).host && u.device_writes && !u.host_reads) {
-        result.push_back("host memory '" + object(o).name + "' is written, and no host thread of the scenario reads it");
+        result.push_back("host memory '" + object(o).name + "' is written, but no host thread of the scenario reads it");
       }
     }
     return result;

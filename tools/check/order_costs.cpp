@@ -62,7 +62,7 @@ void order_costs::read_line(const std::string& kind, std::istringstream& words, 
     return;
   }
   if (kind != "fence" && kind != "atomic" && kind != "proxy") {
-    throw model::error(number, 1, quote(kind) + " is no line of a table of costs: expected device, fence, atomic or proxy");
+    throw model::error(number, 1, quote(kind) + " is not a line of a cost table: expected device, fence, atomic or proxy");
   }
   std::string order;
   std::string scope;
@@ -72,7 +72,7 @@ void order_costs::read_line(const std::string& kind, std::istringstream& words, 
     words >> scope >> figure >> more;
     const std::size_t n = index_in(proxy_names, [&](std::string_view one) { return one == scope; });
     if (n == proxy_names.size()) {
-      throw model::error(number, 1, quote(scope) + " is no state space of a proxy fence: expected any, global or shared");
+      throw model::error(number, 1, quote(scope) + " is not a state space of a proxy fence: expected any, global or shared");
     }
     set(proxy_[n], "proxy " + scope, figure, more, number);
     return;
@@ -81,10 +81,10 @@ void order_costs::read_line(const std::string& kind, std::istringstream& words, 
   const std::size_t o = index_in(order_of_row, [&](memory_order one) { return name(one) == order; });
   const std::size_t s = index_in(scope_of_column, [&](thread_scope one) { return name(one) == scope; });
   if (o == orders) {
-    throw model::error(number, 1, quote(order) + " is no order: expected acquire, release, acq_rel or seq_cst");
+    throw model::error(number, 1, quote(order) + " is not an order: expected acquire, release, acq_rel or seq_cst");
   }
   if (s == scopes) {
-    throw model::error(number, 1, quote(scope) + " is no scope: expected block, cluster, device or system");
+    throw model::error(number, 1, quote(scope) + " is not a scope: expected block, cluster, device or system");
   }
   set((kind == "fence" ? fences_ : atomics_)[o][s], kind + " " + order + " " + scope, figure, more, number);
 }
@@ -94,10 +94,10 @@ void order_costs::set(double& cell, const std::string& what, const std::string& 
   const double ns = std::strtod(figure.c_str(), &end);
   if (figure.empty() || *end != '\0' || !std::isfinite(ns) || ns < 0 || ns > 1e9 || !more.empty()) {
     throw model::error(number, 1,
-                       quote(figure + (more.empty() ? "" : " " + more)) + " is no cost: expected 0 to 1e9 nanoseconds");
+                       quote(figure + (more.empty() ? "" : " " + more)) + " is not a cost: expected 0 to 1e9 nanoseconds");
   }
   if (cell >= 0) {
-    throw model::error(number, 1, "the cost of " + quote(what) + " is there already");
+    throw model::error(number, 1, "the cost of " + quote(what) + " is given twice");
   }
   cell = ns;
 }
@@ -106,8 +106,8 @@ void order_costs::complete() {
   for (std::size_t o = 0; o < orders; ++o) {
     for (const std::size_t s : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
       if (fences_[o][s] < 0) {
-        throw model::error(std::string("the table of costs lacks a fence of order ") + name(order_of_row[o]) + " and scope " +
-                           name(scope_of_column[s]) + ": bench/check/order_costs.py writes a whole one");
+        throw model::error(std::string("the cost table has no fence of order ") + name(order_of_row[o]) + " and scope " +
+                           name(scope_of_column[s]) + ": bench/check/order_costs.py writes a complete table");
       }
     }
   }

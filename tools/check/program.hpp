@@ -107,7 +107,7 @@ struct trace_event {
   int thread = 0;
   int number = 0;
   const instruction* at = nullptr;
-  std::string what;  ///< "reads 1 from thread 0"
+  std::string what;  ///< "reads 1 from flag, written by thread 0 event 1"
   bool blamed = false;
   graph_event event{};     ///< without its pointers
   int source_thread = -1;  ///< a read's source; -1: the initial value, or several writes

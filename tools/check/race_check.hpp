@@ -87,9 +87,8 @@ class race_check {
     }
     if (state_.copies && !found.empty()) {
       state_.report(g, check_status::gave_up,
-                    "accesses that may race beside fence.sc of several threads and asynchronous copies are not supported: "
-                    "fence.acq_rel in "
-                    "place of fence.sc is",
+                    "accesses that may race are not supported in programs with asynchronous copies and fence.sc in several "
+                    "threads: use fence.acq_rel instead of fence.sc",
                     {found.front().first, found.front().second});
       return false;
     }

@@ -96,7 +96,7 @@ class synchronization {
       from = barrier(write_->thread, -1, write_->number, true);
       if (from == nullptr || barrier(first_->thread, first_->number, end, false) == nullptr) {
         notes_.push_back(place(*write_) + " writes " + place_text(program_, write_->event.address) +
-                         " for the block, and no barrier orders " + place(*first_) + " of its other threads before that");
+                         " for the block, and no barrier orders " + place(*first_) + " in the other threads before it");
         return;
       }
     }
@@ -112,7 +112,7 @@ class synchronization {
       to = barrier(read_->thread, read_->number, end, false);
       if (to == nullptr || barrier(second_->thread, -1, second_->number, true) == nullptr) {
         notes_.push_back(place(*read_) + " reads " + place_text(program_, read_->event.address) +
-                         " for the block, and no barrier orders that before " + place(*second_) + " of its other threads");
+                         " for the block, and no barrier orders it before " + place(*second_) + " in the other threads");
         return;
       }
     }
@@ -150,10 +150,11 @@ class synchronization {
     if (ordered) {
       return;
     }
-    notes_.push_back(
-        place_text(program_, flag.event.address) + " is " + (releases ? "written" : "read") + " at " + place(flag) +
-        (releases ? " without a release" : " without an acquire") +
-        (narrow.empty() ? ", and no fence is between that and " + place(data) + misplaced_fence(from, to, releases) : narrow));
+    notes_.push_back(place_text(program_, flag.event.address) + " is " + (releases ? "written" : "read") + " at " +
+                     place(flag) + (releases ? " without a release" : " without an acquire") +
+                     (narrow.empty()
+                          ? ", and there is no fence between it and " + place(data) + misplaced_fence(from, to, releases)
+                          : narrow));
   }
 
   /// Where the kernel has a fence that is not between the two events.

@@ -124,7 +124,7 @@ class scenario_reader {
   std::uint64_t small(const char* what, std::uint64_t most) {
     const std::uint64_t v = number(what);
     if (v > most) {
-      refuse(std::string(what) + " is " + std::to_string(v) + ", and at most " + std::to_string(most) + " is possible");
+      refuse(std::string(what) + " is " + std::to_string(v) + "; the maximum is " + std::to_string(most));
     }
     return v;
   }
@@ -155,7 +155,7 @@ class scenario_reader {
     } else if (directive == "note") {
       const std::size_t begin = whole.find("note") + 4;
       const std::size_t end = whole.find_last_not_of(" \t\r");
-      word("what is noted");
+      word("the text of the note");
       result_.stated.emplace_back(whole.substr(std::min(whole.find_first_not_of(" \t", begin), end), end));
       result_.stated.back().resize(result_.stated.back().find_last_not_of(" \t\r") + 1);
     } else if (directive == "repeat") {
@@ -168,10 +168,11 @@ class scenario_reader {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse(quote(directive) +
-             " is no directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use" +
-             did_you_mean(directive, std::array<std::string, 11>{"source", "memory", "tensor_map", "launch", "host", "final",
-                                                                 "assume", "accept", "note", "repeat", "use"}));
+      refuse(
+          quote(directive) +
+          " is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use" +
+          did_you_mean(directive, std::array<std::string, 11>{"source", "memory", "tensor_map", "launch", "host", "final",
+                                                              "assume", "accept", "note", "repeat", "use"}));
     }
   }
 
@@ -183,7 +184,7 @@ class scenario_reader {
 
   // assume vectors 8|16, assume shuffle orders, assume same-value writes, assume kernel boundary acquires, accept race LOCATION
   void read_assumption(const std::string& directive, std::string_view whole) {
-    const std::string what = word("what is assumed");
+    const std::string what = word("an assumption");
     if (directive == "accept") {
       if (what != "race") {
         refuse("expected 'accept race LOCATION', found " + quote(what));
@@ -192,7 +193,7 @@ class scenario_reader {
     } else if (what == "vectors") {
       const std::uint64_t bytes = number("8 or 16");
       if (bytes != 8 && bytes != 16) {
-        refuse("vectors of " + std::to_string(bytes) + " bytes are given, and 8 or 16 is possible");
+        refuse("vectors of " + std::to_string(bytes) + " bytes are not possible: give 8 or 16");
       }
       result_.atomic_vector = static_cast<int>(bytes);
     } else if (what == "shuffle" && accept("orders")) {
@@ -217,9 +218,9 @@ class scenario_reader {
   // repeat N { ... }
   void read_repeat() {
     if (repeats_ != 0) {
-      refuse("'repeat' is within another one, which is not possible: write its launches once per turn");
+      refuse("'repeat' cannot be inside another 'repeat': write out its launches");
     }
-    repeats_ = static_cast<int>(small("the number of turns", 1000));
+    repeats_ = static_cast<int>(small("the number of repetitions", 1000));
     if (repeats_ == 0 || !accept("{")) {
       refuse("expected 'repeat N {' with N of 1 to 1000, and '}' on a line of its own after the launches");
     }
@@ -232,7 +233,7 @@ class scenario_reader {
     const std::vector<scenario::launch_line> turn(result_.launches.begin() + static_cast<std::ptrdiff_t>(repeat_begin_),
                                                   result_.launches.end());
     if (turn.empty() || std::any_of(turn.begin(), turn.end(), [](const auto& l) { return l.request.host; })) {
-      refuse("'repeat' is of launches: there is none, or a host thread, which belongs before or after it");
+      refuse("'repeat' must contain at least one launch and nothing else: put host threads before or after it");
     }
     for (; repeats_ > 1; --repeats_) {
       result_.launches.insert(result_.launches.end(), turn.begin(), turn.end());
@@ -245,7 +246,7 @@ class scenario_reader {
     const std::string file = word("a file");
     end_of_line();
     if (uses_ == 8) {
-      refuse("files use each other more than 8 deep at " + quote(file) + ": let none use itself");
+      refuse("files use each other more than 8 levels deep at " + quote(file) + ": check that none uses itself");
     }
     std::string text;
     try {
@@ -267,7 +268,7 @@ class scenario_reader {
 
   void read_version(bool first) {
     if (!first) {
-      refuse("'scenario' gives the version of the format and is only possible before all other lines");
+      refuse("'scenario' gives the format's version and must come before all other lines");
     }
     const std::uint64_t version = number("the version of the format");
     if (version != scenario_format_version) {
@@ -331,7 +332,8 @@ class scenario_reader {
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
       refuse("the tensor map " + quote(t.name) + " has " + std::to_string(extents) + " dims, " + std::to_string(strides) +
              " strides and a box of " + std::to_string(boxes) +
-             ": it needs a type, 1 to 5 dims, a stride in bytes for each but the first, and a box of as many");
+             ": it needs a type, 1 to 5 dims, a stride in bytes for each dimension but the first, and a box with as many "
+             "dimensions");
     }
     t.map.rank = static_cast<int>(extents);
     check_tensor_map(t);
@@ -359,7 +361,7 @@ class scenario_reader {
         return static_cast<std::uint8_t>(k);
       }
     }
-    refuse(quote(name) + " is no type of a tensor map: expected one of " + names);
+    refuse(quote(name) + " is not a type of a tensor map: expected one of " + names);
   }
 
   [[nodiscard]] std::uint8_t swizzle_named(const std::string& name) const {
@@ -380,15 +382,15 @@ class scenario_reader {
         refuse("a number of the tensor map " + quote(t.name) + " is 0");
       }
       if (d > 0 && t.map.strides[d] % 16 != 0) {
-        refuse("a stride of " + std::to_string(t.map.strides[d]) + " bytes is no multiple of 16");
+        refuse("a stride of " + std::to_string(t.map.strides[d]) + " bytes is not a multiple of 16");
       }
     }
     if (t.map.box[0] * element % 16 != 0) {
-      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, which is no multiple of 16");
+      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, which is not a multiple of 16");
     }
     const std::uint64_t row = row_of(static_cast<swizzle_mode>(t.map.swizzle));
     if (row != 0 && t.map.box[0] * element > row) {
-      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, and 'swizzle " + std::to_string(row) +
+      refuse("a row of the box has " + std::to_string(t.map.box[0] * element) + " bytes, but 'swizzle " + std::to_string(row) +
              "' allows at most " + std::to_string(row));
     }
   }
@@ -401,7 +403,7 @@ class scenario_reader {
     if (const std::size_t bracket = type.find('['); bracket != std::string::npos) {
       const std::string count = type.substr(bracket + 1, type.size() - bracket - 2);
       if (type.back() != ']' || !number_of(count, m.memory.count) || m.memory.count == 0 || m.memory.count > (1U << 26U)) {
-        refuse(quote(type) + " is no type with a count of 1 to 67108864 elements");
+        refuse(quote(type) + " is not a type with a count of 1 to 67108864 elements");
       }
       type.resize(bracket);
     }
@@ -411,7 +413,7 @@ class scenario_reader {
     }
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
-      refuse(quote(type) + " is no type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
+      refuse(quote(type) + " is not a type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
     }
     if (accept("from")) {
       read_initial_file(m);
@@ -453,7 +455,7 @@ class scenario_reader {
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name && other.device == m.device) {
-        refuse("the memory " + quote(m.memory.name) + " is there already: give one of the two another name");
+        refuse("the memory " + quote(m.memory.name) + " is already defined: give one of the two another name");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -485,7 +487,7 @@ class scenario_reader {
     m.address = number("an address");
     const std::uint64_t alignment = 256;
     if (m.address < global_window || m.address >= shared_window || m.address % alignment != 0) {
-      refuse("the address of " + quote(m.memory.name) + " is a multiple of 256 from 0x100000000 to 0x3fffffffff00");
+      refuse("the address of " + quote(m.memory.name) + " must be a multiple of 256 from 0x100000000 to 0x3fffffffff00");
     }
   }
 
@@ -670,7 +672,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const bool real = decimal && left >= 4 && float_of_text(word, static_cast<int>(left), value);
     if (!real && !value_of(memory, word, value, device)) {
       throw model::error(line, 1,
-                         "the argument " + quote(word) + " is no number and no memory" +
+                         "the argument " + quote(word) + " is neither a number nor a memory" +
                              nearest_memory(memory, word.substr(0, word.find('+'))));
     }
     if (!real && !fits(word, value, left)) {
@@ -743,7 +745,7 @@ class preparation {
       const named_memory* m = find_memory(memory_, text.substr(0, std::min(bracket, plus)));
       if (m == nullptr) {
         throw model::error(line, 1,
-                           quote(text) + " is no memory: accept race takes NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
+                           quote(text) + " is not a memory: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
                                nearest_memory(memory_, text.substr(0, std::min(bracket, plus))));
       }
       named_memory field;
@@ -759,7 +761,7 @@ class preparation {
       if (one &&
           (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m->count)) {
         throw model::error(line, 1,
-                           quote(text) + " is no element of " + quote(m->name) + ", which has " + std::to_string(m->count));
+                           quote(text) + " is not an element of " + quote(m->name) + ", which has " + std::to_string(m->count));
       }
       result_.checked.assumed.accepted_races.push_back({m->address + index * element, one ? element : m->count * element});
     }
@@ -797,7 +799,7 @@ class preparation {
     if (m.device >= 0 && result.empty()) {
       throw model::error(m.line, 1,
                          quote(m.memory.name) + " of device " + std::to_string(m.device) +
-                             " is a variable of the source on a device without a launch: name a device that has one");
+                             " is a variable of the source, but that device has no launch: name a device that has one");
     }
     return result;
   }
@@ -833,7 +835,7 @@ class preparation {
     const bool per_device = v != nullptr && is_per_device(*v);
     if (!per_device && find_memory(memory_, m.memory.name) != nullptr) {
       throw model::error(m.line, 1,
-                         "the memory " + quote(m.memory.name) + " is there already: give one of the two another name");
+                         "the memory " + quote(m.memory.name) + " is already defined: give one of the two another name");
     }
     named_memory named = m.memory;
     for (const int d : devices_of(m, per_device)) {
@@ -856,7 +858,8 @@ class preparation {
   /// A tensor map, as an argument and as memory that a pointer may lead to.
   void add(const scenario::tensor_line& t) {
     if (find_memory(memory_, t.name) != nullptr) {
-      throw model::error(t.line, 1, "the memory " + quote(t.name) + " is there already");
+      throw model::error(t.line, 1,
+                         "the tensor map " + quote(t.name) + " has the name of a memory: give one of the two another name");
     }
     tensor_map map = t.map;
     map.strides[0] = tensor_types[map.type].bytes;
@@ -868,12 +871,12 @@ class preparation {
       return map.address >= o.address && map.address - o.address < o.bytes && o.bytes - (map.address - o.address) >= last;
     };
     if (!value_of(memory_, t.of, map.address)) {
-      throw model::error(t.line, 1, "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is no memory");
+      throw model::error(t.line, 1, "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is not a memory");
     }
     if (map.address % 16 != 0 || std::none_of(result_.checked.memory.begin(), result_.checked.memory.end(), holds)) {
       throw model::error(t.line, 1,
-                         "the tensor of " + std::to_string(last) + " bytes, which the tensor map " + quote(t.name) +
-                             " is of, " +
+                         "the tensor of " + std::to_string(last) + " bytes that the tensor map " + quote(t.name) +
+                             " describes " +
                              (map.address % 16 != 0 ? "is not aligned to 16 bytes" : "is not within " + quote(t.of)));
     }
     std::vector<std::uint8_t> bytes;
@@ -929,7 +932,7 @@ class preparation {
           std::uint64_t value = 0;
           if (!value_of(memory_, text, value, device)) {
             throw model::error(m.line, 1,
-                               "the value " + quote(text) + " of '" + m.memory.name + "' is no number and no memory" +
+                               "the value " + quote(text) + " of '" + m.memory.name + "' is neither a number nor a memory" +
                                    nearest_memory(memory_, text.substr(0, text.find('+'))));
           }
           memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);
@@ -1041,8 +1044,8 @@ class preparation {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
         throw model::error(l.line, 1,
                            quote(name) +
-                               " names a host thread and something else: a host thread has a name of its own, which no other "
-                               "host thread, kernel or stream has");
+                               " names a host thread and something else: give the host thread a name that no other host "
+                               "thread, kernel or stream has");
       }
     }
     if (l.request.host) {
@@ -1056,7 +1059,7 @@ class preparation {
       throw model::error(l.line, 1,
                          quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, and " +
                              std::to_string(l.arguments.size()) +
-                             " arguments are given: a struct is one, with its words in braces");
+                             " arguments are given: a struct is one argument, with its words in braces");
     }
     request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {

@@ -72,8 +72,8 @@ class sync_points {
         return barrier | (names_threads(i) ? warps << some_warps_shift : 0);
       }
       if (threads % 32 != 0 || threads == 0 || threads > size) {
-        wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads: in a block of " +
-                std::to_string(size) + " a multiple of 32 up to that is supported, so launch a block in which it is one";
+        wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads; in a block of " +
+                std::to_string(size) + " threads, a barrier must be of a multiple of 32 threads and of at most the whole block";
       }
       return barrier | threads / 32 << some_warps_shift;
     }
@@ -115,8 +115,8 @@ class sync_points {
     if (now) {
       sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
     } else if (others.size() > most_others) {
-      wrong = std::to_string(others.size()) + " other lanes of the warp may be at 'activemask' together with it: up to " +
-              std::to_string(most_others) + " are supported; launch fewer threads, or take --random=N";
+      wrong = std::to_string(others.size()) + " other lanes of the warp may execute 'activemask' together with it; up to " +
+              std::to_string(most_others) + " are supported: launch fewer threads, or use --random=N";
       return {};
     }
     for (const std::uint64_t lane : others) {
@@ -165,15 +165,15 @@ class sync_points {
         if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives &&
             a->sync_point != e.sync_point && a->sync_point < warp_sync_point && number_of(a->sync_point) == id) {
           return barrier +
-                 " is of other numbers of threads at other places of the block, which is not supported: give each its own "
-                 "barrier number";
+                 " is used with different numbers of threads in different places of the block, which is not supported: give "
+                 "each its own barrier number";
         }
       }
     }
     if (const int warps = warps_of(e.sync_point); warps != 0 && warps_at(g, e.thread, e.sync_point, turn, true) > warps) {
-      return "more warps of the block come to " + barrier + " than the " + std::to_string(warps) +
-             " that it is of: which of them it lets go on is a matter of time, and not supported. Launch a block with as many "
-             "warps as it is of";
+      return "more warps of the block arrive at " + barrier + " than the " + std::to_string(warps) +
+             " that it expects; which of them pass depends on timing, which is not supported: launch a block with as many "
+             "warps as the barrier expects";
     }
     return {};
   }

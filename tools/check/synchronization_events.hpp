@@ -86,7 +86,7 @@ class synchronization_events {
           state_.report_of(g, t, check_status::undefined,
                            "thread " + std::to_string(t) + " arrives at barrier " +
                                std::to_string(sync_points::number_of(e.sync_point)) +
-                               " a second time, and nothing orders that after the end of the first phase");
+                               " a second time, and nothing orders this arrival after the end of the first phase");
           return nullptr;
         }
         wrong = wrong.empty() ? state_.points.ambiguity(g, e) : wrong;
@@ -110,8 +110,8 @@ class synchronization_events {
         state_.rules.follow(e, *a);
         if (passed_by(g, a->thread, e)) {
           state_.report(g, check_status::undefined,
-                        "thread " + std::to_string(a->thread) + " passes by the barrier at which thread " + std::to_string(t) +
-                            " waits: '" + i.text + "' is in a conditional that not all threads of the block take",
+                        "thread " + std::to_string(a->thread) + " skips the barrier at which thread " + std::to_string(t) +
+                            " waits: '" + i.text + "' is in a branch that not all threads of the block take",
                         {model::at(g.threads, t).events.back()});
           if (state_.stopped()) {
             return nullptr;
@@ -178,7 +178,7 @@ class synchronization_events {
     if (e.arrives && begins_phase_that_nobody_waited_for(g, e)) {
       state_.report(g, check_status::undefined,
                     "thread " + std::to_string(e.thread) +
-                        " arrives at an mbarrier, and no successful wait for its phase before comes before that: " +
+                        " arrives at an mbarrier without a successful wait for the previous phase before it: " +
                         place_text(state_.checked, e.address),
                     {e.partner});
       return !state_.stopped();
@@ -199,7 +199,7 @@ class synchronization_events {
     if (!state_.checked.fragment && (valid || e.value.low == 0)) {
       state_.report(g, check_status::undefined,
                     "thread " + std::to_string(e.thread) + " initializes " +
-                        (valid ? "a valid mbarrier, which has to be invalidated before: " : "an mbarrier with a count of 0: ") +
+                        (valid ? "a valid mbarrier, which must be invalidated first: " : "an mbarrier with a count of 0: ") +
                         place_text(state_.checked, e.address),
                     {&e});
       return false;
@@ -218,7 +218,7 @@ class synchronization_events {
           static_cast<void>(sync_points::arrivals(g, u, a->sync_point, &theirs, a->turn));
           if (theirs == nullptr && state_.points.same_warp(t, u) && passed_by(g, u, *a)) {
             state_.report(g, check_status::undefined,
-                          "thread " + std::to_string(u) + " passes by '" + i.text + "', at which thread " + std::to_string(t) +
+                          "thread " + std::to_string(u) + " skips '" + i.text + "', at which thread " + std::to_string(t) +
                               " of its warp arrives",
                           {a});
             return true;
@@ -239,8 +239,8 @@ class synchronization_events {
     for (const auto& [block, count] : columns) {
       if (count != 0) {
         state_.report(g, check_status::undefined,
-                      "block " + std::to_string(block) + " leaves the kernel with " + std::to_string(count) +
-                          " columns of tensor memory that it has allocated: tcgen05.dealloc is missing");
+                      "block " + std::to_string(block) + " ends with " + std::to_string(count) +
+                          " columns of tensor memory still allocated: tcgen05.dealloc is missing");
       }
     }
     return state_.stopped();
@@ -373,17 +373,16 @@ class synchronization_events {
     const std::uint32_t first_in_block = context.number_in_block() - static_cast<std::uint32_t>(e.thread - first);
     if (first_in_block + static_cast<std::uint32_t>(starters) > context.block_size()) {
       state_.report(g, check_status::undefined,
-                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which " +
-                        std::to_string(starters) + " threads execute together, of which its block has " +
+                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which needs " +
+                        std::to_string(starters) + " threads together, but its block has " +
                         std::to_string(context.block_size() - first_in_block));
       return false;
     }
     e.starts = free_copy(g, e.thread, starters);
     if (e.starts < 0) {
       state_.report(g, check_status::gave_up,
-                    "thread " + std::to_string(e.thread) +
-                        " starts more asynchronous copies than the checker can perform, which are " +
-                        std::to_string(most_copies) + " of all threads: make the launch or the number of rounds smaller");
+                    "thread " + std::to_string(e.thread) + " starts an asynchronous copy beyond the limit of " +
+                        std::to_string(most_copies) + " for all threads together: use a smaller launch or fewer rounds");
       lacking_ = {first, starters};
       return false;
     }
@@ -462,7 +461,7 @@ class synchronization_events {
         state_.report(g, check_status::undefined,
                       "threads " + std::to_string(starts.front()->thread) + " and " + std::to_string(other->thread) +
                           " execute '" + instruction_of(state_.checked, *other).text +
-                          "' together with different operands, or by different instructions",
+                          "' together with different operands, or from different instructions",
                       {starts.front(), other});
         return false;
       }

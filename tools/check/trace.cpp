@@ -133,20 +133,20 @@ namespace {
                                                                                              : value_text(e.value, type);
   switch (e.kind) {
     case model::event_kind::read:
-      return "reads " + value + " of " + place_text(p, e.address) +
-             (e.mixed ? ", from several writes"
+      return "reads " + value + " from " + place_text(p, e.address) +
+             (e.mixed ? ", combined from several writes"
               : e.source == nullptr
                   ? ", its initial value"
-                  : ", from thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
+                  : ", written by thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
     case model::event_kind::write:
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
     case model::event_kind::barrier:
-      return e.chosen
-                 ? (e.value.low != 0 ? "is executed, if an unknown value says so" : "is left out, if an unknown value says so")
+      return e.chosen    ? (e.value.low != 0 ? "is executed if an unknown value makes it so"
+                                             : "is skipped if an unknown value makes it so")
              : e.arrives ? "arrives"
-                         : "goes on";
+                         : "continues";
     default:
       return "";
   }
@@ -246,8 +246,8 @@ std::string read_only_text(const program& p, const graph_event& x, const graph_e
   const graph_event& read = x.non_coherent ? x : y;
   const graph_event& write = x.non_coherent ? y : x;
   return "thread " + std::to_string(write.thread) + " writes " + place_text(p, read.address) + ", and thread " +
-         std::to_string(read.thread) + " reads it by '" + instruction_of(p, read).text +
-         "', which needs memory that nothing writes while the kernel runs";
+         std::to_string(read.thread) + " reads it with '" + instruction_of(p, read).text +
+         "', which requires that nothing writes the memory while the kernel runs";
 }
 
 std::string scope_gap(const program& p, int thread, thread_scope scope, int other) {
@@ -267,14 +267,14 @@ std::string scope_gap(const program& p, int thread, thread_scope scope, int othe
   if (here.host != there.host) {
     why = "only system scope includes a host thread";
   } else if (here.gpu != there.gpu) {
-    why = "the threads are on devices " + pair(here.gpu, there.gpu) + ", which only system scope includes both";
+    why = "the threads are on devices " + pair(here.gpu, there.gpu) + "; only system scope includes both";
   } else if (scope == thread_scope::device) {
     why = "the threads are in memory synchronization domains " + pair(here.domain, there.domain) +
-          ": device scope ends at its domain, and only system scope includes both";
+          ": device scope does not reach beyond its domain, and only system scope includes both";
   } else {
     why = scope == thread_scope::block ? "the threads are in different blocks" : "the threads are in different clusters";
   }
-  return name + " scope, and " + why;
+  return name + " scope, but " + why;
 }
 
 std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y) {
@@ -292,15 +292,15 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
   if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
     return both +
-           "; threads synchronize between them, but tcgen05.fence::before_thread_sync before that and "
-           "tcgen05.fence::after_thread_sync after it are not both there";
+           "; threads synchronize between them, but without both a tcgen05.fence::before_thread_sync before the "
+           "synchronization and a tcgen05.fence::after_thread_sync after it";
   }
   if (x.via != y.via && precedes(x, y.base)) {
     return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
   }
   std::string why;
   if (x.address != y.address || x.bytes != y.bytes) {
-    why = "they overlap in part, so that they are never morally strong";
+    why = "they overlap only in part, so they are never morally strong";
   } else if (!x.strong || !y.strong) {
     why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
   } else {

@@ -38,7 +38,7 @@ using namespace ptx;
 /// Why two accesses race.
 [[nodiscard]] std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y);
 
-/// Why a scope of a thread does not include another thread: "block scope, and the threads are in different blocks"; empty if it does.
+/// Why a scope of a thread does not include another thread: "block scope, but the threads are in different blocks"; empty if it does.
 [[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 
 /// What was found in an execution.

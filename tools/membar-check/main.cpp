@@ -52,7 +52,7 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
   const std::string text = read_file(path);
   const std::filesystem::path kind = std::filesystem::path(path).extension();
   if (kind == ".cu" || kind == ".ptx") {
-    throw model::error("a source is named by a scenario: a file with the lines 'source " +
+    throw model::error("this is a source, not a scenario: check it with a scenario, a file with the lines 'source " +
                        std::filesystem::path(path).filename().string() + "' and 'launch KERNEL args ...'");
   }
   if (kind == ".litmus") {
@@ -61,7 +61,7 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
     return result;
   }
   const check::scenario s = membar_check::scenario_of(path, text);
-  progress.begins("is compiled");
+  progress.begins("is being compiled");
   return check::prepare(s, membar_check::ptx_of(s));
 }
 
@@ -117,7 +117,7 @@ check::order_costs costs_of(const request& how) {
 /// Looks for repairs of a file that is not verified, and for excess orders of one that is.
 void look_for_changes(const checked_file& file, const request& asked, report& out) {
   membar_check::progress_line progress(file.path, shows_progress(asked));
-  progress.begins("is explored with changes");
+  progress.begins("is being explored with changes");
   const request how = watched_by(progress, asked);
   check::repair_options options;
   options.most_edits = static_cast<int>(how.repair);
@@ -154,7 +154,7 @@ void explore(checked_file& file, const request& how) {
       }
     }
     if (check::asks_launch_control(file.prepared.checked)) {
-      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel is answered: nothing was cancelled");
+      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel is answered that nothing was cancelled");
     }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +
@@ -170,7 +170,7 @@ int run(const std::string& path, const request& how, report& out) {
     checked_file file;
     file.path = path;
     file.prepared = prepared(path, progress);
-    progress.begins("is explored");
+    progress.begins("is being explored");
     const auto begin = std::chrono::steady_clock::now();
     explore(file, watched_by(progress, how));
     progress.end();

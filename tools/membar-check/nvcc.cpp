@@ -98,16 +98,16 @@ constexpr std::string_view options_without_value[] = {"-G",
 /// Throws unless nvcc, called with these words of a scenario, only compiles.
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
-    throw membar::model::error("the source " + membar_tools::quote(source) + " is no name of a file without $, `, \\ and \"");
+    throw membar::model::error("the source " + membar_tools::quote(source) +
+                               " is not a file name that nvcc can be given: rename it without $, `, \\, \" and a leading -");
   }
   for (std::size_t k = 0; k < options.size();) {
     const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
     if (taken == 0) {
-      throw membar::model::error(
-          membar_tools::quote(options[k]) +
-          " is no option for nvcc that a scenario may give: -I, -isystem, -include, -D and -U, with "
-          "values without $, `, \\ and \", and what the device code is compiled for are; compile the source yourself, and "
-          "name the .ptx");
+      throw membar::model::error(membar_tools::quote(options[k]) +
+                                 " is not an nvcc option that a scenario may give: allowed are -I, -isystem, -include, -D and "
+                                 "-U, with values without $, `, \\ and \", and the options that decide what the device code is "
+                                 "compiled for; or compile the source yourself, and name the .ptx");
     }
     k += taken;
   }
@@ -149,7 +149,7 @@ std::string compiled(const std::string& folder, const std::string& source, const
     for (const char c : membar_tools::read_file(log)) {
       lines += c == '\n' || c == '\t' ? std::string(1, c) : membar_tools::escaped(c);
     }
-    throw membar::model::error("nvcc does not compile " + membar_tools::shortened(source, 160) + ":\n" + lines);
+    throw membar::model::error("nvcc failed to compile " + membar_tools::shortened(source, 160) + ":\n" + lines);
   }
   return membar_tools::read_file(ptx);
 }

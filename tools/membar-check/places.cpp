@@ -78,23 +78,23 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
   if (site.host) {
     const std::string order(check::host_order_word(e.to.order));
     return e.kind == kind::own ? opcode + " becomes " + order
-                               : "put " + std::string(e.kind == kind::fence_before ? "before" : "after") + " its " + opcode +
+                               : "insert " + std::string(e.kind == kind::fence_before ? "before" : "after") + " its " + opcode +
                                      ": fence " + order;
   }
   switch (e.kind) {
     case kind::block_barrier:
     case kind::warp_barrier:
-      return std::string("put ") +
-             (site.turns   ? "where each turn of the loop after this line begins"
-              : site.joins ? "after what this line is in, where its threads come together"
+      return std::string("insert ") +
+             (site.turns   ? "at the start of each iteration of the loop after this line"
+              : site.joins ? "after the statement that this line is in, where its threads reconverge"
                            : "after this line") +
              (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()");
     case kind::proxy_fence_before:
-      return "put before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
+      return "insert before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
     case kind::fence_before:
-      return "put before its " + opcode + ": " + check::strength_text(fence, e.to);
+      return "insert before its " + opcode + ": " + check::strength_text(fence, e.to);
     case kind::fence_after:
-      return "put after its " + opcode + ": " + check::strength_text(fence, e.to);
+      return "insert after its " + opcode + ": " + check::strength_text(fence, e.to);
     case kind::own:
       break;
   }

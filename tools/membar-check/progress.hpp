@@ -24,7 +24,7 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
-  /// What is done from now on: "is compiled", "is explored".
+  /// What is done from now on: "is being compiled", "is being explored".
   void begins(const char* what) { what_ = what; }
   /// How far an exploration is.
   void is_at(const membar::check::check_statistics& counts) {
@@ -44,7 +44,7 @@ class progress_line {
   void run();
 
   std::string file_;
-  std::atomic<const char*> what_{"is read"};
+  std::atomic<const char*> what_{"is being read"};
   std::atomic<std::uint64_t> executions_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> done_{0};

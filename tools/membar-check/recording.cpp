@@ -705,7 +705,7 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
     text += line + "\n";
   }
   if (kernels.empty()) {
-    throw error("'" + scenario.string() + "' launches nothing: it is no recording");
+    throw error("'" + scenario.string() + "' launches nothing: it is not a recording");
   }
   umask(0077);
   const fs::path to = scenario.parent_path() / source;

@@ -30,11 +30,11 @@ namespace {
 
 constexpr const char* about =
     "A FILE is a scenario, which names a source (.cu or .ptx), memory, launches, host threads and final conditions; or a\n"
-    ".litmus test, of which only data races and hangs are looked for. One line per file: FILE, TAB, and one of\n"
+    ".litmus test, which is checked only for data races and hangs. Prints one line per file: FILE, TAB, and one of\n"
     "  verified       every execution was explored, and none breaks a rule\n"
     "  race, violated, hang, uninitialised, out of bounds, undefined\n"
-    "                 some execution does; it is shown below the line\n"
-    "  gave up        something was cut or is not supported\n"
+    "                 some execution breaks a rule; it is shown below the line\n"
+    "  gave up        the exploration was cut short, or something is not supported\n"
     "  error          the file, its source or its kernels cannot be read";
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.";
@@ -94,7 +94,7 @@ void add_readings(CLI::App& app, request& how) {
              }
            }
          },
-         "lenient: take the side that gives a program more guarantees where the PTX ISA leaves a\nplace open "
+         "lenient: where the PTX ISA leaves something open, choose the side that gives a program\nmore guarantees "
          "(docs/readings.md)")
       ->type_name("SIDE");
   app.add_option_function<std::vector<std::string>>(
@@ -109,7 +109,7 @@ void add_readings(CLI::App& app, request& how) {
              how.options.readings.take(found->one);
            }
          },
-         "take the other side of one reading: " + names_of_all)
+         "choose the other side of one reading: " + names_of_all)
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -138,21 +138,21 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "give up after N events, over all executions (default 200000000, about three\nminutes)");
   app.add_flag_callback(
       "--without-load-buffering", [&how] { how.options.load_buffering = false; },
-      "do not explore it where it is not ruled out; the line then says so");
+      "do not explore load buffering where it is not ruled out; the result line then says so");
   app.add_flag_callback(
       "--no-symmetry", [&how] { how.options.symmetry = false; },
-      "explore those executions too that differ from others by an exchange of equal\nthreads alone");
+      "also explore executions that differ from others only by an exchange of equal threads");
   number("--random", how.options.random_executions, "a number of executions, at least 1",
-         "N random executions, not all: for what is too large. What they show has a seed");
+         "explore N random executions instead of all, for programs that are too large; prints\nthe seed of a finding");
   number("--seed", how.options.seed, "a number, at least 1",
-         "the seed of the first of them (default 1); --random=1 with the seed of a\nfinding shows it again");
+         "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding shows it again");
   app.add_flag(repair_name, repair,
-               "of a file that is not verified: the smallest changes of orders, scopes, fences and\nbarriers, "
-               "at most N (default 3, at most 6), under which it is. Of one that is:\n"
-               "the orders that are stronger than it needs");
+               "for a file that is not verified, find the smallest changes of orders, scopes, fences\nand barriers, at most N "
+               "(default 3, at most 6), that make it verify; for a verified file,\n"
+               "list the orders that are stronger than it needs");
   add_readings(app, how);
   file("--costs", how.costs,
-       "what orders cost, for --repair: a table of bench/check/order_costs.py (default:\nthat of NVIDIA H200)");
+       "what orders cost, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
   file("--dot", how.dot, "write what is found as a graph, for Graphviz");
   app.add_option_function<std::string>(
@@ -169,7 +169,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          },
          "text (default), or one document for the run: json, or sarif (2.1.0)")
       ->type_name("FORMAT");
-  app.add_flag("--ptx", how.ptx, "show the PTX of every event, not its source line");
+  app.add_flag("--ptx", how.ptx, "show the PTX of every event instead of its source line");
   app.add_option_function<std::string>(
          "--events",
          [&how](const std::string& text) {
@@ -177,14 +177,14 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            how.fill_events = !how.all_events;
            how.events = how.all_events ? how.events : number_of("--events", text, "a number of events, at least 1, or all");
          },
-         "show N events of what is found (default: at most 10, those to blame and what their\nthreads have read last), or all, "
-         "with sync points "
-         "and shuffles")
+         "show N events of a finding (default: at most 10, those to blame and what their\nthreads read last), or all of them, "
+         "with sync points and shuffles")
       ->type_name("N|all");
   app.add_flag("--read", how.read,
-               "of a FILE that is a source (.ptx or .cu): for each kernel a line FILE, TAB, KERNEL,\n"
-               "TAB, and 'read' or 'refused', TAB and why. Nothing is explored");
-  app.add_flag("--quiet", how.quiet, "print the lines alone, without the execution that breaks a rule, and no progress");
+               "for a FILE that is a source (.ptx or .cu), print for each kernel a line FILE, TAB,\n"
+               "KERNEL, TAB, and 'read' or 'refused', TAB and why. Explores nothing");
+  app.add_flag("--quiet", how.quiet,
+               "print only the result lines, without the execution that breaks a rule and without progress");
 }
 
 /// What options ask for together.
@@ -193,18 +193,18 @@ void check_together(const request& how) {
     throw wrong_usage("no file given");
   }
   if (how.files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
-    throw wrong_usage("--litmus and --dot write what is found in one file, and " + std::to_string(how.files.size()) +
-                      " are given");
+    throw wrong_usage("--litmus and --dot write the finding of one file, but " + std::to_string(how.files.size()) +
+                      " files are given");
   }
   if (how.read && (how.format != report_format::text || how.repair != 0 || how.options.random_executions != 0 ||
                    !how.litmus.empty() || !how.dot.empty())) {
-    throw wrong_usage("--read explores nothing: --format, --repair, --random, --litmus and --dot have no meaning with it");
+    throw wrong_usage("--read explores nothing: --format, --repair, --random, --litmus and --dot cannot be used with it");
   }
   if (how.repair != 0 && how.options.random_executions != 0) {
-    throw wrong_usage("--repair explores all executions, and --random does not: give one of them");
+    throw wrong_usage("--repair explores all executions, and --random does not: use only one of them");
   }
   if (!how.costs.empty() && how.repair == 0) {
-    throw wrong_usage("--costs says what the changes of --repair cost, and --repair is not given");
+    throw wrong_usage("--costs says what the changes of --repair cost, but --repair is not given");
   }
 }
 

@@ -33,7 +33,7 @@ const std::string& ptx_of(const check::scenario& s) {
     std::string ptx;
     if (std::filesystem::path(s.source).extension() == ".ptx") {
       if (!s.options.empty()) {
-        throw membar::model::error("options of the compiler are given for a source that is PTX: " +
+        throw membar::model::error("compiler options are given for a source that is PTX: " +
                                    membar_tools::quote(s.options.front()));
       }
       try {

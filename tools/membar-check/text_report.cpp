@@ -224,7 +224,7 @@ class text_writer final : public report {
     show(check::whole_program(file.prepared.checked, r.found), r.found);
     const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated;
     if (how_.repair == 0 && may_be_repaired && how_.options.random_executions == 0) {
-      out_ << "  --repair looks for the orders, scopes, fences and barriers under which it is verified\n";
+      out_ << "  --repair searches for orders, scopes, fences and barriers that make it verify\n";
     }
   }
 
@@ -232,14 +232,16 @@ class text_writer final : public report {
     constexpr std::size_t most = 3;  // others of the same size differ in where a fence stands
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
-      out_ << "  no repair: no " << found.tried << " orders, scopes, fences and barriers verify it (" << found.explorations
-           << " explorations" << (found.left_out ? ", of which some were cut" : "") << ")\n";
+      out_ << "  no repair: no "
+           << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
+           << " of orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations"
+           << (found.left_out ? ", some of them cut short" : "") << ")\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, costs.device()) << "; verified, "
            << one.counts.executions << " executions"
-           << (one.only_strong ? "; a race is gone, and only final conditions say what may be read" : "") << "\n";
+           << (one.only_strong ? "; the race is gone, but only final conditions can say which values may be read" : "") << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
       }
@@ -249,19 +251,21 @@ class text_writer final : public report {
   void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs&) override {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     out_ << "  " << found.alone.size() << " of " << found.orders << " orders are stronger than this scenario needs"
-         << (found.left_out ? "; some explorations were cut" : "") << "\n";
+         << (found.left_out ? "; some explorations were cut short" : "") << "\n";
     for (const check::excess_order& one : found.alone) {
       show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
     }
     if (!found.alone.empty()) {
       const bool all = std::equal(found.alone.begin(), found.alone.end(), found.together.begin(), found.together.end(),
                                   [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
-      out_ << "  each verifies with the others as they are" << (all ? ", and all together do" : "; together:") << "\n";
-      for (std::size_t k = 0; k < found.together.size() && !all; ++k) {
-        const check::excess_order& one = found.together[k];
-        show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
+      if (found.alone.size() > 1) {
+        out_ << "  each can be weakened on its own" << (all ? ", and so can all of them together" : "; together:") << "\n";
+        for (std::size_t k = 0; k < found.together.size() && !all; ++k) {
+          const check::excess_order& one = found.together[k];
+          show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
+        }
       }
-      out_ << "  another launch may need what this one does without\n";
+      out_ << "  another launch may need an order that this one does not\n";
     }
   }
 

@@ -199,7 +199,7 @@ class kernel_decoder {
       }
     } else {
       throw model::error(v.line, 1,
-                         "the variable " + quote(v.name) + " of a function lies in a state space that is not supported");
+                         "the variable " + quote(v.name) + " of a function is in a state space that is not supported");
     }
   }
 
@@ -267,7 +267,8 @@ class kernel_decoder {
     instruction i = placed(s);
     i.code = op::unsupported;
     i.text += " of " + what;
-    i.reason = "calls are replaced by the body of a function that is known: call a function of this module, without recursion";
+    i.reason =
+        "a call is replaced by the function's body, so that must be known: call a function of this module, without recursion";
     result_.code.push_back(std::move(i));
   }
 
@@ -284,11 +285,11 @@ class kernel_decoder {
     const ptx_operand none;
     const ptx_operand& results = list_at(0) ? s.operands[at++] : none;
     if (at < s.operands.size() && s.operands[at].kind == ptx_operand::kind_t::reg) {
-      unsupported_call(s, "what a register names");
+      unsupported_call(s, "a function that a register names");
       return;
     }
     if (at >= s.operands.size() || s.operands[at].kind != ptx_operand::kind_t::name) {
-      refuse(s, "a call names no function");
+      refuse(s, "a call does not name a function");
     }
     const std::string& name = s.operands[at++].name;
     const ptx_operand& arguments = list_at(at) ? s.operands[at] : none;
@@ -324,22 +325,22 @@ class kernel_decoder {
       return;
     }
     if (callee == nullptr) {
-      refuse(s, "the function " + quote(name) + " is called and not defined in this module");
+      refuse(s, "the function " + quote(name) + " is called but not defined in this module");
     }
     if (std::find(calls_.begin(), calls_.end(), callee) != calls_.end()) {
-      unsupported_call(s, quote(name) + ", which is a recursion");
+      unsupported_call(s, quote(name) + ", which is recursive");
       return;
     }
     frame inner{*callee, {}, {}, {}, {}};
     const auto bind = [&](const std::vector<ptx_variable>& formal, const ptx_operand& actual) {
       if (formal.size() != actual.parts.size()) {
         refuse(s, "the call of " + quote(name) + " has " + std::to_string(actual.parts.size()) +
-                      " operands where the function has " + std::to_string(formal.size()));
+                      " operands, but the function has " + std::to_string(formal.size()));
       }
       for (std::size_t k = 0; k < formal.size(); ++k) {
         const auto it = f.symbols.find(actual.parts[k].name);
         if (it == f.symbols.end() || it->second.space != state_space::local) {
-          refuse(s, "the operand " + quote(actual.parts[k].name) + " of a call is no .param variable");
+          refuse(s, "the operand " + quote(actual.parts[k].name) + " of a call is not a .param variable");
         }
         inner.symbols[formal[k].name] = it->second;
       }
@@ -920,7 +921,7 @@ class kernel_decoder {
       d.word = f.words[static_cast<std::size_t>(o.reg)];
       d.bits = static_cast<std::uint8_t>(r.type == ptx_type::pred ? 1 : r.bits);
     } else if (o.kind != ptx_operand::kind_t::sink) {
-      refuse(s, "the destination of " + quote(s.opcode) + " is no register" + (o.name.empty() ? "" : ": " + quote(o.name)));
+      refuse(s, "the destination of " + quote(s.opcode) + " is not a register" + (o.name.empty() ? "" : ": " + quote(o.name)));
     }
     for (const ptx_operand& part : o.parts) {
       destination(f, s, i, part);
@@ -1095,7 +1096,7 @@ class kernel_decoder {
     if (const auto it = layout_.shared.find(name); it != layout_.shared.end()) {
       return {state_space::shared, it->second};
     }
-    refuse(s, quote(name) + " is no register, variable or special register that is known");
+    refuse(s, quote(name) + " is not a known register, variable or special register");
   }
 
   void source(const frame& f, const ptx_statement& s, instruction& i, const ptx_operand& o) {
@@ -1120,7 +1121,7 @@ class kernel_decoder {
         v.low = o.value;
         if (o.decimal) {
           if (i.type != ptx_type::f32 && i.type != ptx_type::f64) {
-            refuse(s, quote(s.opcode) + " has a decimal fraction as an operand, and is not of f32 or f64");
+            refuse(s, quote(s.opcode) + " has a decimal fraction as an operand, but is not of type f32 or f64");
           }
           v.low = float_bits(o.value, bytes_of(i.type));
         }
@@ -1138,7 +1139,7 @@ class kernel_decoder {
         }
         break;
       default:
-        refuse(s, "an operand of " + quote(s.opcode) + " is no value");
+        refuse(s, "an operand of " + quote(s.opcode) + " is not a value");
     }
   }
 
@@ -1170,9 +1171,9 @@ class kernel_decoder {
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
-      refuse(s, quote(s.opcode) + " names another state space than that of " + quote(o.name));
+      refuse(s, quote(s.opcode) + " names a state space other than the one of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
-      refuse(s, quote(s.opcode) + " is generic, and " + quote(o.name) + " is a name in a state space: cvta is missing");
+      refuse(s, quote(s.opcode) + " is generic, but " + quote(o.name) + " is a name in a state space: cvta is missing");
     }
   }
 

@@ -487,7 +487,7 @@ operand_form opcode_reader::read() {
     if (others.empty()) {
       throw model::error(i_.line, 1, "the instruction " + quote(i_.text) + " is not known");
     }
-    refuse("is not supported; supported are " + others);
+    refuse("is not supported; the supported ones are " + others);
   }
   all_words(found->spelling, [&](std::string_view word) { return take(word); });
   i_.code = found->code;
@@ -542,7 +542,7 @@ ptx_type opcode_reader::take_type() {
 void opcode_reader::require_type() {
   i_.type = take_type();
   if (i_.type == ptx_type::none) {
-    refuse("has no type that is supported");
+    refuse("does not have a supported type");
   }
 }
 
@@ -593,13 +593,13 @@ void opcode_reader::give_up(std::string reason) {
 
 /// Why an instruction is not executed, by the begin of its name.
 constexpr meaning<std::string_view> reasons[] = {
-    {"t", "textures are not modelled: read the same memory by loads"},
-    {"istypep", "textures and surfaces are not modelled: read the same memory by loads"},
-    {"su", "surfaces are not modelled: access the same memory by loads and stores"},
+    {"t", "textures are not modelled: read the same memory with loads"},
+    {"istypep", "textures and surfaces are not modelled: read the same memory with loads"},
+    {"su", "surfaces are not modelled: access the same memory with loads and stores"},
     {"multimem",
      "multimem addresses are not modelled: check the kernel with one device, or write its accesses as a litmus test"},
     {"discard", "memory whose contents are lost is not modelled: leave the instruction out"},
-    {"", "memory of the stack whose size is not known is not modelled: use an array of a fixed size"}};
+    {"", "stack memory of unknown size is not modelled: use an array of a fixed size"}};
 
 void opcode_reader::not_modelled() {
   const auto reason =
@@ -634,7 +634,7 @@ void opcode_reader::by_dot_product() {
                                       (is_signed(second) ? second_is_signed : 0));
   i_.type = is_signed(first) || is_signed(second) ? ptx_type::s32 : ptx_type::u32;
   if (bytes_of(first) != 4 || bytes_of(second) != 4) {
-    refuse("is of .u32 and .s32");
+    refuse("supports only .u32 and .s32");
   }
 }
 
@@ -647,7 +647,7 @@ void opcode_reader::class_test() {
   constexpr meaning<std::uint8_t> classes[] = {{"finite", 0},     {"infinite", 1}, {"number", 2},
                                                {"notanumber", 3}, {"normal", 4},   {"subnormal", 5}};
   if (!take_one_of(classes, i_.mode)) {
-    refuse("tests for no class of floats");
+    refuse("does not test for a class of floats");
   }
   require_type();
 }
@@ -692,7 +692,7 @@ void opcode_reader::arithmetic() {
 void opcode_reader::of_floats() {
   arithmetic();
   if (i_.code != op::unknown_result && !is_float(i_.type)) {
-    refuse("is of floats");
+    refuse("supports only floats");
   }
 }
 
@@ -749,7 +749,7 @@ void opcode_reader::memory() {
   i_.space = take_space(false);
   require_type();
   if (i_.type == ptx_type::pred) {
-    refuse("has no type that memory holds");
+    refuse("does not have a type that memory can hold");
   }
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   elements();
@@ -768,8 +768,8 @@ void opcode_reader::access() {
   skip({"weak"});
   memory();
   if (i_.order != memory_order::relaxed && i_.order != (loads ? memory_order::acquire : memory_order::release)) {
-    refuse(loads ? "is no load of PTX: a load is weak, relaxed or acquire"
-                 : "is no store of PTX: a store is weak, relaxed or release");
+    refuse(loads ? "is not a PTX load: a load is weak, relaxed or acquire"
+                 : "is not a PTX store: a store is weak, relaxed or release");
   }
 }
 
@@ -780,7 +780,7 @@ void opcode_reader::read_modify_write() {
   static_cast<void>(take_one_of(order_words, i_.order));
   static_cast<void>(take_one_of(scope_words, i_.scope));
   if (!take_operation()) {
-    refuse("is no read-modify-write that is supported");
+    refuse("is not a supported read-modify-write");
   }
   skip({"noftz"});
   memory();
@@ -824,7 +824,7 @@ void opcode_reader::matrix() {
                                   {"m8n8k128", 8, 8, 128}};
   const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
   if (shape == std::end(shapes)) {
-    refuse("has no shape that is known");
+    refuse("does not have a known shape");
   }
   const bool a = take("a");
   const bool b = take("b");
@@ -848,7 +848,7 @@ void opcode_reader::matrix() {
 
 void opcode_reader::fence() {
   if (take("sync_restrict::shared::cta") || take("sync_restrict::shared::cluster")) {
-    give_up("fences of shared memory alone are modelled as proxy fences only: use a fence without .sync_restrict");
+    give_up("fences of only shared memory are modelled only as proxy fences: use a fence without .sync_restrict");
     return;
   }
   i_.strong = true;
@@ -887,16 +887,15 @@ void opcode_reader::restricted_proxy_fence() {
   i_.restricted = true;
   if (!take_one_of(order_words, i_.order) || !take_one_of(scope_words, i_.scope) ||
       !take(i_.order == memory_order::release ? "sync_restrict::shared::cta" : "sync_restrict::shared::cluster")) {
-    refuse("is no fence of PTX");
+    refuse("is not a PTX fence");
   }
 }
 
 /// Of the proxies, the generic and the async one are checked.
 void opcode_reader::other_proxy_fence() {
   give_up(
-      "of the proxies the generic one, the async one and that of tensor maps are modelled: leave accesses by aliases, textures "
-      "and "
-      "surfaces out");
+      "only the generic, the async and the tensormap proxy are modelled: leave out accesses through aliases, textures and "
+      "surfaces");
 }
 
 // ---- barriers and warps
@@ -938,7 +937,7 @@ void opcode_reader::warp_reduction() {
   }
   warp();
   if (i_.type != ptx_type::u32 && i_.type != ptx_type::s32 && i_.type != ptx_type::b32) {
-    refuse("is not supported: redux.sync of integers is");
+    refuse("is not supported: only redux.sync of integers is");
   }
 }
 
@@ -961,7 +960,7 @@ void opcode_reader::mbarrier() {
   i_.type = ptx_type::b64;
   i_.bytes = 8;
   if (i_.order != memory_order::relaxed && (i_.order != one_way || (!waits && !arrival))) {
-    refuse("is no instruction of PTX: an arrival is relaxed or release, a wait relaxed or acquire");
+    refuse("is not a PTX instruction: an arrival is relaxed or release, a wait relaxed or acquire");
   }
 }
 
@@ -1019,7 +1018,7 @@ void opcode_reader::bulk_copy() {
   copy();
   i_.via = model::proxy::async;
   if (take("ignore_oob")) {
-    give_up("copies that leave bytes at both ends out are not modelled: copy whole units of 16 bytes");
+    give_up("copies that leave out bytes at both ends are not modelled: copy whole units of 16 bytes");
     return;
   }
   i_.masked = take("cp_mask");
@@ -1039,12 +1038,12 @@ void opcode_reader::reducing_copy() {
   i_.combines = true;
   skip({"noftz"});
   if (!take_operation()) {
-    refuse("is no reduction that is supported");
+    refuse("is not a supported reduction");
   }
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 2 && i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: copies that reduce are, in 16, 32 and 64 bits");
+    refuse("is not supported: only copies that reduce in 16, 32 and 64 bits are");
   }
 }
 
@@ -1053,7 +1052,7 @@ void opcode_reader::piece() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: copies that reduce or store are, in 32 and 64 bits");
+    refuse("is not supported: only copies that reduce or store in 32 and 64 bits are");
   }
 }
 
@@ -1086,14 +1085,14 @@ void opcode_reader::tensor_copy() {
   i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
   i_.group = loads ? async_group::none : async_group::bulk;
   if ((to == state_space::shared) != loads || loads != (i_.completes == model::completion::mbarrier)) {
-    refuse("is no tensor copy of PTX: one to shared memory completes at an mbarrier, one from it in a bulk group");
+    refuse("is not a PTX tensor copy: a copy to shared memory completes on an mbarrier, a copy from it in a bulk group");
   }
 }
 
 void opcode_reader::tensor_reduction() {
   i_.combines = true;
   if (!take_operation()) {
-    refuse("is no reduction that is supported");
+    refuse("is not a supported reduction");
   }
   tensor_copy();
 }
@@ -1142,7 +1141,7 @@ void opcode_reader::tensor_access() {
                                                {"x16", 16}, {"x32", 32}, {"x64", 64}, {"x128", 128}};
   std::uint16_t count = 0;
   if (shape == std::end(shapes) || !take_one_of(counts, count)) {
-    refuse("has no shape that is known");
+    refuse("does not have a known shape");
   }
   const bool packs = take("pack::16b") || take("unpack::16b");
   of_tensor_memory();
@@ -1170,7 +1169,7 @@ void opcode_reader::tensor_fill() {
   const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
   of_tensor_memory();
   if (shape == std::end(shapes)) {
-    refuse("has no shape that is known");
+    refuse("does not have a known shape");
   }
   if (words_.size() > 1 && std::any_of(words_.begin() + 1, words_.end(), [](auto w) {
         return w.find("b6x16") == 0 || w.find("b4x16") == 0 || w.find("b8x16") == 0;
@@ -1220,7 +1219,7 @@ void opcode_reader::tensor_map_fence() {
   i_.fenced = one_way::tensor_maps;
   if (!take_one_of(order_words, i_.order) || !take_one_of(scope_words, i_.scope) ||
       (i_.order != memory_order::release && i_.order != memory_order::acquire)) {
-    refuse("is no fence of PTX");
+    refuse("is not a PTX fence");
   }
 }
 
@@ -1241,7 +1240,7 @@ void opcode_reader::map_field() {
   };
   const auto field = std::find_if(words_.begin() + 1, words_.end(), is_field);
   if (field == words_.end()) {
-    refuse("replaces no field of a tensor map that is known");
+    refuse("does not replace a known field of a tensor map");
   }
   i_.map_field = static_cast<std::uint8_t>(std::find_if(std::begin(tensor_map_fields), std::end(tensor_map_fields),
                                                         [&](const auto& f) { return f.word == *field; }) -
@@ -1298,14 +1297,14 @@ void opcode_reader::product() {
   i_.type = ptx_type::b64;
   const auto shape = std::find_if(words_.begin() + 1, words_.end(), [](std::string_view w) { return w.starts_with("m64n"); });
   if (shape == words_.end()) {
-    refuse("has no shape that is known");
+    refuse("does not have a known shape");
   }
   i_.matrix_rows = 64;
   for (std::size_t k = 4; k < shape->size() && (*shape)[k] >= '0' && (*shape)[k] <= '9'; ++k) {
     i_.matrix_columns = static_cast<std::uint16_t>(10 * i_.matrix_columns + ((*shape)[k] - '0'));
   }
   if (i_.matrix_columns == 0 || i_.matrix_columns > 256 || i_.matrix_columns % 8 != 0) {
-    refuse("has no shape that is known");
+    refuse("does not have a known shape");
   }
   words_.resize(1);  // the types of what is computed
 }
@@ -1339,7 +1338,7 @@ void opcode_reader::value_copy() {
     i_.space = i_.space == state_space::generic ? state_space::global : i_.space;
     form_.least = form_.most = 2;
     if (i_.combines && !take_operation()) {
-      refuse("is no read-modify-write that is supported");
+      refuse("is not a supported read-modify-write");
     }
     i_.type = take_type();
     i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
@@ -1352,7 +1351,7 @@ void opcode_reader::value_copy() {
   elements();
   form_.least = form_.most = 2U + i_.elements;
   if (i_.combines && !take_operation()) {
-    refuse("is no read-modify-write that is supported");
+    refuse("is not a supported read-modify-write");
   }
   piece();
 }

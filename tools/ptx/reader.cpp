@@ -391,7 +391,7 @@ class ptx_reader {
     } else if (token.is(".pragma") || token.is(".file")) {
       skip_line_of(token.line);
     } else if (token.is(".branchtargets") || token.is(".callprototype") || token.is(".calltargets")) {
-      refuse(token, "the directive " + found() + " stands without its label");
+      refuse(token, "the directive " + found() + " has no label");
     } else if (token.kind == kind_t::word && token.text.front() == '.') {
       const space_row* const row = space_of(token.text);
       if (row == nullptr) {

@@ -81,11 +81,11 @@ class memory_events {
     const std::uint64_t alignment = check::alignment_of(i, l.state->part);
     const bool writes = i.code != check::op::load;
     if (o == nullptr || a.address % alignment != 0 || (o->constant && writes)) {
-      const std::string what = o == nullptr                 ? " lies in no object"
+      const std::string what = o == nullptr                 ? " is outside of every object"
                                : a.address % alignment != 0 ? " is not aligned"
                                                             : " writes to constant memory";
       fail(l, check_status::out_of_bounds,
-           "an access of thread " + out_.number_of(l) + what + ": " + std::to_string(alignment) + " bytes at " +
+           "an access by thread " + out_.number_of(l) + what + ": " + std::to_string(alignment) + " bytes at " +
                out_.place(l, a.address));
       return nullptr;
     }
@@ -99,8 +99,8 @@ class memory_events {
       if (!c.is_in_cluster(a.address) || (i.own_block && other)) {
         fail(l, check_status::undefined,
              other && i.own_block
-                 ? "'" + i.text + "' of thread " + out_.number_of(l) +
-                       " may access its own block's shared memory only, and not " + out_.place(l, a.address)
+                 ? "'" + i.text + "' of thread " + out_.number_of(l) + " may access only its own block's shared memory, not " +
+                       out_.place(l, a.address)
                  : "thread " + out_.number_of(l) +
                        " accesses the shared memory of a block outside of its cluster: " + out_.place(l, a.address));
         return nullptr;
@@ -141,13 +141,12 @@ class memory_events {
     if (begun && other.alive > 0) {
       return true;
     }
-    fail(
-        l, check_status::undefined,
-        "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) +
-            ", and nothing orders that " +
-            (begun ? "before the end of block " + std::to_string(number) +
-                         ": a barrier of the cluster is missing before the block ends"
-                   : "after the begin of block " + std::to_string(number) + ": a barrier of the cluster is missing before it"));
+    fail(l, check_status::undefined,
+         "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) +
+             ", and nothing orders that " +
+             (begun
+                  ? "before the end of block " + std::to_string(number) + ": a cluster barrier is missing before the block ends"
+                  : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before it"));
     return false;
   }
 

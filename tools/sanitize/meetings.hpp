@@ -50,7 +50,7 @@ class meetings {
     if (of_block && std::find(at.arrived.begin(), at.arrived.end(), l.local) != at.arrived.end()) {
       out_.add(check_status::undefined,
                "thread " + out_.number_of(l) + " arrives at barrier " + std::to_string(check::sync_points::number_of(number)) +
-                   " a second time, and nothing orders that after the end of the first phase",
+                   " a second time, and nothing orders this arrival after the end of the first phase",
                l);
       return false;
     }

@@ -112,7 +112,7 @@ class reporter {
             check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") +
             ", and nothing orders that before the end of block " + std::to_string(b.number) +
             (copy ? ": the block has to wait for the copy before it ends"
-                  : ": a barrier of the cluster is missing before the block ends"),
+                  : ": a cluster barrier is missing before the block ends"),
         {e});
   }
 

@@ -463,7 +463,7 @@ class schedule_run {
       limited = limited || at->launch->started < at->launch->plan->blocks;
     }
     std::ranges::sort(stuck, {}, [](const lane* l) { return l->key; });
-    std::string text = "threads wait, and no other thread can end that";
+    std::string text = "threads wait, and no other thread can end their wait";
     if (limited) {
       const launch_run& l = *stuck.front()->home->launch;
       text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
@@ -646,10 +646,10 @@ class schedule_run {
                  l);
         break;
       default:
-        out_.add(
-            check_status::gave_up,
-            number + " comes to '" + i.text + "', which is read and not executed" + (i.reason.empty() ? "" : ": " + i.reason),
-            l);
+        out_.add(check_status::gave_up,
+                 number + " reaches '" + i.text + "', which membar-check can read but not execute" +
+                     (i.reason.empty() ? "" : ": " + i.reason),
+                 l);
         break;
     }
   }

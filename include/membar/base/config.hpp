@@ -6,7 +6,7 @@
 /// major * 10000 + minor * 100 + patch, for `#if`. The typed form is in version.hpp. CMake reads the version from this line.
 #define MEMBAR_VERSION 200
 
-// Errors of the preprocessor end the work of nvcc. A host compiler goes on and reports what follows from them, unless a file is
+// Errors of the preprocessor end the work of nvcc. A host compiler continues and reports what follows from them, unless a file is
 // missing; this one always is.
 #if __cplusplus < 202002L
 #error "membar: these headers need C++20: compile with -std=c++20 or newer"

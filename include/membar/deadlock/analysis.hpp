@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program of at most about a thousand operations: it looks for every order, and for the shortest cycle.
-/// Its time grows with the cube of their number.
+/// The exact analysis of a program of at most about a thousand operations: it finds every
+/// order and the shortest cycle. Its time grows with the cube of the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>
@@ -29,7 +29,7 @@ class analysis : public cycle_finder {
   analysis(const program& program, std::shared_ptr<program_parts> parts)
       : cycle_finder(program, std::move(parts)), text_(program) {}
 
-  /// Everything that is wrong. The shortest cycle comes first, and is the only one: a cycle holds up much else.
+  /// All faults. Only the shortest cycle is reported, as the first fault, because a cycle blocks many other operations.
   [[nodiscard]] std::vector<report> reports() const {
     std::vector<report> all;
     report_stuck(all);

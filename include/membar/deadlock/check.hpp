@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Decides, without running it, whether what the PEs enqueue can come to an end.
+/// Decides, without running them, whether the operations that the PEs enqueue can all complete.
 ///
-/// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; nothing says which. A queue
-/// runs its operations in the order in which they were enqueued. Two streams may share a queue, and then hold each other up
-/// although nothing orders them. A captured graph is enqueued as one piece; its nodes run in any order that its edges allow.
-/// The host thread enqueues an operation after the waits that it called before. An operation runs when it is the first of its
-/// queue, when what its events name has run, and when what it waits for is there: for a wait, its signal's value; for a
-/// collective, every member's call of the same number. The blocks of one kernel run at once.
+/// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; which one is not specified. A
+/// queue runs its operations in the order in which they were enqueued. Two streams may share a queue, and may then block each
+/// other although nothing orders them. A captured graph is enqueued as one piece; its nodes run in any order that its edges allow.
+/// The host thread enqueues an operation after the waits that it called before. An operation runs when it is the first in its
+/// queue, when the operations that its events name have run, and when the condition that it waits for holds: for a wait, its
+/// signal's value; for a collective, every member's call with the same number. The blocks of one kernel run concurrently.
 ///
-/// **The answer.** The program hangs if in some schedule something never runs. With counters, collectives and events that is
-/// decided exactly. An operation that runs only lets others run, so the schedule with one queue for each device is the worst,
-/// and what runs in it does not depend on who comes first.
+/// **The answer.** The program hangs if some operation never runs in some schedule. With counters, collectives
+/// and events this is decided exactly. An operation that runs can only enable others, so the schedule with one
+/// queue per device is the worst one, and what runs in it does not depend on the order of arrival.
 ///
-/// Two things are reported although they may never hang. A signal that is set may lose the value that is waited for to a later
-/// one. It is decided like a counter if each set of another value is ordered before the awaited one, or after the wait; else
-/// it is reported as `lost_signal`. A captured graph is reported if each order of its nodes holds up something, even if no
-/// order holds up all. No program that hangs in some schedule goes unreported.
+/// Two kinds of programs are reported although they may never hang. In a signal that is set, a later value may overwrite the
+/// value that is waited for. Such a signal is decided like a counter if each set of another value is ordered before the awaited
+/// set, or after the wait; otherwise it is reported as `lost_signal`. A captured graph is reported if each order of its nodes
+/// blocks some operation, even if no order blocks all of them. No program that hangs in some schedule goes unreported.
 ///
 /// `concurrent_collectives`, `grid_too_large` and `early_host_copy` are undefined by CUDA or NVSHMEM, whether or not they hang.
-/// The first and the last are reported unless an order is found. So are `lost_signal` and `stale_wait`: a wait that an earlier
-/// wait's value may end before the notification that it is for. An order follows from streams, events, waits of the host,
-/// collectives, and from what a wait cannot end without.
+/// The first and the last are reported unless an order is found. So are `lost_signal` and `stale_wait`, a
+/// wait that the value of an earlier wait may end before its own notification arrives. Orders follow from
+/// streams, events, host waits, collectives, and from the notifications that a wait needs in order to end.
 ///
 /// **Time and size.** A program is run once in its worst schedule, with vector clocks, in time that grows with the number of
-/// operations. That proves most programs right. What it does not is analyzed exactly if it has at most `exact_operations`. Of a
-/// larger program a hang is shown on what has not run, cut to that size; and a report of the other kinds may be due to an order
-/// that only the exact analysis finds.
+/// operations. That proves most programs correct. The others are analyzed exactly if they have at most
+/// `exact_operations`. In a larger program, a hang is shown on the operations that have not run, cut to
+/// that size, and a report of another kind may be a false alarm that the exact analysis would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -56,14 +56,14 @@ inline constexpr std::size_t exact_operations = 1024;
 
 namespace detail {
 
-/// Checks a program again and again while it grows.
+/// Checks a program repeatedly while it grows.
 class checker {
  public:
   /// `exact` and `rest`: the most operations of the whole, and of what has not run, that are analyzed exactly.
   explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
       : program_(program), exact_(exact), rest_(rest), watch_(made()) {}
 
-  /// Everything that is wrong if nothing follows.
+  /// All faults, if nothing follows.
   [[nodiscard]] std::vector<report> reports() {
     settle();
     if (watch_->is_clean()) {
@@ -77,7 +77,7 @@ class checker {
     return all;
   }
 
-  /// What is wrong if the last operation is a wait of the host, and the host enqueues more after it.
+  /// The faults if the last operation is a host wait, and the host enqueues more after it.
   [[nodiscard]] std::vector<report> reports_of_last_wait() {
     settle();
     const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
@@ -96,7 +96,7 @@ class checker {
     return all;
   }
 
-  /// Begins again, after the program has changed other than at its end, or begins later.
+  /// Starts over, after the program has changed elsewhere than at its end, or begins later.
   void restart() {
     acquitted_ = 0;
     watch_ = made();
@@ -111,7 +111,7 @@ class checker {
     parts_ = std::make_shared<program_parts>();
     restart();
   }
-  /// How often it has begun.
+  /// How many times it has started over.
   [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
   /// How many operations were looked at for what is captured and for steps of kernels.
   [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
@@ -120,7 +120,7 @@ class checker {
   [[nodiscard]] bool is_behind() const {
     return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
   }
-  /// Whether all has run.
+  /// Whether everything has run.
   [[nodiscard]] bool ended() const { return watch_->ended(); }
   /// Makes what signals hold now their start in `next`.
   void leave_signals(program& next) const { watch_->leave_signals(next); }
@@ -335,7 +335,7 @@ class checker {
 
 }  // namespace detail
 
-/// What is wrong with `program`; empty if every schedule of it ends. The time grows with the number of operations.
+/// The faults of `program`; empty if every schedule ends. The time grows with the number of operations.
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 
 }  // namespace deadlock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks: which of two things that have run comes before the other, in constant time.
+/// Vector clocks: decides in constant time which of two operations that have run comes before the other.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The clocks of things that run in chains, where each comes after the one before in its chain. Equal clocks are kept once.
+/// The clocks of operations that run in chains, where each comes after its predecessor in the chain. Equal clocks are stored once.
 class clocks {
  public:
-  /// Where something stands that has run: the `position`-th of its chain, from 1. 0: it has not run.
+  /// The position of an operation that has run in its chain, from 1; 0 if it has not run.
   struct stamp {
     std::uint32_t chain = 0;
     std::uint32_t position = 0;
@@ -24,7 +24,7 @@ class clocks {
 
   clocks() { snapshots_.push_back({0, 0}); }
 
-  /// With `unordered` its members are in no order with each other; what comes after one comes after all before it, too.
+  /// With `unordered`, its members are unordered among themselves; what comes after one of them also comes after all members before it.
   [[nodiscard]] std::uint32_t new_chain(bool unordered = false) {
     chains_.push_back({0, 0, unordered});
     return static_cast<std::uint32_t>(chains_.size() - 1);
@@ -40,7 +40,7 @@ class clocks {
                                        : seen(second.snapshot, first.chain) >= first.position;
   }
 
-  /// Begins the stamp of the next of a chain; `join` what it comes after, then `end`.
+  /// Begins the stamp of the next operation of a chain; call `join` for what it comes after, then `end`.
   void begin(std::uint32_t chain) noexcept {
     chain_ = chain;
     joined_ = false;

@@ -19,7 +19,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Finds the shortest cycle among what never runs.
+/// Finds the shortest cycle among the operations that never run.
 class cycle_finder : public schedule {
  public:
   cycle_finder(const program& program, std::shared_ptr<program_parts> parts) : schedule(program, std::move(parts)) {}
@@ -33,7 +33,7 @@ class cycle_finder : public schedule {
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// What stands first when nothing more runs: all before it by stream, event or host has run.
+  /// The operations that are first when nothing more runs: everything before them by stream, event or host has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -45,7 +45,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// What each PE's queue stands at, with one queue for each device.
+  /// The operation at which each PE's queue is blocked, with one queue per device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
     for (const std::vector<queue_unit>& queue : queues_) {
@@ -62,7 +62,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// What a node that never runs depends on: the heads before it, what its queue stands at, and what it waits for.
+  /// What a node that never runs depends on: the heads before it, the operation that blocks its queue, and what it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
     std::vector<edge> result;
@@ -128,7 +128,7 @@ class cycle_finder : public schedule {
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// The shortest cycle through what stands first, with a queue for each stream. If there is none: the cycle with the fewest
+  /// The shortest cycle through the operations that are first, with a queue for each stream. If there is none: the cycle with the fewest
   /// dependencies that only a shared queue makes, and of these the shortest.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();

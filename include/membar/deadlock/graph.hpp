@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program of streams as a graph: its operations as nodes, and what comes before each by itself. It grows with the program.
+/// A program of streams as a graph: its operations as nodes, and the direct predecessors of each. It grows with the program.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -25,7 +25,7 @@ inline namespace v0_2 {
 namespace deadlock::detail {
 
 /// The operations of a program that are parts of others: the steps of each kernel, and what each graph captured. It outlives the
-/// graphs that begin at a later operation, so that each is looked at once.
+/// graphs that begin at a later operation, so each is examined only once.
 class program_parts {
  public:
   /// Takes what was added to the program since.
@@ -85,14 +85,14 @@ struct node {
   static constexpr std::uint16_t many = 0xffff;
 };
 
-/// What one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
+/// The nodes that one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::size_t first = 0;
   std::size_t end = 0;  ///< past its last node. Nodes in no queue may stand between.
   bool any_order = false;
 };
 
-/// Identifies something of a PE: a stream, a signal, an event of a host thread.
+/// Identifies an object of a PE: a stream, a signal, or an event of a host thread.
 using of_pe = std::pair<int, handle>;
 struct hash_of_pe {
   [[nodiscard]] std::size_t operator()(const of_pe& key) const noexcept {
@@ -204,7 +204,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Whether the kernel has blocks that wait, and more than the device has room for.
+  /// Whether the kernel has blocks that wait, and more of them than fit on the device.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
@@ -422,7 +422,7 @@ class graph {
     }
   }
 
-  /// The last record of the event; `none` where it has ended, or where there was none, which is reported.
+  /// The last record of the event; `none` if it has ended, or if there was none, which is reported.
   [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
     const stream_operation& operation = program_.operations[index];
     const std::pair key{static_cast<int>(host_of(operation.pe)), operation.object};
@@ -566,7 +566,7 @@ class graph {
     return of_team.departure;
   }
 
-  /// A call of a collective. Returns its departure, which is the node after its arrival.
+  /// A call to a collective. Returns its departure, which is the node after its arrival.
   std::size_t join(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
     return depart(index, where, chain, {arrive(index, where, chain, before, kernel)}, kernel);
   }

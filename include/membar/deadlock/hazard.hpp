@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What can be wrong with what PEs enqueue, and a report of it.
+/// The faults that the operations of PEs can have, and their reports.
 #pragma once
 
 #include <string>
@@ -60,8 +60,8 @@ enum class hazard : unsigned char {
   return "unknown hazard";
 }
 
-/// Whether a report of this kind means that some schedule hangs. The other kinds are about undefined behaviour, or a possible
-/// hang.
+/// Whether a report of this kind means that some schedule hangs.
+/// The other kinds are undefined behaviour or a possible hang.
 [[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
 
 /// A step of a cycle: an operation, and how it depends on the next one.
@@ -72,7 +72,7 @@ struct cycle_step {
   std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then comes after,"
 };
 
-/// One thing that is wrong, in one sentence that names the operations and the remedy.
+/// A fault, in one sentence that names the operations and the remedy.
 struct report {
   hazard kind = hazard::cycle;
   std::string sentence;

@@ -19,15 +19,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// Which host threads call: one for all PEs (a process with all GPUs), or one for each PE (a process per GPU). A single thread
-/// that waits for a PE enqueues nothing for the others meanwhile.
+/// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a
+/// process per GPU). While a single thread waits for a PE, it enqueues nothing for the others.
 enum class callers : unsigned char { one, one_per_pe };
 
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.
 ///
 /// A signal is identified by what a heap allocated it as (`array::identity`), or by any number or address that is the same in all
-/// calls. Every PE has a signal of that handle. An offset in a heap is no identity: another allocation, or another heap, has
-/// the same one later.
+/// calls. Every PE has a signal of that handle. An offset in a heap does not identify
+/// a signal: another allocation, or another heap, may have the same offset later.
 class handle {
  public:
   constexpr handle() noexcept = default;
@@ -91,7 +91,7 @@ struct signal_condition {
 };
 [[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
-/// At least the next number of an epoch of the waiting PE, which is `step` more than the one before.
+/// At least the next number of an epoch of the waiting PE, which is the previous number plus `step`.
 [[nodiscard]] constexpr signal_condition signal_at_least_next(handle epoch, std::uint64_t step = 1) noexcept {
   return {true, step, true, epoch};
 }
@@ -117,7 +117,7 @@ enum class operation_kind : unsigned char {
   host_copy         ///< a copy that the host calls, which may return before it has run
 };
 
-/// A launch whose threads wait: how many blocks it has, and how many the device holds at once (0: unknown).
+/// A launch whose threads wait: its number of blocks, and how many the device can hold at once (0: unknown).
 struct kernel_shape {
   unsigned long long blocks = 1;
   unsigned long long room = 0;

@@ -38,11 +38,11 @@ class hazard_error : public error {
   deadlock::report report_;
 };
 
-/// Records operations beside the calls that enqueue them, and decides whether they can come to an end (check.hpp defines that).
+/// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (check.hpp defines this).
 ///
-/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function for
-/// a wait of the host throws `hazard_error`, and records nothing, if that wait would never return. With one host thread for
-/// each PE a process does not know what the others will still enqueue: join the records (`operations`, `append`) and call
+/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function
+/// that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread
+/// per PE, a process does not know what the others have yet to enqueue: join the records (`operations`, `append`) and call
 /// `check`. Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow;
 /// nothing is recorded then. Thread-safe; the order of the record is the order of the calls.
 class recorder {
@@ -77,9 +77,9 @@ class recorder {
     program_.signals[{who.index(), signal}] = value;
     checker_.restart();
   }
-  /// Says that the stream has a hardware queue of its own, so that no other stream holds it up: there are at most as many
-  /// streams as queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless told), or it is of a green context. Without that a wait before
-  /// its notification in another stream is reported.
+  /// States that the stream has its own hardware queue, so no other stream can block it: there are
+  /// no more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or it belongs to a
+  /// green context. Otherwise a wait that precedes its notification in another stream is reported.
   void declare_own_queue(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE of a stream");
@@ -100,8 +100,8 @@ class recorder {
     record(operation);
   }
 
-  /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered at the
-  /// latest when a quiet or a collective of the same stream has ended. What a graph issues, its launching stream does.
+  /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered no later than
+  /// the end of the next quiet or collective in the same stream. What a graph issues counts as issued by the stream that launches it.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -139,7 +139,7 @@ class recorder {
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
   void wait_event(pe who, handle stream, handle event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
 
-  /// A launch whose blocks wait or notify. Steps of one role run one after the other; roles run at once.
+  /// A launch whose blocks wait or notify. Steps of one role run one after the other; roles run concurrently.
   void kernel(pe who, handle stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
     stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
@@ -163,7 +163,7 @@ class recorder {
 
   /// @name Capture
   /// @{
-  /// Captures what is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
+  /// Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
@@ -203,8 +203,8 @@ class recorder {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls in a stream, to or from the heap of `who`. If it may not return before it has run,
-  /// it is a wait of the host.
+  /// A copy or memset that the host calls in a stream, to or from the heap of
+  /// `who`. If it cannot return before it has run, it counts as a host wait.
   void host_copy(pe who, handle stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
@@ -216,7 +216,7 @@ class recorder {
   }
   /// @}
 
-  /// What is wrong with the record, if nothing follows.
+  /// The faults of the record, if nothing follows.
   [[nodiscard]] std::vector<report> check() const {
     const std::lock_guard lock(mutex_);
     return checker_.reports();
@@ -242,13 +242,13 @@ class recorder {
     append_locked(others);
   }
 
-  /// The whole record, as `deadlock::check` takes it.
+  /// The whole record, in the form that `deadlock::check` accepts.
   [[nodiscard]] deadlock::program program() const {
     const std::lock_guard lock(mutex_);
     return program_;
   }
 
-  /// Forgets the operations, events and graphs, where all operations have ended. Every signal and epoch keeps its value at the end.
+  /// Forgets the operations, events and graphs, if all operations have ended. Every signal and epoch keeps its final value.
   /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then fix the program and
   /// record the rest, or `discard` the record.
   void forget() {
@@ -272,8 +272,8 @@ class recorder {
     clear();
   }
 
-  /// Forgets all operations, events, graphs and captures, whatever is wrong with them, and what signals and epochs hold: 0
-  /// unless `signal_holds` says more. For a program that has failed and starts anew. Names, teams and queues stay. Throws nothing.
+  /// Forgets all operations, events, graphs and captures, whatever their faults, and the values of signals and epochs, which become 0
+  /// unless `signal_holds` sets others. For a program that has failed and starts over. Names, teams and queues stay. Does not throw.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What of a program runs in its worst schedule, and what runs whatever hardware queues there are.
+/// Which operations of a program run in its worst schedule, and which run with any assignment of hardware queues.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -74,7 +74,7 @@ class schedule : public ordered_graph {
     return changed;
   }
 
-  /// Runs each queue as far as it goes. Returns whether anything ran.
+  /// Runs each queue as far as possible. Returns whether anything ran.
   bool run_queues(std::vector<std::size_t>& next) {
     bool changed = false;
     const auto happened = [&](std::size_t n) { return done_[n] != 0; };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What has happened to a signal so far: whether a wait may end, by which notifications it must have come, and what a later
-/// notification may spoil. Constant or logarithmic time for each, if one stream or an order of streams notifies.
+/// The history of a signal: whether a wait may end, which notifications it must come after, and which earlier results a later
+/// notification may invalidate. Each takes constant or logarithmic time, if one stream or several ordered streams notify.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -18,7 +18,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Something that no order was found to rule out, of nodes.
+/// A fault of nodes that no known order rules out.
 struct suspicion {
   hazard kind;
   std::size_t first;   ///< the wait, the copy, the first collective
@@ -192,8 +192,8 @@ class signal_history {
     }
   }
 
-  /// Notes a notification. Returns false if it takes away an order that was derived before, so that all has to be done again
-  /// without the orders of this signal.
+  /// Notes a notification. Returns false if it invalidates an order that was
+  /// derived before, so the analysis must be repeated without this signal's orders.
   template <class Suspect>
   [[nodiscard]] bool notified(const signal_event& now, std::uint64_t value, bool unordered, const clocks& time,
                               Suspect suspect) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a program in its worst schedule while it grows, and keeps the order of what has run by vector clocks. Its time grows with
-/// the number of operations. It proves that a program is right, or says what it could not rule out.
+/// Runs a program in its worst schedule while the program grows, and tracks the order of what has run with vector clocks. Its time
+/// grows with the number of operations. It proves that a program is correct, or reports the faults that it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -23,12 +23,12 @@ namespace deadlock::detail {
 
 class watch : public graph {
  public:
-  /// Waits for the signals in `without_order` give no order: a later notification has taken it away.
+  /// Waits for the signals in `without_order` provide no order, because a later notification has invalidated it.
   watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
-  /// Takes what was recorded since and runs as far as that goes. Returns false if orders were taken away: then begin anew. It
-  /// runs on all the same, to find all of them at once: what has too much order takes away nothing wrongly.
+  /// Takes what was recorded since and runs as far as possible. Returns false if orders were invalidated: then start over.
+  /// It continues all the same, to find all such orders at once: too much order never invalidates another order wrongly.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -56,13 +56,13 @@ class watch : public graph {
     }
     return true;
   }
-  /// Whether whatever the host enqueues from now on comes after everything so far.
+  /// Whether everything that the host enqueues from now on comes after everything recorded so far.
   [[nodiscard]] bool host_is_after_all() const {
     return ended() && host_last_.size() == 1 && host_last_[0] != none && clocks_.all_before(stamps_[host_last_[0]]);
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
-  /// How many of them a wait of the host is refused for: what signals lose may yet be ordered.
+  /// How many of them make a host wait an error: a signal's lost value may still turn out to be ordered.
   [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
@@ -81,7 +81,7 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes what signals and epochs hold now, and what was waited for, the start of `next`.
+  /// Makes the current values of signals and epochs, and the values waited for, the start of `next`.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};
@@ -113,7 +113,7 @@ class watch : public graph {
   [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
     return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
   }
-  /// Tells the calls that enqueued nodes apart: of nodes in order, equal for those of one call.
+  /// Distinguishes the calls that enqueued nodes: equal for nodes that one call enqueued in order.
   [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.unit < 0 ? std::pair(none, each.operation)
@@ -127,7 +127,7 @@ class watch : public graph {
       return !done_[other] && operation_of(other).kind == operation_kind::record_event;
     });
   }
-  /// What all that is recorded brings the signal of a wait to; nothing if it is set.
+  /// The value that all recorded notifications give the signal of a wait; nothing if the signal is set.
   [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
     const signal_nodes& signal = signals_[nodes_[wait].link];
     if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
@@ -169,7 +169,7 @@ class watch : public graph {
   }
 
  private:
-  /// A graph in which a branch may hold up another: what the edges order, as rows of bits, and what runs in every order.
+  /// A graph in which one branch may block another: what the edges order, as rows of bits, and what runs in every order.
   struct branches {
     std::vector<std::size_t> nodes;
     std::size_t first = 0;
@@ -267,7 +267,7 @@ class watch : public graph {
     return true;
   }
 
-  /// Whether it may run in every order of its graph, once those of the graph's nodes have that `ran` says.
+  /// Whether it may run in every order of its graph, once the graph's nodes given by `ran` have run.
   template <class Ran>
   [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
     bool result = may_run(n);
@@ -382,7 +382,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Runs a queue as far as it goes. Returns whether anything ran.
+  /// Runs a queue as far as possible. Returns whether anything ran.
   bool run_queue(std::size_t queue) {
     bool any = false;
     for (; cursors_[queue].unit != queues_[queue].size(); ++cursors_[queue].unit, cursors_[queue].begun = false) {
@@ -417,7 +417,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Looks at a unit that comes first: whether its nodes are in one order.
+  /// Examines a unit that is first: whether its nodes have one order.
   void begin(cursor& at, const queue_unit& unit) {
     at.begun = true;
     at.node = unit.first;

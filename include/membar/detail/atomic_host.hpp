@@ -60,7 +60,7 @@ MEMBAR_HOST inline T host_update(T* object, Function function) {
   return from_bits<T>(seen);
 }
 
-/// Performs a read-modify-write on anything but a vector, and returns the value before.
+/// Performs a read-modify-write on anything but a vector, and returns the previous value.
 template <atom_op Op, memory_order Order, class T>
 MEMBAR_HOST inline T host_fetch(T* object, T value) noexcept {
   [[maybe_unused]] constexpr int order = host_order<Order>;

@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// What a producer knows of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
+/// A producer's view of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
 /// closed.
 template <int Capacity>
 struct ring_producer {
@@ -19,7 +19,7 @@ struct ring_producer {
   bool closed = false;
 
   ring_producer() = default;
-  /// Goes on where the producer before stopped, whose counter is `tail`.
+  /// Continues where the previous producer stopped; its counter is `tail`.
   MEMBAR_HOST_DEVICE explicit ring_producer(unsigned long long tail) noexcept {
     closed = (tail & closed_bit) != 0;
     pushed = tail & ~closed_bit;

@@ -3,7 +3,7 @@
 /// libcu++'s atomics, scopes and orders as membar's, and the other way.
 ///
 /// With this header `membar::atomic_ref` is made of a `cuda::atomic_ref` or a `cuda::atomic` of the same type and scope. The way back, from
-/// `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref`, needs <cuda/atomic> only. All of them may access an object at once: they
+/// `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref`, needs <cuda/atomic> only. All of them may access an object concurrently: they
 /// are operations of one memory model.
 #pragma once
 

@@ -31,7 +31,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// How long a run takes, and what makes it reproducible.
+/// The duration of a run, and its seed, which makes it reproducible.
 struct run_options {
   double seconds = 1.0;           ///< wall time; the last slice may exceed it
   std::uint64_t instances = 0;    ///< the run ends when this many have run; 0: only `seconds` counts
@@ -131,7 +131,7 @@ class engine {
       step_seconds =
           seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);
-      // the time of a short slice predicts that of a long one poorly
+      // the time of a short slice is a poor prediction for a long one
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
     return result;
@@ -226,7 +226,7 @@ class engine {
     }
   }
 
-  /// How many blocks of each launch are resident at once; launches on one device share it. Loads the kernel on every device,
+  /// How many blocks of each launch are resident at the same time; launches on one device share it. Loads the kernel on every device,
   /// and lets the devices access each other's memory.
   [[nodiscard]] unsigned fitting_blocks(const runnable_test& test, const placement& where, const parameters& how) {
     unsigned fitting = std::numeric_limits<unsigned>::max();

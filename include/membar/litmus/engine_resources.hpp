@@ -24,7 +24,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// Whether the run of a test thread on the host has been given up. A loop in that thread must leave then. `abandoned` is its
+/// Whether the run of a test thread on the host has been given up. A loop in that thread must then exit. `abandoned` is its
 /// counterpart on the device.
 [[nodiscard]] inline bool abandoned_on_host(const instance_cells& at) noexcept {
   return std::atomic_ref<unsigned>(at.run_barrier()->abandoned).load(std::memory_order_relaxed) != 0;
@@ -119,7 +119,7 @@ class timed_stream {
   cudaEvent_t after_ = nullptr;
 };
 
-/// How many blocks of the kernel the current device holds at once, in whole clusters. Loads the kernel.
+/// How many blocks of the kernel the current device can hold at the same time, in whole clusters. Loads the kernel.
 [[nodiscard]] inline unsigned blocks_that_fit(const void* kernel, const machine::device& on, unsigned width, unsigned cluster,
                                               std::size_t shared_bytes) {
   int fitting = 0;

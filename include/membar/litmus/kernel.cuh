@@ -81,7 +81,7 @@ __device__ inline void store_release(unsigned* word, unsigned value, bool wide) 
     asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
   }
 }
-/// Adds 1 with acquire and release, and returns the value before.
+/// Adds 1 with acquire and release, and returns the previous value.
 [[nodiscard]] __device__ inline unsigned arrive(unsigned* word, bool wide) noexcept {
   unsigned before = 0;
   if (wide) {
@@ -420,10 +420,10 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 
 /// Runs a launch's part of a slice. It is the body of `run_instances`, for kernels with another name.
 ///
-/// Two regions of memory take turns: while a step runs in one, the step before is counted and reset in the other. One barrier
+/// Two regions of memory alternate: while a step runs in one, the previous step is counted and reset in the other. One barrier
 /// ends both.
 ///
-/// Launch: `layout.blocks` testing blocks of `layout.width` threads, then any number of stress blocks, all resident at once; in
+/// Launch: `layout.blocks` testing blocks of `layout.width` threads, then any number of stress blocks, all resident at the same time; in
 /// clusters of `layout.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
 ///
 /// L2 traffic of an instance, in sectors of 32 bytes:

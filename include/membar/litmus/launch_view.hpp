@@ -54,7 +54,7 @@ struct block_barrier_words {
 /// The barrier of all launches and host threads of a run. Zero when a slice begins.
 struct run_barrier_words {
   struct alignas(128) participant_word {
-    unsigned reached;  ///< how many barriers the whole participant has come to
+    unsigned reached;  ///< how many barriers the whole participant has reached
   };
   participant_word participants[max_participants];
   alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that gave the run up

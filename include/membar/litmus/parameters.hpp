@@ -22,7 +22,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// How instances are laid out, and what runs beside them. Every value keeps a run sound: parameters change only how often an
+/// How instances are laid out, and what runs concurrently with them. Every value keeps a run sound: parameters change only how often an
 /// outcome is seen and how fast the test runs.
 struct parameters {
   int width = 256;  ///< threads per block

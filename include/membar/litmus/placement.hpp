@@ -156,7 +156,7 @@ struct thread_groups {
   }
 };
 
-/// Chooses the size of the clusters, of which the greatest has `ranks` blocks. Throws `error` for what the devices lack.
+/// Chooses the size of the clusters, the largest of which has `ranks` blocks. Throws `error` for what the devices lack.
 inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,

@@ -29,7 +29,7 @@ namespace litmus {
 /// @name Statistics of a run
 /// @{
 /// An upper bound, with 95 % confidence, on the rate of an outcome that none of `instances` showed: the rule of three. It is 1 for
-/// fewer than three instances. It assumes independent instances; those of one step run at once, under the same stress, and are
+/// fewer than three instances. It assumes independent instances; those of one step run concurrently, under the same stress, and are
 /// not quite independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);

@@ -30,7 +30,7 @@ struct run_shape {
   return std::max(static_cast<unsigned>(how.width), warps ? warp_lanes * std::bit_ceil(where.slots) : warp_lanes);
 }
 
-/// The shape of a run where `fitting` blocks per launch are resident at once. Throws `error` if the test needs more.
+/// The shape of a run in which `fitting` blocks per launch are resident at the same time. Throws `error` if the test needs more.
 [[nodiscard]] inline run_shape shape_of(const runnable_test& test, const placement& where, const parameters& how,
                                         unsigned fitting, std::uint64_t seed) {
   const unsigned needed = where.clusters * where.cluster;

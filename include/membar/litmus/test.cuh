@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests in C++: device code written with membar's operations, beside its model test.
+/// Litmus tests in C++: device code written with membar's operations, next to its model test.
 ///
 /// ```cpp
 /// namespace model = membar::model;
@@ -70,7 +70,7 @@ struct observed_terms {
     if (count < max_observations) {
       what[count] = t;
     }
-    ++count;  // a static_assert of `kernel_test` refuses too many
+    ++count;  // a static_assert of `kernel_test` rejects too many
   }
 };
 
@@ -107,7 +107,7 @@ template <class ModelTest>
 
 }  // namespace detail
 
-/// A test in C++ in the form that the kernel takes. `Test` may define
+/// A test in C++ in the form that the kernel accepts. `Test` may define
 /// * `bytes`, the size of its accesses to observed locations: 4 by default, and of more than 8 bytes the first 8 are observed;
 /// * `values`, if the constants of the model test do not bound the values: these are then 0 to `values` - 1.
 template <class Test>

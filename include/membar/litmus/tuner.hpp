@@ -34,7 +34,7 @@ enum class objective {
   not_sequentially_consistent  ///< outcomes that no interleaving of the threads gives
 };
 
-/// How long a search takes, and what makes it reproducible.
+/// The duration of a search, and its seed, which makes it reproducible.
 struct tune_options {
   double seconds = 10.0;
   double trial_seconds = 0.1;
@@ -145,7 +145,7 @@ struct tune_result {
   return counts;
 }
 
-/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search goes on.
+/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search continues.
 [[nodiscard]] inline tune_result tune(engine& on, const runnable_test& test, const tune_options& options = {}) {
   const placement where = place_threads(test.model_test, on.runs_on());
   const std::vector<bool> counted = objective_outcomes(test, options.goal);

@@ -52,7 +52,7 @@ class bounded {
     return size_++;
   }
 
-  /// Drops every item from `size` on.
+  /// Drops every item starting at `size`.
   constexpr void shrink(int size) noexcept { size_ = size; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The asynchronous side in litmus tests that are written in C++: bulk and small copies, groups, mbarriers, dependent launches.
+/// Asynchronous operations in litmus tests that are written in C++: bulk and small copies, groups, mbarriers, dependent launches.
 ///
 /// ```cpp
 /// constexpr model::variable x{0}, s = model::shared(1), b{2};
@@ -12,7 +12,7 @@
 /// ```
 ///
 /// An mbarrier is a variable of its own, that `litmus_program::with_mbarrier` gives its expected arrivals. A kernel that depends on
-/// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, of which the model has one value.
+/// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one value.
 /// The rules: async_order.hpp, barrier_groups.hpp; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
 #pragma once
 
@@ -156,7 +156,7 @@ namespace detail {
   i.via = proxy::async;
   return i;
 }
-/// `fence.proxy.async.{global,shared::cta,shared::cluster}`: for accesses of that state space alone.
+/// `fence.proxy.async.{global,shared::cta,shared::cluster}`: only for accesses to that state space.
 [[nodiscard]] constexpr instruction async_proxy_fence(state_space space) noexcept {
   instruction i = async_proxy_fence();
   i.space = space;

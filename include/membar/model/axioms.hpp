@@ -11,7 +11,7 @@
 /// | SC-per-Location | `sequential_per_location` |
 /// | Causality | `reads_not_from_effects`, `reads_not_from_the_past` |
 ///
-/// `event_structure` holds what the instructions alone decide; `candidate` holds what follows from one choice of reads-from,
+/// `event_structure` holds what the instructions by themselves decide; `candidate` holds what follows from one choice of reads-from,
 /// barrier groups, Fence-SC order and coherence. Sets of events are words and relations are rows of words, so a definition such
 /// as `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] & acquiring fences`.
 ///
@@ -19,7 +19,7 @@
 /// that a choice that breaks one before it is complete is given up.
 ///
 /// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
-/// "Memory Synchronization Domains". Where they leave room, docs/model.md says which reading membar takes.
+/// "Memory Synchronization Domains". Where they are open, docs/model.md says which reading membar uses.
 #pragma once
 
 #include <membar/model/array.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which barrier events form a group, in every way: whose arrivals complete a barrier, and who waits for them.
+/// All ways to group barrier events: which arrivals complete a barrier, and which threads wait for them.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -46,7 +46,7 @@ class barrier_groups {
   }
 
  private:
-  /// Adds edges to `synchronizes_` and `waiting_`, and takes them back at the end of its scope.
+  /// Adds edges to `synchronizes_` and `waiting_`, and removes them at the end of its scope.
   class scoped_edges {
    public:
     constexpr explicit scoped_edges(barrier_groups& of) noexcept
@@ -135,7 +135,7 @@ class barrier_groups {
 
   // ---- one group
 
-  // Whether arrivals of this kind of barrier synchronize with those who wait for it.
+  // Whether arrivals at this kind of barrier synchronize with the threads that wait for it.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
     if (arrival.arrivals == 0 && arrival.issue < 0) {
       return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx alone are relaxed
@@ -200,7 +200,7 @@ class barrier_groups {
     }
   }
 
-  // Makes a group of `arrivals`: they synchronize with `waits`, which do not go on before all have arrived.
+  // Makes a group of `arrivals`: they synchronize with `waits`, which do not continue before all have arrived.
   constexpr void join(event_set arrivals, event_set waits) noexcept {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
@@ -230,7 +230,7 @@ class barrier_groups {
   constexpr bool group(event_set open) {
     next_.step();
     if (open == 0) {
-      // an execution in which threads wait for each other in a cycle is none
+      // threads that wait for each other in a cycle are not an execution
       return rules_.holds(rule::waiting_ends) && (!waiting_.acyclic(facts_.barriers) || ends_too_late()) ? true : next_();
     }
     event_set same = only(first(open));
@@ -250,7 +250,7 @@ class barrier_groups {
     return group_everybody(open & ~same, same);
   }
 
-  // Threads of the block that take no part in a turn of a barrier have ended before it lets the others go on.
+  // Threads of the block that take no part in a phase of a barrier have ended before it lets the others continue.
   // Source: PTX ISA, "bar, barrier", "exit".
   constexpr void leave(event_set arrivals, event_set waits) noexcept {
     const event& one = at_event(first(arrivals));
@@ -263,7 +263,7 @@ class barrier_groups {
     }
   }
 
-  // Whether a thread that a barrier takes for ended ends only after that barrier has let others go on.
+  // Whether a thread that a barrier counts as ended ends only after that barrier has let others continue.
   [[nodiscard]] constexpr bool ends_too_late() const noexcept {
     event_set left = 0;
     relation later;
@@ -282,7 +282,7 @@ class barrier_groups {
     return left != 0;
   }
 
-  // A barrier without a count is of all threads of the block that have not ended: the n-th arrivals of those that come are a group.
+  // A barrier without a count includes all threads of the block that have not ended: their n-th arrivals form the n-th group.
   constexpr bool group_everybody(event_set open, event_set same) {
     const scoped_edges restored(*this);
     const bool is_warp = at_event(first(same)).barrier == barrier_kind::warp;
@@ -569,8 +569,8 @@ class barrier_groups {
   relation& synchronizes_;
   event_set& uninitialized_;
   const Next& next_;
-  relation waiting_{};    ///< barrier event -> waits that cannot go on before it has
-  relation left_{};       ///< event of a thread that does not come -> waits that cannot go on before the thread has ended
+  relation waiting_{};    ///< barrier event -> waits that cannot continue before it has
+  relation left_{};       ///< event of a thread that does not come -> waits that cannot continue before the thread has ended
   event_set passed_ = 0;  ///< waits by parity that have ended
 };
 

@@ -123,7 +123,7 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
 }
 
 /// Adds to base causality what precedes the accesses of asynchronous operations: what precedes the instruction that starts them.
-/// Nothing goes on through these steps: a completion is ordered with the accesses of its own operation alone. Source: PTX ISA,
+/// Nothing goes on through these steps: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
 /// "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {
@@ -158,7 +158,7 @@ template <class Rules>
       }
     }
   }
-  // the end of a kernel releases tensor maps: those who start after it acquire them
+  // the end of a kernel releases tensor maps: kernels that start after it acquire them
   for (event_set a = rules.holds(rule::one_way_proxy_fences_order) ? f.one_way_acquires : 0; a != 0; a = rest(a)) {
     event_set ends = (left | only(x)) & f.boundary_before[first(a)];
     for (event_set g = left; g != 0; g = rest(g)) {

@@ -110,7 +110,7 @@ class coherence_orders {
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
 
-  // Takes for each pair the first way that breaks no axiom by itself. If that fails, the order is as it was.
+  // Chooses for each pair the first order that breaks no axiom by itself. If that fails, the order is as it was.
   constexpr outcome greedy() {
     relation least;
     bool taken = false;
@@ -137,7 +137,7 @@ class coherence_orders {
     return outcome::ordered;
   }
 
-  // Orders the pairs for which one way breaks an axiom, until none is left. False if both ways do for some pair.
+  // Orders the pairs for which one way breaks an axiom, until none is left. False if both orders do for some pair.
   constexpr bool forced() {
     for (bool changed = true; changed;) {
       changed = false;

@@ -99,8 +99,8 @@ template <class State>
   return nodes.empty() ? truth::yes : evaluate(nodes, count_of(nodes) - 1, state);
 }
 
-/// Calls `use(state)` for every choice of a last write at each physical location of `named`, each on its own, until it
-/// returns false. `last` is then the choice; after a run to the end it is as it was.
+/// Calls `use(state)` for every choice of a last write at each physical location of `named`, independently, until it returns
+/// false. `last` then contains the choice; if it never returns false, `last` is restored.
 template <class Use>
 constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t named, std::array<int, max_events>& last,
                                const Use& use) {

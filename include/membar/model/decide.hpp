@@ -178,7 +178,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
 }
 
-/// What PTX says of every program, with a mixed-size data race or without: what instructions do, and that atomics are performed
+/// What PTX guarantees for every program, with or without a mixed-size data race: what instructions do, and that atomics are performed
 /// one after the other.
 [[nodiscard]] constexpr every_rule_but atomicity_alone() noexcept {
   every_rule_but rules;

@@ -36,7 +36,7 @@ namespace model {
 
 /// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
 /// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
-/// of several that differ in coherence alone.
+/// of several that differ only in coherence.
 template <class Rules = every_rule>
 class enumerator final : private private_memory {
  public:
@@ -117,8 +117,8 @@ class enumerator final : private private_memory {
   }
 
   // Weak loads whose value nothing asks for. What is left of an execution without them is one; and to one without them such a load can be
-  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. In memory of one
-  // address each, without accesses of several sizes and edges of the CUDA API.
+  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. For programs in which
+  // each memory has one address, without mixed sizes and without edges of the CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -134,7 +134,7 @@ class enumerator final : private private_memory {
     return result;
   }
 
-  // Whether what is asked for follows from reads-from alone: registers, and memory that one instruction writes.
+  // Whether what is asked for follows from reads-from only: registers, and memory that one instruction writes.
   [[nodiscard]] constexpr bool final_state_is_decided() const {
     for (event_set w = facts_.writes; w != 0; w = rest(w)) {
       const event_set others = facts_.overlap[first(w)] & facts_.writes & ~facts_.initial & ~only(first(w));
@@ -174,7 +174,7 @@ class enumerator final : private private_memory {
     }
   }
 
-  // A number of choices, times those of a read.
+  // A number of choices, multiplied by a read's.
   [[nodiscard]] constexpr std::uint64_t times(std::uint64_t choices, int read) const noexcept {
     return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
   }
@@ -243,7 +243,7 @@ class enumerator final : private private_memory {
 
   constexpr void count_step() { options_.check(++steps_, remembered_); }
 
-  // Chooses the sources of the reads from `depth` on.
+  // Chooses the sources of the reads starting at `depth`.
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {
@@ -435,7 +435,7 @@ class enumerator final : private private_memory {
 
   // ---- Fence-SC
 
-  // First those of which one way breaks an axiom by itself, where there are many.
+  // If there are many, begins with the pairs in which one order breaks an axiom by itself.
   constexpr bool order_fences() {
     constexpr int few_pairs = 6;
     if (!Rules::complete || sc_pairs_.size() <= few_pairs) {
@@ -447,7 +447,7 @@ class enumerator final : private private_memory {
     return more;
   }
 
-  // Orders the pairs of fences of which one way breaks an axiom, until none is left. False if both ways do for some pair.
+  // Orders the pairs of fences in which one order breaks an axiom, until none is left. False if both orders do for some pair.
   constexpr bool force_fences() {
     for (bool changed = true; changed;) {
       changed = false;

@@ -29,7 +29,7 @@ enum class event_kind : std::uint8_t {
 };
 
 /// One event. A load is a read, a store a write, a read-modify-write a read and a write joined by `partner`; a failed
-/// compare-and-swap is a read alone.
+/// compare-and-swap is only a read.
 struct event {
   event_kind kind = event_kind::write;
   int thread = -1;  ///< -1: the initial write of a location

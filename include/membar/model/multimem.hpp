@@ -32,7 +32,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A multimem address of some objects in global memory. It takes the numbers from `first` on, one for each object, which no variable has.
+/// A multimem address of some objects in global memory. It takes the numbers starting at `first`, one for each object, which no variable has.
 template <std::size_t Count>
 struct multimem_variable {
   int first = 0;

@@ -196,7 +196,7 @@ class partial_execution {
 /// What an enumeration shows the executions to.
 class execution_visitor {
  public:
-  /// Whether the final value of a register is asked for. Executions that differ in others alone may be shown once.
+  /// Whether the final value of a register is asked for. Executions that differ only in other registers may be shown once.
   [[nodiscard]] virtual constexpr bool observes(int /*thread*/, int /*reg*/) const { return true; }
   /// The physical locations whose final value is asked for, as a set.
   [[nodiscard]] virtual constexpr std::uint64_t observed_memory() const { return ~std::uint64_t{0}; }
@@ -214,7 +214,7 @@ class search_control {
  public:
   /// Asked while reads-from is still partly chosen: true leaves out every completion, as others show the visitor the same.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
-  /// Asked now and then: true gives the search up.
+  /// Called from time to time: if it returns true, the search is given up.
   [[nodiscard]] virtual bool is_over() = 0;
 
  protected:

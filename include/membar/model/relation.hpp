@@ -19,7 +19,7 @@ inline constexpr int max_events = 64;
 /// A set of events; bit `i` stands for event `i`.
 using event_set = std::uint64_t;
 
-/// The set that holds `event` alone.
+/// The set that contains only `event`.
 [[nodiscard]] constexpr event_set only(int event) noexcept { return event_set{1} << static_cast<unsigned>(event); }
 
 /// Whether `set` holds `event`.

@@ -184,7 +184,7 @@ class every_rule_but {
   std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
 };
 
-/// The whole model, with the other side of the readings that it takes.
+/// The whole model, with the other side of the given readings.
 struct other_readings : every_rule_but {
   static constexpr bool complete = true;
 };

@@ -34,12 +34,12 @@ class limit_reached : public error {
 struct search_options {
   std::uint64_t limit = 0;   ///< the most steps (partial choices and candidates) before the search is given up; 0: any
   std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
-  bool bounded = false;      ///< a loop that was cut is no error
+  bool bounded = false;      ///< a loop that was cut is not an error
   bool every_execution =
       true;  ///< false: what changes no answer about final states is left out, as loads that nothing asks for
   search_control* control = nullptr;  ///< whose `is_repeated` is asked where not every execution is
   waits waiting = waits::left_at_once;
-  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
+  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end
 
   constexpr search_options() = default;
   constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
@@ -60,7 +60,7 @@ struct search_options {
   }
 };
 
-/// Throws `error` if a loop was cut, which is no error in a bounded search.
+/// Throws `error` if a loop was cut, which is not an error in a bounded search.
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +

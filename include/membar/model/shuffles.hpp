@@ -2,8 +2,8 @@
 /// @file
 /// `shfl.sync`: which lane a value comes from, and which shuffles of a warp belong together.
 ///
-/// A shuffle orders no memory. It hands a value on, with the reads that the value depends on, and no lane goes on before every
-/// lane of the mask has come. Source: PTX ISA, "shfl.sync".
+/// A shuffle does not order memory. It passes on a value, with the reads that the value depends on, and no lane continues before
+/// every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -70,7 +70,7 @@ struct shuffle_source {
 }
 
 /// Joins the shuffles of the events: the n-th ones of one mask in a warp belong together. Sets `source` of each shuffle read, and
-/// adds their dependencies to `f`. False if a lane of a mask never comes: such a path is no execution. Throws `error` for a
+/// adds their dependencies to `f`. False if a lane of a mask never arrives: such a path is not an execution. Throws `error` for a
 /// shuffle without a defined value.
 template <class Rules>
 [[nodiscard]] constexpr bool join_shuffles(event_structure& f, const Rules& rules, const program_view& program,
@@ -127,7 +127,7 @@ template <class Rules>
           at(source, read) = j;
           found = true;
         }
-        // no lane goes on before the others have come
+        // no lane continues before the others have arrived
         if (rules.holds(rule::shuffle_dependency)) {
           f.dependency.add(j, read);
         }

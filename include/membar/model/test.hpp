@@ -111,7 +111,7 @@ template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
   return detail::ordered(store(to, value), Order::value, Scope);
 }
-/// The rule for read-modify-writes: any order but `seq_cst`, which is no single instruction.
+/// The rule for read-modify-writes: any order but `seq_cst`, which is not a single instruction.
 template <class Order>
 concept update_order =
     order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>;

@@ -222,7 +222,7 @@ class thread_paths : public path_values {
     return more;
   }
 
-  // Whether the path goes on with the backward jump at instruction `back`.
+  // Whether the path continues with the backward jump at instruction `back`.
   [[nodiscard]] constexpr bool jump_back(int thread, int back, thread_state& state) {
     const instruction& i = at(code(thread), back);
     if (only_waits(thread, back, state)) {
@@ -581,7 +581,7 @@ class thread_paths : public path_values {
     push(done);
   }
 
-  // A lane sends its value and receives another one's. shuffles.hpp says whose, once every thread has its path.
+  // A lane sends its value and receives another lane's. shuffles.hpp says whose, once every thread has its path.
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     event e = event_of(thread, index, state);

@@ -127,7 +127,7 @@ class waiting_loops {
     return i.guard >= 0 ? result | written(i) : result;  // a result that is not written stays as it was
   }
 
-  // The registers whose values at instruction `index` matter to what follows. All matter at the thread's end.
+  // The registers whose values at instruction `index` matter to what follows. At the thread's end, all of them count.
   [[nodiscard]] static constexpr register_set live_at(std::span<const instruction> code, int index) {
     std::vector<register_set> live(code.size() + 1, 0);
     live.back() = ~register_set{0};

@@ -32,7 +32,7 @@ struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
 
-  /// Ends in "..." if there is no room for all.
+  /// Ends in "..." if there is no space for all.
   constexpr void append(const char* more) noexcept {
     int end = 0;
     while (letters[end] != 0) {

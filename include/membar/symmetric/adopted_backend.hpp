@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory that something else has allocated and mapped: PyTorch, NCCL, or the program itself. One process for each PE.
+/// Symmetric memory that PyTorch, NCCL or the program itself has allocated and mapped. One process per PE.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -31,15 +31,15 @@ struct adopted_memory {
   int device = -1;               ///< this process's device; -1: the current one
 };
 
-/// Gives this process's number, and returns those of all processes, by PE, when all have called it. It is also a barrier of the
-/// hosts. It waits for no kernel that waits for another PE: by MPI on host memory, a group of gloo, a socket; not by NCCL.
+/// Passes this process's number, and returns the numbers of all processes, by PE, once all have called it. It is also a host
+/// barrier. It must not wait for a kernel that waits for another PE: use MPI on host memory, a gloo group or a socket, not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
-/// The memory of a rendezvous of PyTorch: `c10d::symmetric_memory::SymmetricMemory` from C++, of which it reads the buffers. `bytes`
-/// of a tensor that begin `offset` bytes after the beginning of the buffer (`get_offset()`, or the tensor's address less this
-/// process's buffer); 0 bytes: all of the buffer after `offset`.
+/// The memory of a rendezvous of PyTorch: `c10d::symmetric_memory::SymmetricMemory` from C++, whose buffers it
+/// reads. `bytes` of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the
+/// tensor's address minus the address of this process's buffer); 0 bytes: the whole buffer after `offset`.
 ///
-/// Errors: `error` for a part that is not in the buffer, and for a buffer that loads and stores do not reach at some PE.
+/// Errors: `error` for a part that is outside of the buffer, and for a buffer that loads and stores cannot reach at some PE.
 template <class Handle>
   requires requires(Handle& handle) {
     handle.get_buffer_ptrs();
@@ -72,7 +72,7 @@ template <class Handle>
 
 namespace detail {
 
-/// Processes with a PE each that gather numbers by a callback, whose answers are checked.
+/// Processes with one PE each that gather numbers with a callback, whose results are checked.
 class gathering_processes {
  public:
   gathering_processes(int self, int count, all_gather_callback all_gather)
@@ -109,7 +109,7 @@ class gathering_processes {
   all_gather_callback all_gather_;
 };
 
-/// Throws unless all PEs, which gave `bytes`, share as many.
+/// Throws unless all PEs share the same number of bytes; this one gave `bytes`.
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
@@ -119,7 +119,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   }
 }
 
-/// Throws if `call`, which answered `statuses`, failed on some PE.
+/// Throws if `call`, which returned `statuses`, failed on some PE.
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
@@ -129,7 +129,7 @@ inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, 
   }
 }
 
-/// What a process found wrong with the memory it was given. The others are told the number.
+/// What a process found wrong with the memory that it was given. The number is sent to the other processes.
 enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
 
 /// Completes "PE 1 was given ...".
@@ -151,7 +151,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
   return "unknown memory";
 }
 
-/// The part of adopted memory that a heap divides. It owns nothing.
+/// The part of adopted memory that a heap divides. It does not own the memory.
 class adopted_region {
  public:
   /// `taken`: whether the backend has a heap. The backend may end before that does.
@@ -186,7 +186,7 @@ class adopted_region {
   std::shared_ptr<bool> taken_;
 };
 
-/// The bus number of a device, which all processes of a machine know it by.
+/// The bus number of a device, which is the same in all processes of a machine.
 [[nodiscard]] inline unsigned long long bus_number_of(int device) {
   char text[32] = {};
   check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
@@ -210,18 +210,18 @@ class adopted_region {
 
 }  // namespace detail
 
-/// A backend of memory that the program has already: one process for each PE, and loads and stores that reach every PE, as over
-/// NVLink. Kernels are the same as for every other backend.
+/// A backend for memory that the program already has: one process per PE, with loads and stores
+/// that reach every PE, for example over NVLink. Kernels are the same as with any other backend.
 ///
-/// The constructor is collective. It proves the addresses: each process marks the first eight bytes of its memory, reads those of
-/// all others, and puts back what was there. The memory belongs to whoever allocated it, and outlives its use by
-/// kernels; a backend has one heap at a time. Meanwhile nothing else uses the memory. The destructor is local: it lets go of the
-/// callback, by which a `host_group` tells the others that this process has left.
+/// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory,
+/// reads the marks of all others, and restores the old contents. The memory belongs to whoever allocated it and must
+/// outlive its use by kernels; a backend has one heap at a time, and nothing else may use the memory meanwhile. The
+/// destructor is local: it releases the callback, with which a `host_group` tells the others that this process has left.
 ///
-/// Requires: memory that begins at a multiple of 256 bytes at every PE. Errors, on every PE: `error` naming the PE that was given
-/// no address, a misaligned one, or that of another PE; sizes that differ; an answer of the callback that is not one number from each
-/// PE. A rank out of range and an empty callback are errors of that process alone, as no other can be told. What the callback throws
-/// passes through.
+/// Requires: memory that begins at a multiple of 256 bytes at every PE. Errors, on every PE: `error` naming
+/// the PE that was given no address, a misaligned address, or another PE's address; sizes that differ; a
+/// callback result that is not one number per PE. A rank out of range and an empty callback are errors only
+/// in that process, because it cannot tell the others. Exceptions of the callback are passed on.
 template <visibility Visible>
 class basic_adopted_backend {
  public:
@@ -321,7 +321,7 @@ class basic_adopted_backend {
       if (each == nullptr) {
         return fault::address;
       }
-      // The device's copies take objects to be aligned alike at every PE.
+      // The device's copies assume that objects have the same alignment at every PE.
       if (reinterpret_cast<std::uintptr_t>(each) % 256 != 0) {
         return fault::alignment;
       }
@@ -329,7 +329,7 @@ class basic_adopted_backend {
     return memory_.bytes < sizeof(mark) ? fault::bytes : fault::none;
   }
 
-  /// Whether each address leads to the memory of its PE. Collective.
+  /// Whether each address points to the memory of its PE. Collective.
   [[nodiscard]] fault found_in_memory() {
     const device_guard guard(memory_.device);
     const mark base = 0x6d656d6261720000ULL;  // and the PE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce: the sum or the maximum of what all PEs have, at every PE. In one shot for small vectors and in two for large ones,
-/// right in every replay of a captured graph.
+/// All-reduce: the sum or the maximum of all PEs' vectors, at every PE. It takes one shot for
+/// small vectors and two for large ones, and is correct in every replay of a captured graph.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -28,12 +28,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Adds in float. Every PE adds in the order of the PEs, so that all have the same sum.
+/// Adds in float. Every PE adds in PE order, so all get the same sum.
 struct sum {
   [[nodiscard]] __device__ static float identity() noexcept { return 0; }
   [[nodiscard]] __device__ static float of(float a, float b) noexcept { return a + b; }
 };
-/// The largest, as `fmaxf` finds it: a number beside a NaN.
+/// The maximum as computed by `fmaxf`: of a number and a NaN, the number.
 struct maximum {
   [[nodiscard]] __device__ static float identity() noexcept { return __int_as_float(static_cast<int>(0xff800000U)); }
   [[nodiscard]] __device__ static float of(float a, float b) noexcept { return fmaxf(a, b); }
@@ -44,7 +44,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_reduced = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 
-// By CUDA's functions: PyTorch's flags take the operators away.
+// With CUDA's functions, because PyTorch's flags disable the operators.
 [[nodiscard]] __device__ inline float as_float(float value) noexcept { return value; }
 [[nodiscard]] __device__ inline float as_float(__half value) noexcept { return __half2float(value); }
 [[nodiscard]] __device__ inline float as_float(__nv_bfloat16 value) noexcept { return __bfloat162float(value); }
@@ -52,13 +52,13 @@ __device__ inline void from_float(float value, float& to) noexcept { to = value;
 __device__ inline void from_float(float value, __half& to) noexcept { to = __float2half_rn(value); }
 __device__ inline void from_float(float value, __nv_bfloat16& to) noexcept { to = __float2bfloat16_rn(value); }
 
-/// Elements side by side: what one access moves.
+/// Adjacent elements: what one access moves.
 template <class T>
 struct alignas(16) reduced_vector {
   static constexpr unsigned elements = 16 / sizeof(T);
   unsigned words[4];
 
-  /// `count` elements from `from` on, which may have any alignment; the others are zero.
+  /// `count` elements starting at `from`, which may have any alignment; the others are zero.
   [[nodiscard]] __device__ static reduced_vector load(const T* from, std::size_t count) noexcept {
     reduced_vector made{};
     if (count >= elements && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
@@ -156,7 +156,7 @@ struct reduced_floats {
 
 }  // namespace detail
 
-/// What the kernels of an `all_reduce` use at a PE, also one of your own: `all_reduce::on`.
+/// What an `all_reduce` kernel uses at a PE, including kernels of your own: `all_reduce::on`.
 template <class T, class Backend>
 struct all_reduce_memory {
   span<detail::reduced_vector<T>, Backend> boxes;   ///< 3 x PEs x the most vectors of one shot, empty
@@ -173,7 +173,7 @@ struct all_reduce_memory {
 
 namespace detail {
 
-/// One thread's waits in an all-reduce, which share a budget. After the first that is late the others end at once.
+/// One thread's waits in an all-reduce, which share a budget. After the first timeout, the others end at once.
 template <class Memory>
 class reducing_wait {
  public:
@@ -194,7 +194,7 @@ class reducing_wait {
       }
     }
   }
-  /// Whether a PE has given up. It looks for that now and then, by the clock.
+  /// Whether a PE has given up. It checks this from time to time, by the clock.
   [[nodiscard]] __device__ bool is_over() noexcept {
     if (!look_.time_is_up()) {
       return false;
@@ -204,7 +204,7 @@ class reducing_wait {
   }
   [[nodiscard]] __device__ bool late() const noexcept { return late_; }
 
-  /// Ends the waits of all PEs, and tells the host why, unless another one has done so.
+  /// Ends the waits of all PEs and tells the host why, unless another thread has done so.
   __device__ void fail(int missing) noexcept {
     late_ = true;
     if (is_aborted(memory_.stop)) {
@@ -233,8 +233,8 @@ class reducing_wait {
   bool late_ = false;
 };
 
-/// Calls `use(piece, offset, count)` for the vectors of the calling thread in `rows` rows of `width` elements: in one row all threads of the
-/// grid take turns, of several each is a block's, which calls `after(row)` when it is through.
+/// Calls `use(piece, offset, count)` for the vectors of the calling thread in `rows` rows of `width` elements: a single row is
+/// divided among all threads of the grid; of several rows, each belongs to one block, which calls `after(row)` at its end.
 template <unsigned Elements, class Use, class After>
 __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, Use use, After after) noexcept {
   const std::size_t each = divided_up(width, Elements);
@@ -250,10 +250,11 @@ __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, 
   }
 }
 
-/// One shot: a PE sends its vector to every PE, and reduces what comes. There are three boxes for each PE and place, and who takes a vector
-/// leaves its box empty. At the beginning of a round a PE says by a signal that its last one has ended: its boxes are empty. At the end one
-/// block waits for what the others said in the round before, which has come by then, so the next kernel sends at once. A vector is no
-/// answer: relaxed, it orders its own thread alone. `result(offset, count, floats)` takes the reduced elements.
+/// One shot: a PE sends its vector to every PE, and reduces what arrives. There are three boxes for each PE and place, and whoever takes a
+/// vector leaves its box empty. At the start of a round, a PE signals that its last round has ended, so that its boxes are empty. At the
+/// end, one block waits for the signals that the others sent in the previous round, which have arrived by then, so the next kernel can
+/// send at once. Vectors cannot replace the signals: being relaxed, they order only their own thread. `result(offset, count, floats)`
+/// receives the reduced elements.
 template <class Op, class T, class Backend, class Result, class After>
 [[nodiscard]] __device__ inline bool reduce_in_one_shot(const T* in, std::size_t rows, std::size_t width,
                                                         const all_reduce_memory<T, Backend>& memory, Result result,
@@ -325,7 +326,7 @@ __device__ inline void store_floats(T* to, std::size_t count, const Floats& valu
   made.store(to, count);
 }
 
-/// Meets the same block of every PE, at one of two barriers in turn. Returns, to all of the block, whether all have come.
+/// Synchronizes with the same block of every PE, at two alternating barriers. Returns to the whole block whether all have arrived.
 template <class T, class Backend>
 [[nodiscard]] __device__ inline bool meet_in_reduction(const all_reduce_memory<T, Backend>& memory, unsigned which) noexcept {
   const auto each = static_cast<std::size_t>(memory.words.count()) + 1;
@@ -361,8 +362,8 @@ __device__ inline void for_places(std::size_t end, Load load, Use use) noexcept 
   }
 }
 
-/// Two shots: a PE sends every other one that one's part of its vector, reduces its own part of all, and sends the result to all. Between
-/// the steps each block meets the same block of the other PEs, which has the same places of every part.
+/// Two shots: a PE sends each other PE its part of the vector, reduces its own part, and sends the result to all. Between
+/// the steps, each block synchronizes with the same block of the other PEs, which handles the same positions of every part.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool reduce_in_two_shots(const T* in, T* out, std::size_t size,
                                                          const all_reduce_memory<T, Backend>& memory) noexcept {
@@ -451,8 +452,8 @@ __global__ void __launch_bounds__(512)
 
 }  // namespace detail
 
-/// What is done to the rows of a sum: `residual += sum`, then `out = residual / rms(residual) * weight`, as a transformer's layer
-/// ends. `rows` rows of `width` elements, side by side.
+/// The operation on the rows of a sum: `residual += sum`, then `out = residual / rms(residual)
+/// * weight`, as at the end of a transformer layer. `rows` contiguous rows of `width` elements.
 template <class T>
 struct residual_rms_norm {
   T* residual;      ///< rows x width, read and written
@@ -536,10 +537,10 @@ __global__ void __launch_bounds__(512) norm_kernel(T* out, residual_rms_norm<T> 
 
 }  // namespace detail
 
-/// All-reduce within a kernel of your own, in one shot: `out` becomes what `Op` makes of the `in` of all PEs. All threads of
-/// `blocks()` blocks of one dimension call it once in every launch, and all blocks run at once; at least as many threads in
-/// a block as PEs. A thread sends its own elements (`for_own_elements`) and gets their results, so it needs no barrier before or after
-/// if it made and uses them itself. Returns, to each thread, whether its elements came.
+/// All-reduce within your own kernel, in one shot: `out` becomes the reduction of all PEs' `in` by `Op`. All threads of
+/// `blocks()` one-dimensional blocks call it once per launch, and all blocks must run concurrently; a block needs at
+/// least as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and gets their results, so no
+/// barrier is needed before or after if it produces and uses them itself. Returns to each thread whether its elements arrived.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool all_reduce_in_one_shot(const T* in, T* out, std::size_t size,
                                                             const all_reduce_memory<T, Backend>& memory) noexcept {
@@ -569,16 +570,16 @@ struct all_reduce_options {
   bool trap = false;  ///< ends a kernel that waits too long, and with it the process's use of the device
 };
 
-/// All-reduces of a heap's PEs: of `float`, `__half` or `__nv_bfloat16`, by `sum` or `maximum`, which compute in float. Every PE
-/// enqueues the same, in one order; the results are equal at all PEs, bit by bit.
+/// All-reduces among a heap's PEs: of `float`, `__half` or `__nv_bfloat16`, with `sum` or `maximum`, which compute
+/// in float. Every PE enqueues the same calls in the same order; the results are bitwise equal at all PEs.
 ///
-/// The constructor is collective, and so is `close`; the destructor is local. The kernels run in the remote domain, take their numbers
-/// from device memory, and are right in every replay of a captured graph. They use the class's memory one after the other: one
-/// stream at a time, or `guard(which).on_after_previous(stream)` around the calls. What another stream would do at once is refused; so
-/// is a second stream of one capture. Replays of graphs take their turns by the program's own order.
+/// The constructor and `close` are collective; the destructor is local. The kernels run in the remote domain, read their
+/// sequence numbers from device memory, and are correct in every replay of a captured graph. They use the class's memory one
+/// after the other: use one stream at a time, or `guard(which).on_after_previous(stream)` around the calls. Concurrent use
+/// by another stream is rejected; so is a second stream in one capture. The program itself must order replays of graphs.
 ///
-/// A PE that comes later than the budget does not end the process: the kernels of all PEs end, what they wrote is undefined,
-/// and `check` and every further call throw `error`, which names the PE that did not come. Make the class anew on every PE then.
+/// A PE that exceeds the budget does not end the process: the kernels of all PEs end, their output is undefined, and `check`
+/// and every further call throw `error`, which names the PE that did not arrive. Then construct the class again on every PE.
 ///
 /// Memory of the heap at each PE: `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`, at most. Requires: loads and stores that
 /// reach every PE; two to eight PEs, of which as many run at once as there are.
@@ -592,7 +593,7 @@ class all_reduce {
  public:
   static constexpr unsigned threads = 512;
 
-  /// `most`: elements of a call that is done at once. Larger ones are done in several steps.
+  /// `most`: the maximum number of elements in one step. Larger calls take several steps.
   all_reduce(heap<Backend>& from, std::size_t most, all_reduce_options options = {})
       : options_(options),
         pes_(static_cast<std::size_t>(from.backend().count())),
@@ -645,11 +646,11 @@ class all_reduce {
   [[nodiscard]] unsigned blocks() const noexcept { return blocks_; }
   /// The most elements of one shot.
   [[nodiscard]] std::size_t most_in_one_shot() const noexcept { return in_one_shot_; }
-  /// By which the calls of PE `which` take their turn with the program's own uses of `on(which)`.
+  /// The guard that orders the calls of PE `which` with the program's own uses of `on(which)`.
   [[nodiscard]] stream_guard& guard(pe which) const { return at(which).guard; }
 
-  /// Enqueues: `out` becomes what `Op` makes of the `in` of all PEs. Any memory of PE `which`, of any alignment of a `T`; `out` is `in`,
-  /// or apart from it.
+  /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` by `Op`. Any
+  /// memory of PE `which`, aligned as a `T`; `out` is `in` or does not overlap it.
   ///
   /// Errors: `error` for a use on another stream that may still run, and for a PE that was late before.
   void enqueue(pe which, const T* in, T* out, std::size_t size, stream_handle stream) const {
@@ -659,8 +660,8 @@ class all_reduce {
   }
 
   /// Enqueues an all-reduce of `norm.rows * norm.width` elements that ends a transformer's layer: adds the sums to the residual and
-  /// writes the normalized rows to `out`, which may be `in`. What is small enough for one shot is one kernel; else there is another
-  /// one for the rows. Errors: as `enqueue`.
+  /// writes the normalized rows to `out`, which may be `in`. If the data fits into one shot,
+  /// this is one kernel; otherwise a second kernel handles the rows. Errors: as `enqueue`.
   void enqueue(pe which, const T* in, T* out, const residual_rms_norm<T>& norm, stream_handle stream) const
     requires std::is_same_v<Op, sum>
   {
@@ -678,7 +679,7 @@ class all_reduce {
     }
   }
 
-  /// Throws `error` if a kernel has waited too long, here or at another PE. Call it after a wait for the stream.
+  /// Throws `error` if a kernel has timed out, here or at another PE. Call it after waiting for the stream.
   void check() const {
     for (std::size_t i = 0; i != locals_.size(); ++i) {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {

@@ -2,10 +2,10 @@
 /// @file
 /// Atomic memory operations (AMOs) on counters of any PE. By the calling thread.
 ///
-/// Each is atomic with all PEs' AMOs on the same counter. With the peer backend coherence orders those of one thread on one
-/// counter, relaxed ones too. A counter has those that its type lists. The order is `relaxed`
-/// unless a tag after the PE says more, and holds at system scope. A release covers what this thread has put to the same PE by
-/// blocking operations; with `peer_backend`, what it has put to any PE.
+/// Each is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders
+/// one thread's AMOs on one counter, even relaxed ones. A counter supports the AMOs that its type lists. The
+/// order is `relaxed` unless a tag after the PE gives another one, and applies at system scope. A release
+/// covers this thread's blocking puts to the same PE; with `peer_backend`, its blocking puts to any PE.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -79,7 +79,7 @@ __device__ inline void change(const Counter& counter, counted<Counter> value, pe
   }
 }
 
-/// An AMO that returns the value before.
+/// An AMO that returns the previous value.
 template <amo Operation, class Counter, class Order>
 __device__ inline counted<Counter> fetch_and_change(const Counter& counter, counted<Counter> value, pe other,
                                                     Order order) noexcept {
@@ -104,14 +104,14 @@ template <class Counter, class Order = relaxed_t>
   }
 }
 
-/// Makes `value` the counter's value at `other`. PTX (peer): `st.{relaxed,release}.sys`. NVSHMEM: `nvshmem_*_atomic_set`.
+/// Sets the counter at `other` to `value`. PTX (peer): `st.{relaxed,release}.sys`. NVSHMEM: `nvshmem_*_atomic_set`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_store(const Counter& counter, detail::counted<Counter> value, pe other,
                                  Order order = Order()) noexcept {
   detail::change<amo::store>(counter, value, other, order);
 }
 
-/// Makes `desired` the value at `other` if it was `expected`; returns the value before. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
+/// Sets the counter at `other` to `desired` if its value was `expected`; returns the previous value. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
 /// `nvshmem_*_atomic_compare_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
@@ -124,7 +124,7 @@ __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& c
   }
 }
 
-/// Makes `value` the value at `other`; returns the value before. PTX (peer): `atom.exch.*.sys`. NVSHMEM:
+/// Sets the counter at `other` to `value`; returns the previous value. PTX (peer): `atom.exch.*.sys`. NVSHMEM:
 /// `nvshmem_*_atomic_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
@@ -132,7 +132,7 @@ __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, 
   return detail::fetch_and_change<amo::exchange>(counter, value, other, order);
 }
 
-// Arithmetic. The first form of each returns nothing, the second the value before. PTX (peer): `red.*.sys` and `atom.*.sys`.
+// Arithmetic. The first form of each returns nothing, the second the previous value. PTX (peer): `red.*.sys` and `atom.*.sys`.
 // NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has neither minimum nor maximum.
 
 /// Adds `value`; sums wrap.

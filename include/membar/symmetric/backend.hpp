@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Memory that a backend has at every PE and a heap divides: the same size and alignment at each, not zeroed.
+/// Memory of a backend at every PE, divided by a heap: the same size and alignment at each PE, not zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
@@ -25,19 +25,19 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
   { region.reach_of(which) } -> std::same_as<Reach>;  // as that PE
 };
 
-/// A backend. Every process calls its collective members, in one order.
+/// A backend. All processes call its collective members in the same order.
 ///
 /// * `visible`: the visibility class.
 /// * `count()`, `local_pes()`: how many PEs there are, and for which of them this process launches kernels.
 /// * `device_of(which)`: the device of a PE of this process.
 /// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and if not, why.
-/// * `all_gather(mine, all)`, collective: each process gives one number for each of its PEs, and gets those of all PEs. It
+/// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs, and receives the numbers of all PEs. It
 ///   returns
 ///   when all have called it: it is also a barrier of the hosts.
 /// * `map(bytes)`, collective: makes a region.
 /// * `complete()`, collective, if it has that: returns when all that any PE has put by kernels that have ended is complete at its
 ///   destination. A backend whose puts are complete when their kernel has ended has none.
-/// * `gathers_by_kernels`, true, if it has that: `all_gather` needs room on the device, so that it may wait for kernels there.
+/// * `gathers_by_kernels`, true, if present: `all_gather` runs kernels on the device, so it may have to wait for other kernels there.
 /// * `base_from_here(which)` of its region, if that has it: the memory of a PE of another process, for copies of the host.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
@@ -52,7 +52,7 @@ concept backend = reach<typename Backend::reach> && region<typename Backend::reg
                     { backend.map(bytes) } -> std::same_as<typename Backend::region>;
                   };
 
-/// The device's part of a backend, as kernels take it.
+/// The device's part of a backend, as passed to kernels.
 template <backend Backend>
 using reach_of = typename Backend::reach;
 
@@ -118,7 +118,7 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws what PE `which` and PE 0 have sent, which differs.
+/// Throws an error with the differing values of PE `which` and PE 0.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,

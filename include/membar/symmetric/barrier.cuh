@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all PEs or of a team, by one group of threads of each, whole or in two halves: `arrive`, and `wait`.
+/// A barrier of all PEs or of a team, called by one group of threads on each PE, either as a whole or in two halves: `arrive` and `wait`.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -15,7 +15,7 @@ namespace symmetric {
 
 namespace detail {
 
-/// What a barrier has: the words that a heap's `allocate_barrier` gave, for all PEs, or those of a team.
+/// The state of a barrier: the words from a heap's `allocate_barrier`, for all PEs, or the words of a team.
 template <class T>
 inline constexpr bool is_barrier = is_team_words<T>;
 template <class Backend>
@@ -52,7 +52,7 @@ class every_pe {
   int count_;
 };
 
-/// The other PEs of a barrier, from the next one on, so that not all begin with the same.
+/// The other PEs of a barrier, starting with the next one, so that not all begin with the same PE.
 template <class Members>
 class others_of {
  public:
@@ -86,7 +86,7 @@ template <class Backend>
   return words.words();
 }
 
-/// The word that counts the barriers at which this PE has arrived. It comes after those of the PEs.
+/// The word that counts the barriers at which this PE has arrived. It follows the PEs' words.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -165,7 +165,7 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// As `try_barrier`, and gives up when `stop()`. `missing`: what it waited for last.
+/// As `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
@@ -209,11 +209,11 @@ struct arrival_access {
 
 }  // namespace detail
 
-/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done`, or `timed_out`, to all of the
+/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done` or `timed_out` to the whole
 /// group. `words` are from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the whole barrier.
 ///
-/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after. With
-/// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once; relaxed and
+/// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group afterwards.
+/// With `relaxed`, nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run concurrently; relaxed and
 /// ordered barriers of other kernels or groups on other words, as a relaxed arrival may be what ends the ordered barrier before. After
 /// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
 /// by a thread that has several `fence.release.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
@@ -232,8 +232,8 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called it as often as this one, as `try_barrier`. When the budget is used up it prints who is missing,
-/// and ends the kernel by a trap.
+/// Waits until every PE has called it as often as this one, as `try_barrier` does. When
+/// the budget is used up, it prints which PEs are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();
@@ -246,7 +246,7 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   }
 }
 
-/// The first half of a barrier: says to every other PE that this one has come. The group goes on, and waits later.
+/// The first half of a barrier: tells every other PE that this one has arrived. The group continues, and waits later.
 ///
 /// Synchronizes, with `release`: what the group did before, puts included, is visible to every PE's group after its `wait`. With
 /// `relaxed` nothing is ordered. Requires: the group's, or the PE's, last arrival was waited for; one group of each PE at a time.
@@ -295,7 +295,7 @@ template <class Group, class Words, class Order = acquire_t>
   }
 }
 
-/// The second half of a barrier, as `try_wait`. When the budget is used up it prints who is missing, and ends the kernel by a trap.
+/// The second half of a barrier, as `try_wait`. When the budget is used up, it prints which PEs are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
 __device__ inline void wait(Group group, const Words& words, const arrival& own, wait_budget budget,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A launch on every PE of a kernel whose blocks wait for each other and for other PEs. All PEs agree first that it fits.
+/// Launches, on every PE, a kernel whose blocks wait for each other and for other PEs. All PEs first agree that it fits.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -23,10 +23,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// What a PE says about its launch before a collective launch. A value, so that tests need no machine.
+/// What a PE reports about its launch before a collective launch. A value, so tests do not need a GPU.
 struct launch_offer {
-  unsigned long long blocks = 0;     ///< of its grid
-  unsigned long long room = 0;       ///< how many blocks its device holds at once; 0 if it cannot launch cooperatively
+  unsigned long long blocks = 0;  ///< of its grid
+  unsigned long long room = 0;    ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
   cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
@@ -37,8 +37,8 @@ struct launch_offer {
   bool no_arguments = false;      ///< `arguments` threw
 };
 
-/// Throws `error` unless every PE has room for its grid, and all launch one kernel in one configuration. `offers` are by PE. What
-/// it throws depends on the offers alone, so every PE throws the same error.
+/// Throws `error` unless every PE has room for its grid, and all launch one kernel in one configuration.
+/// `offers` are by PE. What it throws depends only on the offers, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
@@ -119,7 +119,7 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
   }
 }
 
-/// Throws `error` if CUDA refused the launch on a PE.
+/// Throws `error` if CUDA rejected the launch on a PE.
 inline void validate_launched(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     if (offers[pe].failed != cudaSuccess) {
@@ -182,7 +182,7 @@ template <class... Parameters>
   return hash;
 }
 
-/// The words by which an offer travels to other processes.
+/// The words in which an offer is sent to other processes.
 struct offer_word {
   static constexpr int blocks = 0;  ///< tagged
   static constexpr int room = 1;
@@ -301,20 +301,20 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run at once, and in the logical remote
+/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently, and in the logical remote
 /// synchronization domain, so that local kernels do not wait for its writes to other PEs.
 ///
 /// Collective: every process calls it with the same kernel and configuration. `streams` has one stream for each PE of this
 /// process, in order, or is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that
-/// PE. It is called before anything is launched. All PEs of the process are launched before it returns. The host waits for no
-/// kernel of the launch.
+/// PE. It is called before anything is launched. All PEs of the process
+/// are launched before it returns. The host does not wait for the kernels.
 ///
 /// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
 /// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
 /// (`std::rethrow_if_nested`). If CUDA refuses a launch all the same, that is an error on every PE if the backend
-/// gathers without kernels, as the peer backend. With NVSHMEM it is an error on that PE alone: after the launch its kernels may
-/// have no room to tell the others. Kernels of the others may then wait until their budgets end. It does not see other kernels,
-/// of this PE or of another on the same device. They delay the launch, and forever if they wait for it.
+/// gathers without kernels, as the peer backend. With NVSHMEM it is an error only on that PE: after the launch, its kernels
+/// may have no room to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
+/// for other kernels, of this PE or of another PE on the same device. They delay the launch, forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Notifications and waits that are numbered by an epoch in device memory, so that a captured graph is right in every replay.
+/// Notifications and waits that are numbered by an epoch in device memory, so a captured graph is correct in every replay.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -35,10 +35,10 @@ class next_epoch {
       : word_(detail::word(epoch)), number_(*word_ + step) {}
 
   [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
-  /// The number as one of a packed message: never 0, and never that before.
+  /// The number as a packed message's sequence number: never 0, and never equal to the previous one.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// After a barrier of the group, by which all have read the number. The group's next use of the epoch comes after a barrier.
+  /// Called after a group barrier, when all threads have read the number. The group's next use of the epoch comes after a barrier.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;
@@ -53,7 +53,7 @@ class next_epoch {
 
 }  // namespace detail
 
-/// Notifies `other` by the next number of `sent`: sets the signal to it.
+/// Notifies `other` with the next number of `sent`: sets the signal to it.
 ///
 /// Synchronizes as `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
 /// PTX (peer): `notify`, and by one thread a load and a store of the epoch; two barriers of the group.
@@ -73,8 +73,8 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
 /// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than it was waited for before.
 /// Returns `done`, or `timed_out`, to all of the group; after `timed_out` the next wait is for the same number.
 ///
-/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. Of several senders none may
-/// add for the next wait before this one is over: its number would stand for another's. PTX (peer):
+/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. With several
+/// senders, none may add for the next wait before this one is over: its number would count as another sender's. PTX (peer):
 /// `try_wait`, a load and a store of the epoch, and a barrier of the group.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The group of threads that does an operation together: a thread, a warp or a block. All of it call the operation with the
-/// same arguments.
+/// The group of threads that executes an operation together: a thread, a warp
+/// or a block. All its threads call the operation with the same arguments.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -12,7 +12,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The calling thread alone.
+/// Only the calling thread.
 struct by_thread_t {
   static constexpr const char* name = "thread";
   static constexpr unsigned lanes = 1;  // threads that access neighbouring addresses in one instruction
@@ -32,7 +32,7 @@ struct by_warp_t {
   }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
-  /// A barrier of the group that returns, to all, whether any has `value`.
+  /// A barrier of the group that returns to all threads whether `value` is true for any of them.
   [[nodiscard]] __device__ static bool any(bool value) noexcept {
     const bool result = __any_sync(0xffffffffU, value ? 1 : 0) != 0;
     __syncwarp();  // a vote orders no memory accesses

@@ -27,9 +27,9 @@ namespace detail {
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are taken. First fit. It depends on its calls alone, so that every PE has the same offsets.
+/// Tracks which bytes of a heap are allocated. First fit. Its result depends only on its calls, so every PE has the same offsets.
 ///
-/// What is taken stands in a vector, by offset: a heap has few allocations, and a std::map takes longer to compile.
+/// Allocations are kept in a vector, sorted by offset: a heap has few of them, and a std::map takes longer to compile.
 class offset_allocator {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -43,7 +43,7 @@ class offset_allocator {
 
   explicit offset_allocator(std::size_t bytes) : bytes_(bytes) {}
 
-  /// The offset of `bytes` (not 0), aligned to a power of two; `none` if they do not fit.
+  /// The offset of `bytes` (not 0) bytes, aligned to a power of two; `none` if they do not fit.
   [[nodiscard]] std::size_t take(std::size_t bytes, std::size_t alignment) {
     std::size_t begin = 0;
     for (std::size_t next = 0; next <= taken_.size(); ++next) {
@@ -77,7 +77,7 @@ class offset_allocator {
     return found != nullptr ? found->bytes : 0;
   }
 
-  /// Gives back what was taken at `offset`.
+  /// Frees the allocation at `offset`.
   void give_back(std::size_t offset) noexcept {
     if (const allocation* const found = at(offset); found != nullptr) {
       taken_.erase(taken_.begin() + (found - taken_.data()));
@@ -199,18 +199,18 @@ class array {
   std::uint64_t id_;
 };
 
-/// Memory of one size at every PE of a backend, in which all PEs together allocate and free, in any order.
+/// Memory of the same size at every PE of a backend, in which all PEs collectively allocate and free, in any order.
 ///
-/// `allocate` and `free` are collective: every process calls them in one order with the same arguments, which is checked. An
-/// allocation holds zeros at every PE before the call returns at any, so a put never races with the zeroing. Before a `free`
-/// every kernel that uses the memory has ended, at every PE; the `free` completes what they have put.
+/// `allocate` and `free` are collective: every process calls them in the same order with the same arguments, which is
+/// checked. An allocation is zero at every PE before the call returns at any PE, so a put never races with the zeroing.
+/// Before a `free`, every kernel that uses the memory must have ended, at every PE; the `free` completes their puts.
 ///
-/// Errors, on every PE, without any change: `error` naming what differs between PEs, the room that is left, or the link that
-/// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap.
+/// Errors, on every PE, without any change: `error` naming what differs between PEs, the space that is left, or the link
+/// that does not support an atomic operation; for `free`, memory that was already freed or belongs to another heap.
 ///
-/// The destructor is local: it asks no other process, and throws nothing. It waits for this process's devices if a `scoped_array`
-/// has ended since the last wait, and prints how many allocations were freed by nobody. `close` is the collective end, which is
-/// checked. A backend of several processes tells the others that this one has left; `host_group` does so within a second. The
+/// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's devices if a
+/// `scoped_array` has ended since the last wait, and prints the number of allocations that were not freed. `close` is the collective,
+/// checked end. A backend of several processes tells the others that this one has left; `host_group` does so within a second. The
 /// backend and the arrays may end before or after the heap; all its other members need the backend.
 template <backend Backend>
 class heap {
@@ -473,7 +473,7 @@ class heap {
     if (alone_ ? !unwaited_ : !all_abandoned_the_same()) {
       return;
     }
-    // This is a barrier too: no PE may zero what a kernel of another one still writes.
+    // This is also a barrier: no PE may zero memory that another PE's kernel still writes.
     detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory whose scope has ended");
     complete_puts();
     give_back_abandoned();
@@ -615,8 +615,8 @@ class heap {
     *ended.of = nullptr;
   }
 
-  /// Lets go at the end of a `scoped_array`, at this process alone. The other processes may still have it, so the bytes stay taken
-  /// until all have let go of the same, which the next `allocate` finds; it waits for the kernels.
+  /// Releases a `scoped_array` at its end, only in this process. The other processes may still use it, so the bytes
+  /// stay allocated until all have released it, which the next `allocate` detects; that call waits for the kernels.
   void let_go(scope& ended) noexcept {
     end_scope(ended);
     if (is_allocated(ended.offset, ended.id)) {
@@ -652,9 +652,9 @@ class heap {
 
 /// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may end first.
 ///
-/// The end of the scope is local and prompt: it waits for no kernel and asks no other process, so it may come in any order, with
-/// or without an exception, and at the exit of the process. The bytes stay taken until the scope has ended on every PE. The next
-/// `allocate` finds that, waits for the devices, and frees them; what failed there is its error, on every PE.
+/// The end of the scope is local and immediate: it does not wait for kernels or communicate with other processes, so it may happen
+/// in any order, with or without an exception, and at process exit. The bytes stay allocated until the scope has ended on every PE.
+/// The next `allocate` detects that, waits for the devices, and frees them; a failure there is an error of that call, on every PE.
 ///
 /// `close` frees at once: it waits for the devices of this process's PEs and is collective, as `free` is, with the errors of
 /// `free`, and one for a kernel that failed. The array is then empty. After an error it is as before.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies between the host and this PE's symmetric objects that have run when they return.
+/// Copies between the host and this PE's symmetric objects that have completed when the functions return.
 ///
 /// `cudaMemcpy` and `cudaMemset` may return before they have run: copies from pageable memory or within a device, and every
 /// memset of a device. The next operation on the heap, on another stream or PE, may then run first. There are two remedies, and
@@ -84,9 +84,9 @@ template <class T>
 
 /// Copies `from` to this PE's objects at `to`, in `stream`, and returns when that has run.
 ///
-/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all work of the stream. If that
-/// includes a wait for another PE whose notification is not enqueued yet, it is a deadlock. Errors: different sizes; what CUDA
-/// refuses.
+/// Everything enqueued afterwards, on any stream of any PE, comes after the copy. It waits
+/// for all work in the stream. If that includes a wait for another PE whose notification
+/// has not been enqueued yet, the call deadlocks. Errors: different sizes; CUDA errors.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
              [[maybe_unused]] stream_handle stream) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes of one host that find each other, gather numbers and hand each other files, with nothing but Linux: one process for each
-/// PE.
+/// Processes of one host that find each other, gather numbers and
+/// pass files to each other, using only Linux: one process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -31,17 +31,17 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// All processes of a job, each joined with every other by a socket of its own, so that each notices by itself when another ends.
-/// Where one has forked, its child holds the socket too: on Linux 5.3 or newer the others still notice at once, on older ones when the
-/// budget ends.
+/// All processes of a job. Each pair is connected by its own socket, so each process notices by itself when another one ends.
+/// If a process has forked, its child also holds the socket: on Linux 5.3 or
+/// newer the others still notice at once, on older kernels when the budget ends.
 ///
-/// Only processes of the same user get in: the directory must belong to it with mode 0700, both ends of a connection check the
+/// Only processes of the same user can join: the directory must belong to that user with mode 0700, both ends of a connection check the
 /// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all
-/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has a budget. When
-/// a process ends, hangs beyond it, or makes another call, all others throw `error` that names it, once they call; the group is then
-/// broken, and every further call throws the same.
+/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has
+/// a budget. If a process ends, exceeds the budget, or makes a different call, all others throw an `error`
+/// that names it at their next call; the group is then broken, and every further call throws the same error.
 ///
-/// Linux. Not thread-safe: one thread at a time. `all_gather` is what `adopted_backend` takes.
+/// Linux. Not thread-safe: one thread at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
  public:
   /// Joins the group as PE `rank` of `count`. Collective; returns when all have joined. `budget`: for this, and for each later call;
@@ -69,7 +69,7 @@ class host_group {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
 
-  /// A file of every process, by PE; its own as a duplicate. Collective.
+  /// One file of each process, by PE; this process's own file is a duplicate. Collective.
   [[nodiscard]] std::vector<owned_file> all_gather_files(int mine) {
     std::vector<owned_file> files;
     for (received& each : exchange(letter_of(kind::file), mine)) {
@@ -117,7 +117,7 @@ class host_group {
     }
   }
 
-  /// Throws if a process of the group has ended. It waits for nobody: for use while kernels run.
+  /// Throws if a process of the group has ended. It does not wait for other processes, so it can be used while kernels run.
   void require_all() {
     require_unbroken();
     for (int other = 0; other != at_->count; ++other) {
@@ -200,7 +200,7 @@ class host_group {
     int culprit = -1;
   };
 
-  /// What the copies of a callback share, and so whoever calls it. Its end is told to the other processes, which may wait for it.
+  /// The state that the copies of a callback share. Its end is told to the other processes, which may wait for it.
   class channel {
    public:
     explicit channel(const std::shared_ptr<state>& at)
@@ -248,7 +248,7 @@ class host_group {
   explicit host_group(std::shared_ptr<state> at) noexcept : at_(std::move(at)) {}
   host_group(int rank, int count, std::chrono::milliseconds budget) : at_(std::make_shared<state>(rank, count, budget)) {}
 
-  /// Whether a process has ended, or does so within some milliseconds.
+  /// Whether a process has ended, or ends within a few milliseconds.
   [[nodiscard]] bool someone_has_ended(int milliseconds) const {
     std::vector<pollfd> all;
     for (int other = 0; other != at_->count; ++other) {
@@ -308,7 +308,7 @@ class host_group {
     }
   }
 
-  /// Takes a letter, if one is there.
+  /// Receives a letter, if there is one.
   [[nodiscard]] static answer receive(int socket, received& into) noexcept {
     iovec part{&into.contents, sizeof into.contents};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -347,7 +347,7 @@ class host_group {
     return all;
   }
 
-  /// Sends `own` to every other process and takes one letter of each. By PE; its own is as if it had been sent.
+  /// Sends `own` to every other process and receives one letter from each. By PE; its own is as if it had been sent.
   [[nodiscard]] std::vector<received> exchange(const letter& own, int file, channel* by = nullptr) {
     require_unbroken();
     refuse_left(by);
@@ -403,7 +403,7 @@ class host_group {
     return all;
   }
 
-  /// Throws where the next letter of a process says that it has given up.
+  /// Throws if the next letter of a process says that it has given up.
   void refuse_broken(int other) {
     letter next;
     if (other != at_->rank && peek(socket_of(other), next) && next.what == kind::broken) {
@@ -414,7 +414,7 @@ class host_group {
   /// What is known of another process during an exchange.
   enum class peer_state : char { awaited, came, closed };
 
-  /// Takes what another process has sent. Whether it is its letter of this call.
+  /// Receives what another process has sent. Whether it is its letter of this call.
   [[nodiscard]] bool take(int other, bool over, kind wanted, channel* by, received& into) {
     const answer found = receive(socket_of(other), into);
     const letter& said = into.contents;
@@ -475,7 +475,7 @@ class host_group {
     });
   }
 
-  /// Tells the others who is the reason, leaves the group, and throws.
+  /// Tells the others which process is at fault, leaves the group, and throws.
   [[noreturn]] void give_up(fault why, int culprit) {
     letter last = letter_of(kind::broken);
     last.value = culprit;
@@ -706,7 +706,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
   }
 }
 
-/// Gives every two others a pair of sockets, which needs no name.
+/// Gives each pair of other processes a pair of sockets, which needs no name.
 inline void host_group::introduce_others(clock::time_point deadline) {
   for (int one = 1; one != at_->count; ++one) {
     for (int other = one + 1; other != at_->count; ++other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that each process has allocated itself by cudaMalloc, shared by CUDA IPC: what `adopted_backend` takes.
+/// Memory that each process has allocated with cudaMalloc, shared through CUDA IPC, for use with `adopted_backend`.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -27,7 +27,7 @@ namespace symmetric {
 namespace detail {
 
 /// The allocations of other processes that this process has open. Each is opened once, however many parts of it are in use: drivers
-/// that do not count refuse a second time, and a framework gives many tensors out of one allocation.
+/// without a reference count reject a second open, and a framework may place many tensors in one allocation.
 class opened_allocations {
  public:
   [[nodiscard]] static opened_allocations& of_process() {
@@ -79,7 +79,7 @@ class opened_allocations {
   std::vector<entry> entries_;
 };
 
-/// What a process found wrong with the memory that it was to share by CUDA IPC. The others are told the number.
+/// What a process found wrong with the memory that it was to share by CUDA IPC. The number is sent to the others.
 enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, device, room };
 
 /// Completes "PE 1 gave ... at 0x7f00".
@@ -98,7 +98,7 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
   }
 }
 
-/// A part of an allocation, as the process that made it knows it.
+/// A part of an allocation, as seen by the process that made it.
 struct ipc_part {
   ipc_fault fault = ipc_fault::none;
   int device = 0;
@@ -106,7 +106,7 @@ struct ipc_part {
   std::size_t size = 0;     ///< of the allocation
 };
 
-/// What the driver knows of `bytes` from `start` on.
+/// What the driver reports about `bytes` bytes starting at `start`.
 [[nodiscard]] inline ipc_part part_of_allocation(const void* start, std::size_t bytes) {
   auto* const ask = membar::detail::driver_function<decltype(cuPointerGetAttribute)>("cuPointerGetAttribute");
   const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(start));
@@ -167,8 +167,8 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 
 }  // namespace detail
 
-/// `bytes` from `mine` on of every process, in memory that it allocated by `cudaMalloc`, also inside of a larger allocation, as
-/// PyTorch's caching allocator gives. What is opened is the whole allocation, which the other processes could then read and write.
+/// `bytes` starting at `mine` of every process, in memory that it allocated with `cudaMalloc`, also inside of a larger
+/// allocation, as from PyTorch's caching allocator. The whole allocation is opened, so the other processes could read and write it.
 ///
 /// The constructor is collective, the destructor is not: it closes what this process has open. The allocation belongs to its process,
 /// which frees it when all others have closed it; CUDA leaves undefined what happens otherwise. `close` waits for that. The backends
@@ -199,7 +199,7 @@ class ipc_memory {
   /// For `adopted_backend`.
   [[nodiscard]] adopted_memory memory() const { return {self_, addresses_, bytes_, device_}; }
 
-  /// Closes what is open, and returns when every process has done so: then each may free its memory. Collective.
+  /// Closes what is open, and returns when every process has done so; each may then free its memory. Collective.
   void close() {
     release();
     static_cast<void>(detail::gathered(processes_, 0));
@@ -298,7 +298,8 @@ class ipc_memory {
     return handles;
   }
 
-  /// Whether this device may access that of the bus number. One that is hidden from this process may be reached: opening tells.
+  /// Whether this device may access the device with the bus number. A device that is hidden from this process may still be
+  /// reachable: opening its memory shows this.
   [[nodiscard]] bool reaches(unsigned long long bus) const {
     const int theirs = detail::device_of_bus_number(bus);
     int access = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A window of NCCL as memory that `adopted_backend` takes. Needs NCCL 2.28, whose device header it includes.
+/// A window of NCCL as memory for `adopted_backend`. Needs NCCL 2.28, whose device header it includes.
 #pragma once
 
 #include <membar/device_guard.hpp>

@@ -2,7 +2,7 @@
 /// @file
 /// Addresses of symmetric objects: objects of one type at one place of every PE's symmetric heap.
 ///
-/// A symmetric address is valid on its own PE. Operations take it, with a PE, for the object of any PE. A pointer, and the
+/// A symmetric address is valid on its own PE. Together with a PE, it names that PE's object in operations. A pointer, and the
 /// address of another PE's object, have other types, which do not convert to it.
 #pragma once
 
@@ -61,7 +61,7 @@ MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
       "ordered with its own");
 }
 
-/// By which heaps and backends make symmetric addresses, and operations read them.
+/// Lets heaps and backends make symmetric addresses, and operations read them.
 struct access;
 
 /// The common part of both forms of symmetric address.
@@ -164,7 +164,7 @@ class span : public detail::address<T, Backend> {
   /// Object `index`. The index is not checked.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr object<T, Backend> operator[](std::size_t index) const noexcept;
 
-  /// `size` objects from `first` on, cut off at the end of this span.
+  /// `size` objects starting at `first`, cut off at the end of this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr span subspan(std::size_t first, std::size_t size) const noexcept {
     const std::size_t from = first < size_ ? first : size_;
     return span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);

@@ -2,18 +2,18 @@
 /// @file
 /// Symmetric operations on a stream. Each call enqueues and returns; the operation runs in the stream's order.
 ///
-/// They are kernels of one thread, in the logical remote synchronization domain, so that no fence of the program's other
-/// kernels waits for their system-scope releases. A copy is the backend's. The device of the stream is current, as for any
-/// launch, and is that of the symmetric object's PE. A wait or a barrier holds the stream until another PE acts: enqueue first
-/// what it waits for (docs/deadlocks.md), and load the kernels before anything waits.
+/// They are single-thread kernels in the logical remote synchronization domain, so fences in the program's other kernels
+/// do not wait for their system-scope releases. Copies are made by the backend. As for any launch, the stream's device
+/// must be current, and it must be the device of the symmetric object's PE. A wait or a barrier blocks the stream until
+/// another PE acts: enqueue what it waits for first (docs/deadlocks.md), and load the kernels before anything waits.
 ///
-/// In a stream that is captured a value or condition that is an argument is frozen: the graph would set and wait for the same in
-/// every replay, and the second replay would read old data. Such a call is refused. The forms that take an epoch
-/// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are right in every replay.
+/// In a captured stream, a value or condition that is an argument is frozen: the graph would set and wait for the
+/// same value in every replay, and the second replay would read stale data. Such a call is rejected. The forms
+/// with an epoch (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
 ///
-/// An epoch demands one sequence of operations: one at a time uses it, in one stream or in streams that events order, so a graph
-/// is replayed in one stream too. Its signal is notified and waited for by its epochs alone, from zero on, and nothing sets either
-/// back. After a wait that was not done, its words are allocated anew (recoverable.cuh).
+/// An epoch requires a single sequence of operations: one uses it at a time, in one stream or in streams ordered by
+/// events, so a graph must also be replayed in one stream. Only its epochs notify and wait for its signal, starting from
+/// zero, and nothing resets either. After a wait that did not return `done`, allocate its words again (recoverable.cuh).
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -141,7 +141,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 
 /// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has run it.
 ///
-/// Later work of the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
+/// For later work in the stream it is complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
 /// `nvshmemx_putmem_on_stream`.
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
@@ -150,7 +150,7 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification. It releases what the stream has done before, puts to `other` included. Errors: those of `launch`; in
+/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: those of `launch`; in
 /// a captured stream, a signal that is set: pass an epoch, or add.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
@@ -171,7 +171,7 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
          detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
 }
 
-/// Enqueues a wait for a signal of the stream's PE. Later work of the stream has acquired. When the budget is used up the
+/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. When the budget is used up, the
 /// kernel prints what it waited for, and the stream's next calls report a failed kernel. Errors: those of `launch`; a captured
 /// stream: pass an epoch.
 template <class Kind, backend Backend, class Condition>
@@ -200,9 +200,9 @@ void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget bud
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
-/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run at once, on two streams.
+/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run concurrently, on two streams.
 ///
-/// Synchronizes as `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not of the team, or of
+/// Synchronizes as `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team, or belongs to
 /// another process; the team in use on another stream, or its work there not ended (`stream_guard`); an arrival not waited for. In a
 /// captured stream nothing runs yet: take `team.guard(which)` where the graph is launched.
 template <backend Backend>

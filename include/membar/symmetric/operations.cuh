@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
+/// One-sided operations on symmetric objects: put, get, put with signal, notifications, and the operations that order and complete them.
 ///
-/// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all its threads call it with the same arguments.
+/// A group (`by_thread`, `by_warp`, `by_block`) executes an operation together: all its threads call it with the same arguments.
 /// The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE that
 /// the backend reaches. With NVSHMEM over a network that is symmetric memory, or memory registered with
-/// `nvshmemx_buffer_register`. A copy does not begin with a barrier of the group: if one thread wrote what another one copies,
-/// synchronize the group first.
+/// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if
+/// one thread wrote data that another one copies, synchronize the group first.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -141,7 +141,7 @@ template <class Address>
   }
 }
 
-/// Converts from anything. It is the parameter of a call that is refused anyway, so that the refusal is the only error.
+/// Converts from anything. It is the parameter of a call that is rejected anyway, so the rejection is the only error.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
@@ -200,7 +200,7 @@ struct fenced {
 /// The group's earlier puts are complete too: visible as the visibility class says.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be used again and results are there. Nothing is said about other PEs.
+/// Sources may be reused and results are available. It says nothing about other PEs.
 template <class Group>
 struct flushed {
   flushed() = default;
@@ -226,7 +226,7 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 }  // namespace detail
 
 /// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with what this returns, and before what
-/// its first thread does later, at each PE. It completes nothing. Another thread of the group that goes on with puts or fetches of its
+/// its first thread does later, at each PE. It completes nothing. Another thread of the group that continues with puts or fetches of its
 /// own to be ordered calls it by_thread.
 ///
 /// Synchronizes: makes a later notification a release at its destination; between two `fetch`es of one thread it is an acquire. PTX (peer): a
@@ -259,7 +259,7 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Ends the use of sources and makes results of non-blocking gets available. It makes nothing visible to another PE.
+/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another PE.
 ///
 /// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
 template <class Group, reach Reach>
@@ -284,7 +284,7 @@ __device__ inline void put(Group group, const To& to, const From& from, pe other
   }
 }
 
-/// Starts a `put` and returns at once: `from` is in use until `flush` or `quiet`.
+/// Starts a `put` and returns immediately: `from` is in use until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -305,7 +305,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
   }
 }
 
-/// Starts a `get` and returns at once: what is at `to` is undefined until `flush` or `quiet`.
+/// Starts a `get` and returns immediately: what is at `to` is undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -313,7 +313,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object, whole, at `other`. By the calling thread.
+/// Stores one object as a single access at `other`. Executed by the calling thread.
 ///
 /// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: that too where it reaches the PE,
 /// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
@@ -324,7 +324,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object, whole, at `other`. By the calling thread.
+/// Reads one object as a single access at `other`. Executed by the calling thread.
 ///
 /// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
 /// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
@@ -339,10 +339,10 @@ template <class From>
   }
 }
 
-/// Does a `put`, then notifies `other`: sets the signal to `value`, or adds `value` to it.
+/// Executes a `put`, then notifies `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. It does not cover other
-/// puts on every backend: for two puts and one signal use `fence` and `notify`. On return `from` may be used again. The signal
+/// Synchronizes: its data is released to the wait or test at `other` that acquires the signal's new value. Not every backend covers
+/// earlier puts as well: for two puts and one signal use `fence` and `notify`. On return `from` may be used again. The signal
 /// may be of another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
 /// `st.release.sys.b64`, or for a signal that is added to `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
@@ -357,7 +357,7 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   }
 }
 
-/// Starts a `put_signal` and returns at once: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
+/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
@@ -372,8 +372,8 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
 
 /// Notifies `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes, with `release`: what the group has put to `other` by blocking operations is released to the acquire of the new
-/// value there. For what it put to other PEs use `notify_transitively`. With `relaxed`: nothing. PTX (peer): a barrier of the
+/// Synchronizes, with `release`: the group's blocking puts to `other` are released to the acquire of the new value
+/// there. For what it put to other PEs use `notify_transitively`. With `relaxed`: nothing. PTX (peer): a barrier of the
 /// group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
 /// `nvshmem_fence` for `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
@@ -405,16 +405,16 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Refuses a notification after a `flush`, which says nothing about other PEs.
+/// Rejects a notification after a `flush`, which guarantees nothing about other PEs.
 template <class Group, class Signal, class FlushedGroup>
 __device__ inline void notify(Group, const Signal&, unsigned long long, pe, const flushed<FlushedGroup>&) noexcept {
   static_assert(!std::is_same_v<FlushedGroup, FlushedGroup>,
                 "membar: a flush completes nothing at another PE: take fence or quiet before a notification");
 }
 
-/// Notifies `other` of all that this PE has put to any PE, and has observed: a transitive notification.
+/// Notifies `other` of everything that this PE has put to any PE or has observed: a transitive notification.
 ///
-/// Synchronizes: all that the group has put anywhere, and has observed, is released to the acquire of the new value. Requires
+/// Synchronizes: everything that the group has put anywhere or has observed is released to the acquire of the new value. Requires
 /// the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE could be
 /// notified too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`,
 /// `nvshmemx_signal_op`.

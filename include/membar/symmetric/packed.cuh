@@ -54,8 +54,8 @@ template <class Message>
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 
-/// Whether the lanes of a warp poll together until all have their words: if each has one, and some have more. A warp that
-/// votes is faster than one whose lanes diverge and join again.
+/// Whether the lanes of a warp poll together until all have their words: if each has one, and
+/// some have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
@@ -157,8 +157,8 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// Takes the pieces of the calling thread, or of all of its warp where it polls together. Returns whether all have come; if
-/// not, `seen` is the number in a word that has not come, or `sequence` if that is another lane's.
+/// Reads the pieces of the calling thread, or of its whole warp if the warp polls together. Returns whether all have
+/// arrived; if not, `seen` is the number in a word that has not arrived, or `sequence` if that word is another lane's.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
@@ -166,7 +166,7 @@ template <class Group, class Box, class To>
   polling poll(budget);
   return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
     packed_word came[decltype(batch)::value];
-    // An inner loop, as short as possible: a message that has come waits for the next poll.
+    // The inner loop is as short as possible: a message that has arrived waits for the next poll.
     const auto poll_for_a_while = [&] {
 #pragma unroll 1
       for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
@@ -199,11 +199,11 @@ template <class Group, class Box, class To>
 /// Sends the object at `from`, of this PE, to the box of `other`, with the number `sequence`. On return the whole group may use
 /// `from` again.
 ///
-/// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message,
-/// and has said so to the thread that stores. That holds thread by thread: the thread that stores a word has itself taken a word
-/// of the answer, and that was stored by the thread that took the word before. It does so if question and answer are messages of
-/// one type by groups of one kind and size. Else let the answer be a signal, released and acquired: a barrier of the group does
-/// not pass on what a relaxed answer says. `sequence` is neither 0 nor that of the previous message. PTX:
+/// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message
+/// and has told the storing thread so. This applies per thread: the thread that stores a word must itself have taken a word
+/// of the answer, stored by the thread that took the previous word. This is the case if request and answer are messages of
+/// one type, sent by groups of the same kind and size. Otherwise let the answer be a signal, released and acquired: a group
+/// barrier does not pass on what a relaxed answer says. `sequence` is neither 0 nor the previous message's number. PTX:
 /// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
 /// `everywhere`.
 template <class Group, class Box, class From>

@@ -293,7 +293,7 @@ class peer_region {
 ///
 /// With `visibility::destination_only` it promises less: a program for a cluster is developed on one machine, and what the
 /// cluster does not have does not compile. A device that appears twice is two PEs, for tests: kernels that wait for each other
-/// must then have room at once.
+/// must then fit at the same time.
 ///
 /// Requires: peer access between every two devices; no multicast. Errors: `error` naming the two devices without it, or the
 /// device without the requested kind of memory. The backend is a value; its heaps own the memory.

@@ -11,8 +11,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
-/// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
+/// The device's part of a backend: a small value that is passed to kernels. It contains this PE's number, the number of PEs, and the locations
+/// of their objects. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
 template <class Reach>
 concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
   requires std::is_same_v<decltype(reach.self()), pe>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and barriers on a stream that a program survives: they end, and say in memory how. One that is late ends those of all
-/// PEs by a flag. (`wait_on_stream` ends its kernel by a trap, which loses the context.)
+/// Waits and barriers on a stream that a program survives: they end, and say in memory how. An operation that times out ends the operations
+/// of all PEs with a flag. (`wait_on_stream` ends its kernel by a trap, which loses the context.)
 ///
 /// After one that is not `done` the later work of the stream runs all the same, and finds old data: let kernels look at the
 /// status, or let the host wait for the stream before it enqueues more. To go on: wait for the streams of all PEs; free the

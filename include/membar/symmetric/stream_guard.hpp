@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A guard by which only one stream, or the host, uses a team at a time.
+/// A guard that lets only one stream, or the host, use a team at a time.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -16,16 +16,16 @@ namespace symmetric {
 
 /// Guards a team of one PE: one stream at a time, or the host, calls its collectives.
 ///
-/// Collectives of one team must come in one order on every PE. Two streams, or a stream and the host, have no such order. Take
-/// a hold around the calls that enqueue collectives. While the hold lives, the team belongs to its stream and its thread.
-/// After it, another stream may hold the team as soon as the enqueued work has ended. `on` and `on_host` throw if that is not
-/// so yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
+/// Collectives of one team must be called in the same order on every PE. Two streams, or a stream and the host, have no such
+/// order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team belongs to its stream and
+/// its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. `on` and `on_host` throw if it
+/// has not ended yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
 ///
-/// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It costs
-/// one recorded event and two queries of a stream for each hold, and one query of an event if the stream changes. Errors: `error`
-/// naming the team, its user and the remedy, without any change. In a captured stream nothing runs yet, so a hold there waits for
-/// nothing, leaves no work and keeps the team from the other streams of its capture only: hold the team again where the graph is
-/// launched.
+/// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It
+/// costs one recorded event and two stream queries per hold, and one event query if the stream changes. Errors: `error`
+/// naming the team, its user and the remedy, without any change. In a captured stream nothing
+/// runs yet, so a hold there does not wait, leaves no work, and protects the team only from
+/// other streams of the same capture: hold the team again where the graph is launched.
 class stream_guard {
  public:
   /// `team` is its name in errors.
@@ -78,8 +78,8 @@ class stream_guard {
   }
 
  private:
-  /// Who uses the team. A stream is told by its id, because the handle of a destroyed stream may be that of a new one. A captured
-  /// stream, of which CUDA tells no id, is told by its handle and its capture's id: it lives as long as the capture.
+  /// The user of the team. A stream is identified by its id, because a new stream may reuse a destroyed stream's handle. CUDA
+  /// gives no id for a captured stream, so it is identified by its handle and its capture's id: it lives as long as the capture.
   struct user {
     bool host = false;
     bool captured = false;

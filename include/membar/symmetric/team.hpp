@@ -20,10 +20,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Some of the PEs, numbered anew from 0 in the order of their PE numbers: their ranks. A value: kernels take it.
+/// Some of the PEs, renumbered from 0 in the order of their PE numbers; these numbers are their ranks. A value that can be passed to kernels.
 ///
-/// A team of equal distances may have any PEs, another one those below `most_listed`. Two teams of the same PEs are equal,
-/// however they were made. Errors: `error`, naming the PE or the number that cannot be.
+/// A team with equal distances may contain any PEs, other teams only PEs below `most_listed`. Two teams
+/// of the same PEs are equal, however they were made. Errors: `error`, naming the invalid PE or number.
 class team {
  public:
   /// The PEs that a list may have are those below.
@@ -33,7 +33,7 @@ class team {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
 
 #if !defined(__CUDACC_RTC__)
-  /// `size` PEs from `first` on, `stride` apart.
+  /// `size` PEs starting at `first`, `stride` apart.
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,

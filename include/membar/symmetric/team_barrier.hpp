@@ -17,11 +17,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run at once, also
+/// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run concurrently, also
 /// if they have PEs in common, and those of one team are called in one order on every PE of it.
 ///
-/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its end is local, as that
-/// of a `scoped_array`. `on_stream.cuh` has its operations on
+/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its end is local, like a
+/// `scoped_array`'s. `on_stream.cuh` has its operations on
 /// streams, `barrier.cuh` those in kernels. Errors: `error`, on every PE, for a team of a PE that the backend does not have, and
 /// where processes name different teams.
 template <backend Backend>

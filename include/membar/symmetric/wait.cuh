@@ -16,8 +16,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The condition that a signal has a value. A value that is overwritten too early is missed: use it for a `signal<set>` whose
-/// sender waits for an answer.
+/// The condition that a signal equals a value. A value that is overwritten too
+/// early is missed: use this for a `signal<set>` whose sender waits for an answer.
 class equals {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
@@ -70,7 +70,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Says never to give up a wait before its budget is used up.
+/// Never gives up a wait before its budget is used up.
 struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
@@ -85,13 +85,13 @@ __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[may
   }
 }
 
-/// Polls until the condition holds, the time of `poll` is up or `stop()`. `seen` is the last value read. Several waits may have
-/// one `poll`, and so one budget.
+/// Polls until the condition holds, the time of `poll` is up, or `stop()` returns true.
+/// `seen` is the last value read. Several waits may share one `poll` and thus one budget.
 template <class Order, class Condition, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, polling& poll,
                                                  unsigned long long& seen, Order order, Stop stop = Stop()) noexcept {
   for (;;) {
-    // An inner loop, as short as possible: a signal that has come waits for the next poll.
+    // The inner loop is as short as possible: a signal that has arrived waits for the next poll.
 #pragma unroll 1
     for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
       seen = membar::load<thread_scope::system>(word, order);
@@ -105,7 +105,7 @@ template <class Order, class Condition, class Stop = never_stop>
   }
 }
 
-/// Prints what was waited for, and ends the kernel. Out of line, so that it costs the wait no registers.
+/// Prints what was waited for, and ends the kernel. Out of line, so it does not cost the wait any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
@@ -120,7 +120,7 @@ template <class Order, class Condition, class Stop = never_stop>
 
 }  // namespace detail
 
-/// The value of the calling PE's signal, as it is now. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+/// The current value of the calling PE's signal. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Each is
-/// changed and read by its own operations only: on no backend does anything else keep it whole.
+/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and
+/// packed words. Only its own operations may change and read it: no backend keeps it whole under other accesses.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -20,7 +20,7 @@ namespace detail {
 
 struct word_access;
 
-/// 64 bits that hold 0 at first, and that only operations read and write.
+/// 64 bits that are initially 0, and that only operations read and write.
 class word_of_64 {
  public:
   word_of_64() = delete;
@@ -34,11 +34,11 @@ class word_of_64 {
 
 }  // namespace detail
 
-/// A word of 64 bits by which other PEs notify its own PE: `notify` and `put_signal` change it, its PE waits for it and tests
-/// it.
+/// A 64-bit word with which other PEs notify its own PE: `notify`
+/// and `put_signal` change it; its PE waits for it and tests it.
 ///
-/// `signal<set>` and `signal<add>` are different types, because a wait must know which values are sure to be seen: of a word
-/// that is added to, only that it reached a value. It holds 0 at first.
+/// `signal<set>` and `signal<add>` are different types, because a wait must know which values are
+/// certain to be seen: for a word that is added to, only that it has reached a value. It is initially 0.
 template <class Kind>
 class signal : public detail::word_of_64 {
   static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
@@ -118,7 +118,7 @@ class barrier_word : public detail::word_of_64 {};
 /// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
 class epoch : public detail::word_of_64 {};
 
-/// A flag by which one PE ends the waits of all (recoverable.cuh). Once it is set it stays set: free it and the words that were
+/// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once it is set it stays set: free it and the words that were
 /// waited for, and allocate them anew. It holds 0 at first.
 class abort_flag : public detail::word_of_64 {};
 

@@ -71,10 +71,10 @@ class bulk_pipeline {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is given back.
+  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is released.
   using tile = detail::taken_tile;
 
-  /// A consumer's end, of one thread. It may hold several tiles, and gives them back in order.
+  /// A consumer's end, of one thread. It may hold several tiles, and releases them in order.
   class consumer {
    public:
     __device__ explicit consumer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
@@ -89,7 +89,7 @@ class bulk_pipeline {
       return {wait_result::done, memory};
     }
 
-    /// Gives the oldest tile back that this consumer holds. Its own bulk copies out of the stage have been read: `bulk_wait_read`.
+    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage have been read: `bulk_wait_read`.
     __device__ void give_back() noexcept {
       proxy_fence<proxy::async_shared_block>();  // what this thread did with the stage, then the copy that fills it again
       pipeline_->empty_[back_.stage].arrive(release);

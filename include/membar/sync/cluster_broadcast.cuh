@@ -129,10 +129,10 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and its own block's stage in `memory`, until it is given back.
+  /// A tile that was taken, if it was: its `result`, and its own block's stage in `memory`, until it is released.
   using tile = detail::taken_tile;
 
-  /// A consumer's end, of one thread of any block. It may hold several tiles, and gives them back in order.
+  /// A consumer's end, of one thread of any block. It may hold several tiles, and releases them in order.
   class consumer {
    public:
     __device__ explicit consumer(cluster_broadcast& ring) noexcept : ring_(&ring) {}
@@ -149,7 +149,7 @@ class cluster_broadcast {
       return {wait_result::done, memory};
     }
 
-    /// Gives the oldest tile back that this consumer holds. Its own bulk copies out of the stage began after
+    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage began after
     /// `proxy_fence<proxy::async_shared_block>`, because another block's copy brought the tile, and have been read: `bulk_wait_read`.
     __device__ void give_back() noexcept {
       shared_proxy_fence(release);  // what this thread did with the stage, then the copies that fill it again

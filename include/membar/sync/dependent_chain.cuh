@@ -58,7 +58,7 @@ class chained {
 ///
 /// PTX: the constructor: `griddepcontrol.launch_dependents`. wait, or else the destructor: `griddepcontrol.wait`. Requires: compute
 /// capability 9.0.
-template <bool Needed = true>  // so that an older architecture refuses its use, and not the header
+template <bool Needed = true>  // so an older architecture rejects its use, but not the header
 class chain_link {
  public:
   /// Lets the next kernel begin, once all blocks of this one have begun or ended.

@@ -18,7 +18,7 @@ inline namespace v0_2 {
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, what any thread of a block did before its arrive is visible to
 /// every thread of every block after its wait. With `relaxed` on a side, that side's block orders nothing with other blocks:
 /// for phases that share no data. Each call is a barrier of the block. It does not guarantee: anything if some block does not
-/// run. All must be on the device at once; `launch_co_resident` (co_residency.hpp) checks that. Ends: a wait that uses up its
+/// run. All must be on the device at the same time; `launch_co_resident` (co_residency.hpp) checks that. Ends: a wait that uses up its
 /// budget returns `timed_out` in every thread of the block. The barrier must be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red

@@ -15,13 +15,13 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Tells the last of a number of blocks that it is the last.
+/// Tells the last of several blocks that it is the last one.
 ///
 /// All-zero bytes are ready for use. After the last block it is ready again.
 ///
 /// Synchronizes: what any thread of any block did before its `arrive` is visible to every thread of the block for which it
 /// returns true. It does not guarantee: anything to the other blocks, which get false. No block waits for another, so the
-/// blocks need not be on the device at once, and nothing hangs.
+/// blocks need not be on the device at the same time, and nothing hangs.
 ///
 /// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none again before
 /// the last block has: a second use in the kernel takes another object; `device` scope for kernels in one physical domain, else

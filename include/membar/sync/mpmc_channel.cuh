@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A bounded queue from many producers to many consumers: the work queue of blocks that give each other work.
+/// A bounded queue from many producers to many consumers: a work queue for blocks that give each other work.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -23,7 +23,7 @@ inline namespace v0_2 {
 /// Ends: full for the whole budget, empty for the whole budget, or no other side: `timed_out`. Any thread may call `close`: no
 /// push is done after it, and messages pushed before are still taken, then each pop finds `closed`.
 ///
-/// Where consumers push work of their own, a full channel that all of them push into has nobody who pops: they `try_push`, and do
+/// If consumers push their own work, no thread pops from a full channel that all of them push into: they must `try_push`, and do
 /// themselves what does not fit.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire, atom.relaxed.cas,
@@ -40,7 +40,7 @@ class mpmc_channel {
   /// Appends `message`; `would_wait` if the channel is full. It repeats only after another push succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
-  /// Appends `message`; if the channel is full, waits for room.
+  /// Appends `message`; if the channel is full, waits for space.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }

@@ -12,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// What channels of many producers have in common: the slots, the counter of the producers, and that of whoever empties them.
+/// The common part of channels with many producers: the slots, the producers' counter, and the counter of the side that empties the slots.
 /// All-zero bytes are open and empty.
 template <class Message, int Capacity, thread_scope Scope>
 struct claimed_slots {
@@ -24,7 +24,7 @@ struct claimed_slots {
     atomic<unsigned long long, Scope> stamp;
     Message message;
 
-    /// Empties a slot that the caller alone may empty; `full` is its stamp.
+    /// Empties a slot that only the caller may empty; `full` is its stamp.
     MEMBAR_HOST_DEVICE void take(Message& to, unsigned long long full) noexcept {
       to = message;
       stamp.store(full + 1, release);
@@ -95,7 +95,7 @@ class mpsc_channel {
   /// Appends `message`; `would_wait` if the channel is full. Any thread calls it. It repeats only after another push succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
-  /// Appends `message`; if the channel is full, waits for room. Any thread calls it.
+  /// Appends `message`; if the channel is full, waits for space. Any thread calls it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
@@ -106,7 +106,7 @@ class mpsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 

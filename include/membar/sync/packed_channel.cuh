@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bounded queues of messages of up to 12 bytes, each in one 16-byte word with its sequence number. One load tells whether a
-/// message is there and reads it.
+/// Bounded queues of messages of up to 12 bytes, each in one 16-byte word with its sequence number. One load both checks whether
+/// a message is there and reads it.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -61,7 +61,7 @@ struct packed_slots {
 ///
 /// PTX: push: st.relaxed.b128, and ld.relaxed of the counter where the channel seems full; pop: ld.relaxed.b128, st.relaxed.
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
-/// keeps 16-byte stores whole. PCIe does not promise that: use `spsc_channel` there.
+/// keeps 16-byte stores whole. PCIe does not guarantee that: use `spsc_channel` there.
 template <class Message, int Capacity, thread_scope Scope>
 class packed_spsc_channel {
  public:
@@ -83,7 +83,7 @@ class packed_spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for room.
+    /// Appends `message`; if the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
@@ -102,7 +102,7 @@ class packed_spsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(packed_spsc_channel& channel) noexcept : all_(&channel.all_) {
       const unsigned long long head = all_->head.load(relaxed);
       closed_ = (head & detail::closed_bit) != 0;
@@ -126,7 +126,7 @@ class packed_spsc_channel {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Takes no more messages: the producer finds the channel closed, at the latest when it is full.
+    /// Stops taking messages: the producer finds the channel closed, at the latest when it is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       all_->head.store(taken_ | detail::closed_bit, relaxed);
@@ -179,7 +179,7 @@ class packed_mpsc_channel {
     }
   }
 
-  /// Appends `message`; if the channel is full, waits for room. Any thread calls it.
+  /// Appends `message`; if the channel is full, waits for space. Any thread calls it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
@@ -190,7 +190,7 @@ class packed_mpsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(packed_mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 

@@ -89,7 +89,7 @@ class publisher {
       });
     }
 
-    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for room.
+    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for space.
     ///
     /// If one lane of a warp calls it, the two parts of the warp may stay apart after it, and the warp's work then takes twice
     /// the time. Use a `warp_source` for a warp.
@@ -135,7 +135,7 @@ class publisher {
       detail::require_whole_warp();
     }
 
-    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for room. `closed` as for a `source`.
+    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for space. `closed` as for a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       __syncwarp();  // so that the release covers the other lanes' work
       for (detail::polling poll(budget); !ring_.closed && ring_.full();) {

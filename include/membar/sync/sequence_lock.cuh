@@ -15,11 +15,11 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A value of any size that readers take whole. They store nothing, never delay the writer, and try again after a conflict.
+/// A value of any size that readers read as a whole. They store nothing, never delay the writer, and try again after a conflict.
 ///
 /// Synchronizes: a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two writes.
 /// All-zero bytes are a value of zeros. It does not guarantee: that a read is done while the writer writes without a pause;
-/// that a read takes the latest value; order between writers: there is one writer, or the writers hold a lock that synchronizes
+/// that a read returns the latest value; order between writers: there is one writer, or the writers hold a lock that synchronizes
 /// them. Ends: a read that finds no pause between writes, or a writer that stopped within a write, ends with `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,

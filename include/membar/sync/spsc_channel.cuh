@@ -11,7 +11,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
+/// A queue of at most `Capacity` messages from one thread to another; each is taken once, in order.
 ///
 /// It lives in memory that both threads reach: of the device, of a peer, or pinned host memory. All-zero bytes are an open,
 /// empty channel. It uses only loads and stores, so it works across every link.
@@ -19,7 +19,7 @@ inline namespace v0_2 {
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: what happened before the push is visible
 /// after the pop, other memory included. A push into a slot comes after the pop that emptied it. A pop that returns `closed`
 /// synchronizes with the producer's `close`.
-/// It does not guarantee: that a push after the consumer's `close` is refused before the channel is full; anything to threads
+/// It does not guarantee: that a push after the consumer's `close` is rejected before the channel is full; anything to threads
 /// other than the two, unless they synchronize with them.
 /// Ends: full for the whole budget, or no consumer: `timed_out`. Closed by the other side, or by this side before: `closed`.
 /// After the producer's `close` the remaining messages are still taken.
@@ -41,7 +41,7 @@ class spsc_channel {
   /// The producer's end, of one thread at a time.
   class producer {
    public:
-    /// Continues where the producer before stopped.
+    /// Continues where the previous producer stopped.
     MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept
         : channel_(&channel), ring_(channel.tail_.load(relaxed)) {}
 
@@ -53,7 +53,7 @@ class spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for room.
+    /// Appends `message`; if the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
@@ -72,7 +72,7 @@ class spsc_channel {
   /// The consumer's end, of one thread at a time.
   class consumer {
    public:
-    /// Continues where the consumer before stopped.
+    /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(spsc_channel& channel) noexcept : channel_(&channel) {
       const unsigned long long head = channel.head_.load(relaxed);
       closed_ = (head & detail::closed_bit) != 0;
@@ -102,7 +102,7 @@ class spsc_channel {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Takes no more messages: the producer finds the channel closed, at the latest when it is full.
+    /// Stops taking messages: the producer finds the channel closed, at the latest when it is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       channel_->head_.store(taken_ | detail::closed_bit, relaxed);

@@ -9,7 +9,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A fair lock of two counters: small, and good where few threads wait at once, because all of them poll one word.
+/// A fair lock of two counters: small, and good where few threads wait at the same time, because all of them poll one word.
 ///
 /// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it, so that what one holder did is
 /// visible to all later ones. All-zero bytes are a free lock.
