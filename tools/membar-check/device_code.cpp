@@ -29,7 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace intercept = membar::intercept;
-using membar::model::error;
 
 /// The bytes of a file, which is not copied.
 class mapped_file {
@@ -42,7 +41,7 @@ class mapped_file {
       close(file);
     }
     if (file < 0 || begin_ == MAP_FAILED) {
-      throw error("cannot open the file: check that it exists and can be read");
+      throw membar::model::error("cannot open the file: check that it exists and can be read");
     }
   }
   ~mapped_file() {
@@ -164,7 +163,7 @@ void add_folder(const std::string& folder, device_code& out) {
     }
   }
   if (!any && out.errors.empty()) {
-    throw error(
+    throw membar::model::error(
         "there is no .ptx, no .cu and no file with device code in the folder: name the folder that the project is built in, "
         "or a library");
   }
@@ -179,7 +178,7 @@ std::string ptx_source::text() const {
   std::string why;
   std::string result = intercept::unpacked(packed, why);
   if (!why.empty() || result.empty()) {
-    throw error(why.empty() ? "the PTX is empty, or longer than 1 GiB" : why);
+    throw membar::model::error(why.empty() ? "the PTX is empty, or longer than 1 GiB" : why);
   }
   return result;
 }
@@ -190,7 +189,7 @@ std::string ptx_source::name() const {
 
 device_code code_in(const std::string& input) {
   if (!fs::exists(input)) {
-    throw error("it does not exist");
+    throw membar::model::error("it does not exist");
   }
   device_code result;
   if (fs::is_directory(input)) {
@@ -198,12 +197,12 @@ device_code code_in(const std::string& input) {
   } else if (is_ptx_name(input) || is_source_name(input)) {
     result.ptx.push_back({input, 0, {}});
   } else if (!add_binary(input, result)) {
-    throw error(
+    throw membar::model::error(
         "there is no device code in the file: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel "
         "with device code");
   }
   if (result.ptx.empty() && result.errors.empty()) {
-    throw error("there is machine code only: " + std::string(how_to_have_ptx));
+    throw membar::model::error("there is machine code only: " + std::string(how_to_have_ptx));
   }
   return result;
 }

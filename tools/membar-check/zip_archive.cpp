@@ -18,13 +18,11 @@ namespace membar_check {
 
 namespace {
 
-using membar::model::error;
-
 constexpr std::string_view local_word("PK\3\4", 4), central_word("PK\1\2", 4), end_word("PK\5\6", 4), end64_word("PK\6\6", 4);
 constexpr std::size_t local_bytes = 30, central_bytes = 46, end_bytes = 22, end64_bytes = 56, locator_bytes = 20;
 constexpr std::uint64_t none32 = 0xffffffff;
 
-[[noreturn]] void damaged() { throw error("the archive is damaged: copy or download it again"); }
+[[noreturn]] void damaged() { throw membar::model::error("the archive is damaged: copy or download it again"); }
 
 /// A part of the archive. Throws where it is not inside.
 std::string_view part(std::string_view all, std::uint64_t at, std::uint64_t bytes) {
@@ -115,7 +113,7 @@ struct zlib {
 std::string inflated(const zip_member& member) {
   static const zlib library;
   if (library.begin == nullptr || library.inflate == nullptr || library.end == nullptr) {
-    throw error(
+    throw membar::model::error(
         "the archive is compressed, and there is no libz.so.1: install it (Debian: zlib1g), or unpack the archive and "
         "name the folder");
   }
@@ -124,7 +122,7 @@ std::string inflated(const zip_member& member) {
   z_stream stream{};
   std::string out(member.bytes, '\0');
   if (library.begin(&stream, without_header, "1.2.11", static_cast<int>(sizeof stream)) != ok) {
-    throw error("libz.so.1 is of an unknown version: unpack the archive and name the folder");
+    throw membar::model::error("libz.so.1 is of an unknown version: unpack the archive and name the folder");
   }
   std::size_t read = 0, written = 0;
   int state = ok;
@@ -180,8 +178,8 @@ std::vector<zip_member> members_of_zip(std::string_view archive) {
 std::string unpacked(const zip_member& member) {
   constexpr std::size_t most_expansion = 1100;  // of the format: a larger size is a lie, and would take the memory
   if (!member.is_readable) {
-    throw error(membar_tools::quote(member.name) +
-                " is encrypted or packed in an unknown way: unpack the archive and name the folder");
+    throw membar::model::error(membar_tools::quote(member.name) +
+                               " is encrypted or packed in an unknown way: unpack the archive and name the folder");
   }
   if (member.is_deflated && member.bytes / most_expansion > member.packed.size()) {
     damaged();
