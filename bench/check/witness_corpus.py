@@ -1,28 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs `membar-check witness` over the bug corpus, wrong and fixed, on the GPU of this machine, and writes how often each went wrong.
+"""Runs `membar-check witness` over the bug corpus and the faults found in public code, wrong and fixed, on the GPU of this machine, and writes how
+often each went wrong.
 
 usage: witness_corpus.py [--checker=FILE] [--seconds-per-entry=S] [--runs=N] [--output=FILE] [--reproducers=FOLDER] [NAME...]
 
-NAME is an entry of examples/bugs, as look_back; without any, all are run. An entry has half of its seconds for each of its forms.
+NAME is an entry of examples/bugs or examples/found, such as look_back; without any, all are run. An entry has half of its seconds for each of its forms.
 """
 
 import argparse
+import datetime
 import json
 import pathlib
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUGS = ROOT / "examples" / "bugs"
+FOLDERS = [ROOT / "examples" / "bugs", ROOT / "examples" / "found"]
+sys.path.insert(0, str(ROOT / "bench" / "common"))
+import include_hash  # noqa: E402
 
 
 def witnessed(checker, name, options):
+    folder = next((each for each in FOLDERS if (each / f"{name}.wrong.scenario").exists()), FOLDERS[0])
     words = [checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--format=json", "--patience=10",
              f"--seconds={options.seconds_per_entry / 2}", f"--runs={options.runs}"]
     if options.reproducers:
         words += ["--reproducer", str(pathlib.Path(options.reproducers).resolve() / name)]
-    done = subprocess.run(words, cwd=BUGS, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -45,6 +50,13 @@ def row(name, result):
     return [name, result["status"], *cells, f"{smallest['smallest_ns']:.0f} ns, {smallest['kind']}" if smallest else ""]
 
 
+def driver():
+    try:
+        return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True).stdout.split("\n")[0]
+    except OSError:
+        return ""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--checker", default=str(ROOT / "build" / "default" / "bin" / "membar-check"))
@@ -54,15 +66,16 @@ def main():
     parser.add_argument("--reproducers", default="")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    names = options.names or sorted(p.name.split(".")[0] for p in BUGS.glob("*.wrong.scenario"))
+    names = options.names or [name for folder in FOLDERS for name in sorted(p.name.split(".")[0] for p in folder.glob("*.wrong.scenario"))]
     checker = str(pathlib.Path(options.checker).resolve())
+    context = {"date": datetime.date.today().isoformat(), "driver": driver(), "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
     rows = [["entry", "status", "wrong, delays", "wrong, no delays", "fixed, delays", "smallest"]]
     results = {}
     for name in names:
         results[name] = witnessed(checker, name, options)
         rows.append(row(name, results[name]))
         print("\t".join(rows[-1]), flush=True)
-        pathlib.Path(options.output).write_text(json.dumps({"entries": results}, indent=1) + "\n")
+        pathlib.Path(options.output).write_text(json.dumps({"context": context, "entries": results}, indent=1) + "\n")
         if results[name]["status"] == "no GPU":
             print(results[name].get("message", "no GPU"), file=sys.stderr)
             return 4

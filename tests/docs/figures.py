@@ -183,6 +183,26 @@ def bugs(results):
     return table(["wrong kernel", "seen", "in runs", "fixed, nothing in runs"], lines)
 
 
+def witnessed(folder):
+    """How often the entries of a folder went wrong on a GPU when their threads were delayed."""
+    def made(results):
+        lines = []
+        for name, told in results.read("h100/witness")["entries"].items():
+            if not (ROOT / "examples" / folder / f"{name}.wrong.scenario").exists() or "fixed" not in told or told["status"] == "verified":
+                continue
+            runs = {arm["kind"]: arm for arm in told["wrong"]["runs"]}
+            cells = []
+            for kind in ("no delays", "delays", "no delays and early loads", "delays and early loads"):
+                arm = runs.get(kind)
+                bad = 0 if arm is None else arm["wrong"] + arm["hangs"]
+                cells.append("" if arm is None else f"{f'**{bad:,}**' if bad else '0'} of {arm['runs']:,}")
+            fixed = told["fixed"]["runs"]
+            cells.append(f"{sum(arm['wrong'] + arm['hangs'] for arm in fixed):,} of {sum(arm['runs'] for arm in fixed):,}")
+            lines.append([f"`{name}`", *cells])
+        return table(["entry", "no delays", "delays", "no delays, early loads", "delays and early loads", "fixed, all runs"], lines)
+    return made
+
+
 def older_results(results):
     lines = []
     for machine, names in OLDER.items():
@@ -217,6 +237,8 @@ TABLES = {README: {"one number": one_number},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
+          "docs/witness.md": {"witnessed bugs": witnessed("bugs")},
+          "docs/found.md": {"witnessed faults": witnessed("found")},
           **start_tables.TABLES}
 SAYS = {}
 for made in (guide_figures, header_figures):  # a page may have figures of both

@@ -28,8 +28,8 @@ using std::uint8_t;
 
 constexpr size_t actor_slots = 4;
 constexpr size_t most_sites = 32;
-constexpr uint32_t unlikely_value = 0x9e3779b9;
-constexpr uint64_t most_delay = 1000000;  ///< cycles of all delays of a thread, before those that follow are left out
+[[maybe_unused]] constexpr uint32_t unlikely_value = 0x9e3779b9;
+[[maybe_unused]] constexpr uint64_t most_delay = 1000000;  ///< cycles of all delays of a thread, before those that follow are left out
 constexpr uint64_t no_actor = ~uint64_t{0};
 
 /// The additional parameter of a rewritten kernel. All zero: it does what it did before.
@@ -43,7 +43,7 @@ struct plan {
 };
 
 /// What kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed, and its value.
-constexpr size_t report_words = 4;
+[[maybe_unused]] constexpr size_t report_words = 4;
 
 /// Memory of the launches. Addresses are those of the scenario; `pointers` are the places of words that hold one.
 struct object {
