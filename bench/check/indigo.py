@@ -30,6 +30,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/common"))
 import include_hash  # noqa: E402
+import results as result_files  # noqa: E402
 
 RACY = ("atomicBug", "guardBug", "raceBug", "syncBug")
 # Found of 346 racy kernels. Source: Table I of the artifact, results/paper_figures/table1.png
@@ -126,12 +127,6 @@ def answers_of(how, kernels, graphs):
         return result
 
 
-def as_text(results, context):
-    """JSON with a line for each kernel."""
-    lines = ",\n".join(f'  "{kernel}": {json.dumps(answer)}' for kernel, answer in results.items())
-    return f'{{\n "format_version": 1,\n "context": {json.dumps(context)},\n "kernels": {{\n{lines}\n }}\n}}\n'
-
-
 def table(results, graphs, how):
     racy = [k for k in results if any(bug in k for bug in RACY)]
     right = [k for k in results if k not in racy]
@@ -196,7 +191,7 @@ def main():
         for answers in pool.map(lambda some: answers_of(how, some, graphs), [kernels[n:n + TOGETHER] for n in range(0, len(kernels), TOGETHER)]):
             results.update(answers)
             if how.out:
-                how.out.write_text(as_text(results, context))
+                how.out.write_text(result_files.text_of({"context": context, "kernels": results}), encoding="utf-8")
     text = table(results, list(graphs), how)
     print(text)
     if how.page:

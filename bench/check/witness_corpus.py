@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "examples" / "bugs", ROOT / "examples" / "found"]
 sys.path.insert(0, str(ROOT / "bench" / "common"))
 import include_hash  # noqa: E402
+import results as result_files  # noqa: E402
 
 
 def witnessed(checker, name, options):
@@ -75,7 +76,7 @@ def main():
         results[name] = witnessed(checker, name, options)
         rows.append(row(name, results[name]))
         print("\t".join(rows[-1]), flush=True)
-        pathlib.Path(options.output).write_text(json.dumps({"context": context, "entries": results}, indent=1) + "\n")
+        pathlib.Path(options.output).write_text(result_files.text_of({"context": context, "entries": results}), encoding="utf-8")
         if results[name]["status"] == "no GPU":
             print(results[name].get("message", "no GPU"), file=sys.stderr)
             return 4

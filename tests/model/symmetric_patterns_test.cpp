@@ -48,6 +48,7 @@ const std::vector<order_site> sites = {
     {"wait_for_arrival", "barrier.cuh", "",
      "class Order = $_t> requires detail::is_barrier<Words> __device__ inline void wait(", "acquire relaxed"},
     {"barrier_load", "barrier.cuh", "", "relaxed_t>, relaxed_t, $_t>"},
+    {"one_shot_fence", "all_reduce.cuh", "", "if (tells) { membar::thread_fence<thread_scope::system>($)"},
     {"meet_in_reduction", "all_reduce.cuh", "", "memory.budget, $, missing", "acq_rel relaxed"},
 
     {"peer_put_signal", "peer_backend.cuh", "", "notify<Kind>(signal_reach, word, value, other, $)"},
@@ -159,6 +160,7 @@ const std::vector<scenario> scenarios = {
             "{barrier_load&meet_in_reduction}"),
     early_write("all_reduce_in_two_shots_shows_what_the_next_one_puts", "relaxed", "{peer_arrive&meet_in_reduction}",
                 "{barrier_load&meet_in_reduction}"),
+    early_write("all_reduce_in_one_shot_fills_boxes_that_are_empty", "{one_shot_fence}", "relaxed", "acquire"),
     // One thread of a block completes its puts; after a barrier of the block another signals.
     {"barrier_over_a_network_hides_what_was_put_before_it",
      "x=0; flag=0;",
