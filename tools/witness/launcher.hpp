@@ -29,7 +29,8 @@ using std::uint8_t;
 constexpr size_t actor_slots = 4;
 constexpr size_t most_sites = 32;
 [[maybe_unused]] constexpr uint32_t unlikely_value = 0x9e3779b9;
-[[maybe_unused]] constexpr uint64_t most_delay = 1000000;  ///< cycles of all delays of a thread, before those that follow are left out
+[[maybe_unused]] constexpr uint64_t most_delay =
+    1000000;  ///< cycles of all delays of a thread, before those that follow are left out
 constexpr uint64_t no_actor = ~uint64_t{0};
 
 /// The additional parameter of a rewritten kernel. All zero: it does what it did before.
