@@ -26,7 +26,6 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -507,13 +506,7 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
     request.early = best->name.ends_with("early loads");
   }
   std::filesystem::create_directories(folder);
-  const std::string path = (std::filesystem::path(folder) / "witness.cu").string();
-  std::ofstream file(path);
-  file << witness::reproducer_of(request);
-  file.close();
-  if (!file) {
-    throw membar::model::error("cannot write " + path);
-  }
+  membar_tools::write_file((std::filesystem::path(folder) / "witness.cu").string(), witness::reproducer_of(request));
 }
 
 int witness_file(const witness_request& how) {
