@@ -7,8 +7,8 @@ usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
 what they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
-that --part names) no longer compiles or no longer is as expected; a mutation that this part lets through is tried on the PTX of all parts,
-and then on their code.
+that --part names) no longer compiles or no longer is as expected; a mutation that this part lets through is tried on the PTX and the code of the
+parts of its header, and then on those of all others.
 
 With --host it breaks code of the host instead, as HOST lists it, and counts what the unit test named there, host_code.py or the check of assembly
 statements notices: every "memory" clobber and every `volatile` among them. With --random it breaks so many places of the headers in UNIT_TESTS
@@ -296,7 +296,7 @@ def main():
         seed = hashlib.sha256("".join((include / "membar" / header).read_text() for header in HEADERS).encode()).hexdigest()
         chosen = random.Random(seed).sample(every, len(every))
 
-    parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
+    parts = sorted((p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample")), key=lambda part: part.stat().st_size)
     sample = arguments.matrix / f"{arguments.part}.json"
     with tempfile.TemporaryDirectory() as folder:
         copies = queue.SimpleQueue()
@@ -309,9 +309,12 @@ def main():
             return subprocess.run(check, capture_output=True, text=True).returncode
 
         def fails_anywhere(mutated, header):
-            """By the PTX of the sample, else by that of all parts, those of the header first, else by their code, which operands change, too."""
-            near = sorted(parts, key=lambda part: not part.stem.startswith(pathlib.Path(header).stem))
-            tries = itertools.chain([(sample, "--ptx-only")], [(part, "--ptx-only") for part in near], [(part,) for part in near])
+            """By the PTX of the sample, else by that of the header's parts and their code, which operands change, too, else by the others', the small ones first."""
+            is_near = lambda part: part.stem.startswith(pathlib.Path(header).stem)  # noqa: E731
+            tries = [(sample, "--ptx-only")]
+            for some in filter(is_near, parts), itertools.filterfalse(is_near, parts):
+                some = list(some)
+                tries += [(part, "--ptx-only") for part in some] + [(part,) for part in some]
             return next((status for status in (fails(mutated, *one) for one in tries) if status), 0)
 
         def outcome(mutation):

@@ -170,17 +170,25 @@ class Lint(unittest.TestCase):
         self.assertEqual(len(warnings(str(inner.parent))), len(WARNINGS))
 
 
-def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo"):
-    """A file of a kind that nvcc makes of the kernels, with the SASS and the PTX of sm_90."""
+def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None):
+    """A file of a kind that nvcc makes of the kernels, or of what it made of them, with the SASS and the PTX of sm_90."""
     to = pathlib.Path(folder) / "built" / name
     to.parent.mkdir(exist_ok=True)
     if to not in BUILT:
-        subprocess.run([*sys.argv[4:], architecture, *filter(None, [lines]), "-o", str(to), *options, kernels], check=True)
+        subprocess.run([*sys.argv[4:], architecture, *filter(None, [lines]), "-o", str(to), *options, of or kernels], check=True)
         BUILT.add(to)
     return to
 
 
 BUILT = set()
+
+
+def kernels_object():
+    return built("kernels.o", "-c", "-Xcompiler=-fPIC")
+
+
+def kernels_library():
+    return built("libkernels.so", "-shared", "-cudart=none", of=kernels_object())
 
 
 def wheel(name, members, **how):
@@ -205,16 +213,16 @@ class Binaries(unittest.TestCase):
 
     def test_fatbins_objects_archives_and_libraries_give_the_warnings_of_their_ptx(self):
         self.require_the_same(built("kernels.fatbin", "-fatbin"))
-        self.require_the_same(built("kernels.o", "-c"))
-        self.require_the_same(built("kernels.a", "-lib"))
-        self.require_the_same(built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC"))
+        self.require_the_same(kernels_object())
+        self.require_the_same(built("kernels.a", "-lib", of=kernels_object()))
+        self.require_the_same(kernels_library())
 
     def test_every_compression_of_nvcc_is_read(self):
         for mode in ("none", "speed", "balance", "size"):
-            self.require_the_same(built(f"{mode}.fatbin", "-fatbin", f"--compress-mode={mode}"))
+            self.require_the_same(built(f"{mode}.fatbin", "-fatbin", f"--compress-mode={mode}", of=PTX))
 
     def test_the_library_of_a_wheel_is_read_and_its_other_files_are_not(self):
-        library = built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC")
+        library = kernels_library()
         members = {"package/__init__.py": b"pass\n", "package/libkernels.so.1": library, "package/libhost.so": b"\x7fELF" + bytes(60)}
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
@@ -258,7 +266,7 @@ class Binaries(unittest.TestCase):
     def test_a_folder_has_binaries_and_a_link_counts_once(self):
         tree = pathlib.Path(folder) / "binaries"
         tree.mkdir(exist_ok=True)
-        (tree / "libkernels.so.1").write_bytes(built("libkernels.so", "-shared", "-cudart=none", "-Xcompiler=-fPIC").read_bytes())
+        (tree / "libkernels.so.1").write_bytes(kernels_library().read_bytes())
         (tree / "libhost.so").write_bytes(b"\x7fELF" + bytes(60))
         if not (tree / "libkernels.so").exists():
             (tree / "libkernels.so").symlink_to("libkernels.so.1")

@@ -3,7 +3,7 @@
 """What membar-check witness reports, on a driver without a device whose kernels go wrong from delays of 5,000 cycles on; and that the PTX that it
 writes assembles, and its reproducers compile and run.
 
-usage: witness_test.py <membar-check> <folder of the fake driver> <C++ compiler> [<nvcc>]
+usage: witness_test.py <membar-check> <folder of the fake driver> <C++ compiler> [<nvcc> <nvcc beside ptxas>]
 """
 
 import json
@@ -86,9 +86,9 @@ def reproducer_runs(folder, compiler, environment, checker):
     expect("the reproducer's fixed form", text.count(": 0 wrong and 0 hangs in 500 runs") == 3, text)
 
 
-def corpus_assembles(checker, nvcc, environment, folder):
+def corpus_assembles(checker, nvcc, toolkit, environment, folder):
     """The rewritten PTX of entries of the corpus is what ptxas takes, and is decided as before."""
-    ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
+    ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
     for name in ("look_back", "leader_scalar", "table_before_wait"):
         done = subprocess.run([checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--runs=1", "--format=json",
                                "--reproducer", str(folder / name)], cwd=BUGS, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
@@ -159,8 +159,8 @@ def main():
         expect("no file", code == 2 and "witness needs a scenario" in err, (code, out, err))
 
         reproducer_runs(folder, compiler, environment, checker)
-        if len(sys.argv) > 4:
-            corpus_assembles(checker, sys.argv[4], environment, folder)
+        if len(sys.argv) > 5:
+            corpus_assembles(checker, sys.argv[4], sys.argv[5], environment, folder)
     for w in wrong:
         print(w)
     return 1 if wrong else 0

@@ -317,12 +317,12 @@ template <class Value>
 }
 
 /// A quotient or a remainder of integers that are extended to 64 bits. Division by zero gives all ones: PTX leaves it open.
-[[nodiscard]] inline std::uint64_t divided(const instruction& i, std::uint64_t x, std::uint64_t y) noexcept {
-  const bool divides = i.code == op::divide;
+[[nodiscard]] inline std::uint64_t divided(op code, ptx_type type, std::uint64_t x, std::uint64_t y) noexcept {
+  const bool divides = code == op::divide;
   if (y == 0) {
     return divides ? ~std::uint64_t{0} : x;
   }
-  if (!is_signed(i.type)) {
+  if (!is_signed(type)) {
     return divides ? x / y : x % y;
   }
   if (as_signed(y) == -1) {
@@ -332,12 +332,11 @@ template <class Value>
 }
 
 /// Arithmetic of integers: `x` and `y` are extended to 64 bits.
-[[nodiscard]] inline std::uint64_t compute_integer(const instruction& i, std::uint64_t x, std::uint64_t y,
+[[nodiscard]] inline std::uint64_t compute_integer(op code, ptx_type type, std::uint64_t x, std::uint64_t y,
                                                    std::uint64_t c) noexcept {
-  const ptx_type type = i.type;
   const int bits = bytes_of(type) * 8;
   const auto high = [&] { return bits == 64 ? high_product(x, y, is_signed(type)) : (x * y) >> static_cast<unsigned>(bits); };
-  switch (i.code) {
+  switch (code) {
     case op::add:
       return x + y;
     case op::subtract:
@@ -354,7 +353,7 @@ template <class Value>
       return high() + c;
     case op::divide:
     case op::remainder:
-      return divided(i, x, y);
+      return divided(code, type, x, y);
     case op::negate:
       return std::uint64_t{0} - x;
     case op::absolute:
@@ -506,6 +505,20 @@ struct carried {
   }
 }
 
+/// `shl` and `shr` by the low 32 bits of `b`: `x` is a value extended to 64 bits.
+[[nodiscard]] inline std::uint64_t shifted_left(ptx_type type, std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t by = truncated(b, 32);
+  return by >= static_cast<unsigned>(bytes_of(type) * 8) ? 0 : a << by;
+}
+[[nodiscard]] inline std::uint64_t shifted_right(ptx_type type, std::uint64_t x, std::uint64_t b) noexcept {
+  const auto width = static_cast<unsigned>(bytes_of(type) * 8);
+  const std::uint64_t by = truncated(b, 32);
+  if (is_signed(type)) {
+    return static_cast<std::uint64_t>(as_signed(x) >> (by >= width ? width - 1 : by));
+  }
+  return by >= width ? 0 : x >> by;
+}
+
 /// Shifts, fields and counts of bits: `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c, std::uint64_t d) noexcept {
@@ -513,17 +526,10 @@ struct carried {
   const int bits = bytes_of(type) * 8;
   const auto width = static_cast<unsigned>(bits);
   switch (i.code) {
-    case op::shift_left: {
-      const std::uint64_t by = truncated(b, 32);
-      return by >= width ? 0 : a << by;
-    }
-    case op::shift_right: {
-      const std::uint64_t by = truncated(b, 32);
-      if (is_signed(type)) {
-        return static_cast<std::uint64_t>(as_signed(x) >> (by >= width ? width - 1 : by));
-      }
-      return by >= width ? 0 : x >> by;
-    }
+    case op::shift_left:
+      return shifted_left(type, a, b);
+    case op::shift_right:
+      return shifted_right(type, x, b);
     case op::funnel_left:
     case op::funnel_right: {
       const std::uint64_t both = (truncated(b, 32) << 32U) | truncated(a, 32);
@@ -580,7 +586,7 @@ struct carried {
     return detail::compute_any_float(i, a, b, c);
   }
   if (i.code >= op::add && i.code <= op::maximum) {
-    return detail::compute_integer(i, extended(a, type), extended(b, type), c);
+    return detail::compute_integer(i.code, type, extended(a, type), extended(b, type), c);
   }
   switch (i.code) {
     case op::move:

@@ -18,20 +18,44 @@ using check::op;
 using check::ptx_type;
 using check::source_operand;
 
-/// What an instruction of this operation and type computes, of which the compiler of this program keeps nothing else.
+/// Whether the result is the same for every type.
+constexpr bool is_of_any_type(op code) noexcept {
+  return code == op::bit_and || code == op::bit_or || code == op::bit_xor || code == op::select;
+}
+
+/// Whether `compute_float` computes it of floats.
+constexpr bool is_of_floats(op code) noexcept {
+  return code == op::add || code == op::subtract || code == op::multiply_low || code == op::multiply_add_low ||
+         code == op::fused_multiply_add || code == op::minimum || code == op::maximum;
+}
+
+/// What an instruction of this operation and type computes without rounding or saturation, of which the compiler of this program keeps
+/// nothing else.
 template <op Code, ptx_type Type>
 #if defined(__GNUC__)
 __attribute__((flatten))
 #endif
 std::uint64_t
 computed(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {
-  const instruction& i = *f.of;
-#if defined(__GNUC__)
-  if (i.code != Code || i.type != Type || i.mode != 0) {
-    __builtin_unreachable();
+  const std::uint64_t a = f.source(words, 0);
+  const std::uint64_t b = f.source(words, 1);
+  if constexpr (Code == op::bit_and) {
+    return a & b;
+  } else if constexpr (Code == op::bit_or) {
+    return a | b;
+  } else if constexpr (Code == op::bit_xor) {
+    return a ^ b;
+  } else if constexpr (Code == op::select) {
+    return (f.source(words, 2) & 1U) != 0 ? a : b;
+  } else if constexpr (Code == op::shift_left) {
+    return check::detail::shifted_left(Type, a, b);
+  } else if constexpr (Code == op::shift_right) {
+    return check::detail::shifted_right(Type, check::extended(a, Type), b);
+  } else if constexpr (Type == ptx_type::f32) {
+    return check::detail::compute_float<float>(Code, a, b, f.source(words, 2));
+  } else {
+    return check::detail::compute_integer(Code, Type, check::extended(a, Type), check::extended(b, Type), f.source(words, 2));
   }
-#endif
-  return check::compute(i, f.source(words, 0), f.source(words, 1), f.source(words, 2));
 }
 
 /// A comparison without a third operand.
@@ -61,25 +85,25 @@ std::uint64_t to_shared(const fast_instruction& f, const std::uint64_t* words, c
 
 template <op Code>
 [[nodiscard]] fast_instruction::computation of_type(ptx_type type) noexcept {
-  switch (type) {
-    case ptx_type::b32:
-      return computed<Code, ptx_type::b32>;
-    case ptx_type::u32:
-      return computed<Code, ptx_type::u32>;
-    case ptx_type::s32:
-      return computed<Code, ptx_type::s32>;
-    case ptx_type::b64:
-      return computed<Code, ptx_type::b64>;
-    case ptx_type::u64:
-      return computed<Code, ptx_type::u64>;
-    case ptx_type::s64:
-      return computed<Code, ptx_type::s64>;
-    case ptx_type::f32:
-      return computed<Code, ptx_type::f32>;
-    case ptx_type::pred:
-      return computed<Code, ptx_type::pred>;
-    default:
-      return computed_by_switch;
+  if constexpr (is_of_any_type(Code)) {
+    return computed<Code, ptx_type::b64>;
+  } else {
+    switch (type) {
+      case ptx_type::b32:
+      case ptx_type::u32:
+        return computed<Code, ptx_type::u32>;
+      case ptx_type::s32:
+        return computed<Code, ptx_type::s32>;
+      case ptx_type::b64:
+      case ptx_type::u64:
+        return computed<Code, ptx_type::u64>;
+      case ptx_type::s64:
+        return computed<Code, ptx_type::s64>;
+      case ptx_type::f32:
+        return is_of_floats(Code) ? computed<Code, ptx_type::f32> : computed_by_switch;
+      default:
+        return computed_by_switch;
+    }
   }
 }
 
