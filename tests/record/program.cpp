@@ -55,7 +55,7 @@ struct parts {
   void map(CUmemGenericAllocationHandle handle) { cuMemMap(range + bytes * mapped++, bytes, 0, handle, 0); }
   void map_new(int of_device) {
     CUmemAllocationProp of{};
-    of.location.id = of_device;
+    of.location = {CU_MEM_LOCATION_TYPE_DEVICE, of_device};
     cuMemCreate(&handles.emplace_back(), bytes, &of, 0);
     map(handles.back());
   }
