@@ -343,7 +343,7 @@ std::map<CUdeviceptr, placement> placements;
 std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   const auto behind = placements.upper_bound(at);
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
-                                                                                                        : placements.end();
+                                                                                                         : placements.end();
 }
 /// Where the contents of an address are: of memory that is mapped more than once, in one place.
 CUdeviceptr contents_at(CUdeviceptr at) {

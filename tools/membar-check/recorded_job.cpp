@@ -193,8 +193,8 @@ struct shared_memory {
 
 /// What the processes of all jobs share. Memory of cuMemCreate has a name in each process that has created or imported it.
 struct all_shared {
-  std::map<std::string, shared_memory> handles{};                  ///< of CUDA IPC, by their bytes
-  std::map<std::string, std::pair<std::size_t, int>> creators{};  ///< the process and the device, by name
+  std::map<std::string, shared_memory> handles{};                         ///< of CUDA IPC, by their bytes
+  std::map<std::string, std::pair<std::size_t, int>> creators{};          ///< the process and the device, by name
   std::map<std::string, std::pair<std::size_t, std::string>> exported{};  ///< the process and the name, by mark
   std::map<std::string, std::string> imported{};                          ///< marks, by name
 
@@ -321,7 +321,8 @@ class job_reader {
     } else if (line.contains("imports")) {
       if (!shared_.giver(line)) {
         job_.complaints.insert(
-            "memory was imported by a file descriptor or a fabric handle that no recorded process has exported: the launches of "
+            "memory was imported by a file descriptor or a fabric handle that no recorded process has exported: the launches "
+            "of "
             "the processes that share it are scenarios of their own. Record all of them under one command");
       }
     } else if (line.contains("unmaps")) {

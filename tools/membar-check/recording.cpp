@@ -100,9 +100,8 @@ class launch_groups {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
         const std::vector<int> members = members_[at(j).group];
         const bool follows = at(j).before.count(k) != 0 && share_memory(at(j), at(k));
-        if (follows && std::any_of(members.begin(), members.end(), [&](int i) {
-              return at(k).before.count(i) != 0 && share_memory(at(k), at(i));
-            })) {
+        if (follows && std::any_of(members.begin(), members.end(),
+                                   [&](int i) { return at(k).before.count(i) != 0 && share_memory(at(k), at(i)); })) {
           join(k, j);
         }
       }

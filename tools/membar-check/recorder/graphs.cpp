@@ -199,7 +199,8 @@ void record_graph(CUgraphExec exec, CUstream stream) {
     config.attrs = n.attributes.data();
     config.numAttrs = static_cast<unsigned>(n.attributes.size());
     void* none = nullptr;
-    record_launch(config, n.function, parameters.empty() ? &none : parameters.data(), nullptr, stream, {number, i, n.after, &copied});
+    record_launch(config, n.function, parameters.empty() ? &none : parameters.data(), nullptr, stream,
+                  {number, i, n.after, &copied});
   }
 }
 

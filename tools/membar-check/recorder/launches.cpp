@@ -107,8 +107,8 @@ class reached_memory {
     if (a.mapping) {
       a.base = a.mapping->begin;
       bytes = a.mapping->bytes;
-    } else if (!attribute(a.base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) || !attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE) ||
-        word < a.base || word - a.base >= bytes) {
+    } else if (!attribute(a.base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) ||
+               !attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE) || word < a.base || word - a.base >= bytes) {
       if (driver::cuMemGetAddressRange_(&a.base, &bytes, word) != CUDA_SUCCESS || word < a.base || word - a.base >= bytes) {
         return false;
       }
@@ -410,7 +410,6 @@ json description_of(const CUlaunchConfig& c, const launch_attributes& a, const k
 unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, void** extra, CUstream stream,
                 const launch_origin& from) {
   session& s = session::get();
-  const std::uint64_t time = session::time();
   const unsigned generation = s.generation();
   const std::vector<std::string> arguments = arguments_of(k, parameters, extra);
   const launch_attributes attributes = attributes_of(c, stream);
@@ -442,7 +441,6 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   reached.add_what_is_beside();
   const unsigned number = s.next_launch();
   line["launch"] = number;
-  line["time"] = time;
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
@@ -452,6 +450,8 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   const bool copies = (s.asked().flags & flag_no_contents) == 0 && !attributes.dependent;
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+  // Of two processes the one whose copies were asked for first has the memory from before both launches.
+  line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
   return number;
 }

@@ -99,7 +99,8 @@ std::vector<memory_mapping> mapped_to(CUdeviceptr range) {
   const std::lock_guard lock(m.mutex);
   std::vector<memory_mapping> out;
   const auto of = m.ranges.find(range);
-  for (auto p = m.mapped.lower_bound(range); of != m.ranges.end() && p != m.mapped.end() && p->first - range < of->second; ++p) {
+  for (auto p = m.mapped.lower_bound(range); of != m.ranges.end() && p != m.mapped.end() && p->first - range < of->second;
+       ++p) {
     out.push_back({p->first, p->second.bytes, p->second.range});
   }
   return out;
@@ -198,9 +199,10 @@ void keep_import(CUmemGenericAllocationHandle handle, const std::string& mark) {
 }
 
 std::string mark_of_import(const void* from, CUmemAllocationHandleType type) {
-  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? mark_in_file(static_cast<int>(reinterpret_cast<std::intptr_t>(from)))
-         : type == CU_MEM_HANDLE_TYPE_FABRIC               ? mark_of_fabric(from)
-                                                           : "";
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+             ? mark_in_file(static_cast<int>(reinterpret_cast<std::intptr_t>(from)))
+         : type == CU_MEM_HANDLE_TYPE_FABRIC ? mark_of_fabric(from)
+                                             : "";
 }
 
 }  // namespace membar_record

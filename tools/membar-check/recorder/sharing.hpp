@@ -89,8 +89,10 @@ CUresult on_pool_imported(CUmemoryPool* pool, void* from, CUmemAllocationHandleT
   if (session::get().watches()) {
     quietly([] {
       keep_complaint(
-          "a memory pool was imported, of which the driver does not tell whose it is: if it is another process's, the launches of "
-          "the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle or cuMemImportFromShareableHandle is joined");
+          "a memory pool was imported, of which the driver does not tell whose it is: if it is another process's, the launches "
+          "of "
+          "the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle or cuMemImportFromShareableHandle is "
+          "joined");
     });
   }
   return next<Id>(pool, from, type, flags);
