@@ -3,9 +3,11 @@
 /// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a launch does nothing at all. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
 /// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
-/// after a cuMemMap. From 0x60000000 on are the allocations of cuMemAlloc, with their own sizes. The stream 0x3000 is being captured. The kernel "put" has an int and
+/// after a cuMemMap. From 0x60000000 on are the allocations of cuMemAlloc, with their own sizes, and from 0x70000000 on reserved addresses; memory of cuMemCreate
+/// that several processes share has contents of its own in each. The stream 0x3000 is being captured. The kernel "put" has an int and
 /// three pointers in an array.
 #include <cuda.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -325,12 +327,97 @@ FAKE CUresult cuIpcOpenMemHandle(CUdeviceptr* at, CUipcMemHandle handle, unsigne
 }
 FAKE CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_SUCCESS; }
 FAKE CUresult cuIpcOpenEventHandle(CUevent*, CUipcEventHandle) { return CUDA_SUCCESS; }
-FAKE CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType) {
+/// Memory of cuMemCreate, by handle, and where it is mapped. A file that shares it has its device and its size.
+namespace {
+struct physical {
+  int device = 0;
+  std::size_t bytes = 0;
+};
+struct placement {
+  std::size_t bytes = 0, offset = 0;
+  CUmemGenericAllocationHandle of = 0;
+};
+std::vector<physical> physicals(1);
+std::map<CUdeviceptr, placement> placements;
+/// The mapping that has the address, or the end.
+std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
+  const auto behind = placements.upper_bound(at);
+  return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
+                                                                                                         : placements.end();
+}
+/// Where the contents of an address are: of memory that is mapped more than once, in one place.
+CUdeviceptr contents_at(CUdeviceptr at) {
+  const auto where = placement_at(at);
+  return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
+}
+}  // namespace
+FAKE CUresult cuMemAddressReserve(CUdeviceptr* at, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
+  static CUdeviceptr next = 0x70000000 + static_cast<CUdeviceptr>(number("FAKE_DRIVER_MOVES", 0));
+  *at = next;
+  next += bytes + 4096;
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
-  mapped = true;
+FAKE CUresult cuMemAddressFree(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
+FAKE CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes, const CUmemAllocationProp* of,
+                          unsigned long long) {
+  *handle = physicals.size();
+  physicals.push_back({of->location.id, bytes});
   return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemRelease(CUmemGenericAllocationHandle) { return CUDA_SUCCESS; }
+FAKE CUresult cuMemExportToShareableHandle(void* to, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+                                           unsigned long long) {
+  if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    const int file = memfd_create("memory", 0);
+    std::memcpy(to, &file, sizeof file);
+    return pwrite(file, &physicals[handle], sizeof(physical), 0) == sizeof(physical) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  }
+  CUmemFabricHandle bytes{};
+  std::snprintf(reinterpret_cast<char*>(bytes.data), sizeof bytes.data, "%d %zu %d %llu", physicals[handle].device,
+                physicals[handle].bytes, getpid(), handle);
+  std::memcpy(to, &bytes, sizeof bytes);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* from, CUmemAllocationHandleType type) {
+  physical of;
+  if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    const int file = static_cast<int>(reinterpret_cast<std::intptr_t>(from));
+    if (pread(file, &of, sizeof of, 0) != sizeof of) {
+      of = {};
+    }
+  } else {
+    std::sscanf(static_cast<const char*>(from), "%d %zu", &of.device, &of.bytes);
+  }
+  *handle = physicals.size();
+  physicals.push_back(of);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
+                       unsigned long long) {
+  mapped = true;
+  if (handle != 0 && handle < physicals.size()) {
+    placements[at] = {bytes, offset, handle};
+    allocations[at] = bytes;
+  }
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuMemUnmap(CUdeviceptr at, std::size_t bytes) {
+  for (auto p = placements.lower_bound(at); p != placements.end() && p->first < at + bytes; p = placements.erase(p)) {
+    allocations.erase(p->first);
+  }
+  return CUDA_SUCCESS;
+}
+/// No device has access to memory of device 7.
+FAKE CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation*, CUdeviceptr at) {
+  const auto where = placement_at(at);
+  const bool has = where != placements.end() && physicals[where->second.of].device != 7;
+  *flags = has ? 3 : 0;
+  return where == placements.end() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+FAKE CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* at) {
+  const auto where = placement_at(reinterpret_cast<CUdeviceptr>(at));
+  *handle = where == placements.end() ? 0 : where->second.of;
+  return where == placements.end() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr pointer) {
   const bool type = what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -340,7 +427,7 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
     log(text);
   }
   const auto region = pointer >> 28;
-  if (region >= 6 && region < 8) {
+  if (region == 6 || region == 7) {
     const auto [base, bytes] = allocation_at(pointer);
     if (bytes == 0) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -350,7 +437,9 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
     } else if (what == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
       *static_cast<std::size_t*>(value) = bytes;
     } else {
-      *static_cast<unsigned*>(value) = type ? CU_MEMORYTYPE_DEVICE : 0;
+      const auto where = placement_at(pointer);
+      const int device = where == placements.end() ? 0 : physicals[where->second.of].device;
+      *static_cast<unsigned*>(value) = type ? unsigned{CU_MEMORYTYPE_DEVICE} : static_cast<unsigned>(device);
     }
     return CUDA_SUCCESS;
   }
@@ -403,6 +492,7 @@ FAKE CUresult cuDriverGetVersion(int* version) {
 }
 FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   std::memset(to, 0, bytes);
+  from = contents_at(from);
   for (const auto& [at, word] : memory) {
     if (at >= from && at + sizeof word <= from + bytes) {
       std::memcpy(static_cast<char*>(to) + (at - from), &word, sizeof word);
@@ -416,6 +506,7 @@ FAKE CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
   return cuMemcpyDtoHAsync(reinterpret_cast<void*>(to), from, bytes, stream);
 }
 FAKE CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) {
+  to = contents_at(to);
   for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
     std::memcpy(&memory[to + at], static_cast<const char*>(from) + at, 8);
   }

@@ -2,15 +2,20 @@
 /// @file
 /// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
 /// a file, allocates memory and does one thing for each word that follows:
-/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, tally (which uses the variable total), floats (with memory of
+/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, meet (of two parts), tally (which uses the variable total), floats (with memory of
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
 ///   between), dependent, domain, graph, captured;
 /// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
 /// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
-/// * another process: export=FILE and import=FILE (memory), close, import_event, import_file, tell=FILE and hear=FILE (pipes).
+/// * another process: export=FILE and import=FILE (memory), close, import_event, tell=FILE and hear=FILE (pipes), run=COMMAND (which it waits for at its end);
+/// * memory of its own or of another process, of which the next ones are mapped side by side: part=DEVICE, part_of_file=NUMBER (of those that this process or the one that ran it has exported; a file
+///   that is no memory where there is none), part_of_fabric=FILE, part_again=NUMBER (the same once more), export_file (the last part, for run),
+///   export_fabric=FILE, range=COUNT (reserves addresses for parts and begins with the first), at=NUMBER (data is that part), value=NUMBER (data begins so),
+///   unmap=NUMBER (where the next one is mapped then), device=NUMBER (of what is launched next, in streams of its own), of_table and of_data (what data is).
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
@@ -20,6 +25,8 @@
 #include <iterator>
 #include <string>
 #include <vector>
+
+extern "C" void fakeUseDevice(int device);
 
 namespace {
 
@@ -31,6 +38,75 @@ std::vector<char> bytes_of_file(const char* path) {
 }
 
 CUstream stream(int i) { return reinterpret_cast<CUstream>(static_cast<std::size_t>(0x1000 * i)); }
+
+/// Parts of memory of 4096 bytes, mapped side by side.
+struct parts {
+  CUdeviceptr range = 0;
+  std::vector<CUmemGenericAllocationHandle> handles{};
+  std::size_t mapped = 0;
+  int files = 0;
+  int device = 0;  ///< of what is launched next
+
+  static constexpr std::size_t bytes = 4096;
+  void reserve(std::size_t count) {
+    cuMemAddressReserve(&range, count * bytes, 0, 0, 0);
+    mapped = 0;
+  }
+  void map(CUmemGenericAllocationHandle handle) { cuMemMap(range + bytes * mapped++, bytes, 0, handle, 0); }
+  void map_new(int of_device) {
+    CUmemAllocationProp of{};
+    of.location = {CU_MEM_LOCATION_TYPE_DEVICE, of_device};
+    cuMemCreate(&handles.emplace_back(), bytes, &of, 0);
+    map(handles.back());
+  }
+  void map_imported(void* from, CUmemAllocationHandleType type) {
+    cuMemImportFromShareableHandle(&handles.emplace_back(), from, type);
+    map(handles.back());
+  }
+};
+
+/// What a word names: a part, or what another process shares. False if it is another word.
+bool is_of_parts(const std::string& word, parts& of, CUdeviceptr& data) {
+  const std::string value = word.substr(std::min(word.size(), word.find('=') + 1));
+  const auto number = [&] { return std::strtoul(value.c_str(), nullptr, 10); };
+  if (word.starts_with("range=")) {
+    of.reserve(number());
+  } else if (word.starts_with("part=")) {
+    of.map_new(static_cast<int>(number()));
+  } else if (word.starts_with("part_again=")) {
+    of.map(of.handles[number()]);
+  } else if (word.starts_with("part_of_file=")) {
+    const char* const file = std::getenv(("PROGRAM_FILE_" + value).c_str());
+    of.map_imported(reinterpret_cast<void*>(std::intptr_t{file == nullptr ? 0 : std::atoi(file)}),
+                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  } else if (word.starts_with("part_of_fabric=")) {
+    CUmemFabricHandle handle{};
+    std::ifstream(value, std::ios::binary).read(reinterpret_cast<char*>(handle.data), sizeof handle.data);
+    of.map_imported(&handle, CU_MEM_HANDLE_TYPE_FABRIC);
+  } else if (word == "export_file") {
+    int file = -1;
+    cuMemExportToShareableHandle(&file, of.handles.back(), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    setenv(("PROGRAM_FILE_" + std::to_string(of.files++)).c_str(), std::to_string(file).c_str(), 1);
+  } else if (word.starts_with("export_fabric=")) {
+    CUmemFabricHandle handle{};
+    cuMemExportToShareableHandle(&handle, of.handles.back(), CU_MEM_HANDLE_TYPE_FABRIC, 0);
+    std::ofstream(value, std::ios::binary).write(reinterpret_cast<char*>(handle.data), sizeof handle.data);
+  } else if (word.starts_with("at=")) {
+    data = of.range + parts::bytes * number();
+  } else if (word.starts_with("value=")) {
+    const std::uint64_t begins = number();
+    cuMemcpyHtoD(data, &begins, sizeof begins);
+  } else if (word.starts_with("unmap=")) {
+    of.mapped = number();
+    cuMemUnmap(of.range + parts::bytes * of.mapped, parts::bytes);
+  } else if (word.starts_with("device=")) {
+    of.device = static_cast<int>(number());
+    fakeUseDevice(of.device);
+  } else {
+    return false;
+  }
+  return true;
+}
 
 CUdeviceptr allocated(const std::vector<std::uint64_t>& words, std::size_t bytes) {
   CUdeviceptr at = 0;
@@ -57,14 +133,19 @@ int main(int count, char** words) {
   const CUdeviceptr table = allocated({0, 0, behind_table + 8, 5}, 4096);
   int number = 5;
   unsigned blocks = 1;
+  std::vector<std::FILE*> others;
   std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
   void* of_put[] = {&number, pointers.data()};
   void* of_data[] = {&data};
+  parts memory;
   const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
-    return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream(into), parameters, nullptr);
+    return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream(into + memory.device), parameters, nullptr);
   };
   for (int i = 2; i < count; ++i) {
     const std::string word = words[i];
+    if (is_of_parts(word, memory, data)) {
+      continue;
+    }
     if (word == "put") {
       launch(put, of_put, 1);
     } else if (word == "put/fewer") {
@@ -79,10 +160,14 @@ int main(int count, char** words) {
       std::size_t bytes = 0;
       cuModuleGetGlobal(&total, &bytes, module, "total");
       cuMemcpyHtoD(total, floats.data(), sizeof floats);
-    } else if (word == "count" || word == "await" || word == "tally") {
+    } else if (word == "count" || word == "await" || word == "tally" || word == "meet") {
       CUfunction other = nullptr;
       cuModuleGetFunction(&other, module, word.c_str());
-      launch(other, of_data, 1);
+      launch(other, of_data, 1, word == "meet" ? 1 : 2);
+    } else if (word == "of_table") {
+      data = table;
+    } else if (word == "of_data") {
+      data = pointers[0];
     } else if (word.starts_with("export=")) {  // a pointer into data: its second word
       CUipcMemHandle handle{};
       cuIpcGetMemHandle(&handle, data + 8);
@@ -97,9 +182,8 @@ int main(int count, char** words) {
     } else if (word == "import_event") {
       CUevent event = nullptr;
       cuIpcOpenEventHandle(&event, {});
-    } else if (word == "import_file") {
-      CUmemGenericAllocationHandle handle{};
-      cuMemImportFromShareableHandle(&handle, nullptr, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    } else if (word.starts_with("run=")) {
+      others.push_back(popen(word.c_str() + 4, "w"));
     } else if (word.starts_with("tell=")) {  // another process, through a pipe
       std::ofstream(word.substr(5)) << "go";
     } else if (word.starts_with("hear=")) {
@@ -203,6 +287,9 @@ int main(int count, char** words) {
     } else if (word == "abort") {
       std::abort();
     }
+  }
+  for (std::FILE* const other : others) {
+    pclose(other);
   }
   return 0;
 }

@@ -43,6 +43,7 @@ MEMBAR_DRIVER(cuKernelGetParamInfo, cuKernelGetParamInfo);
 MEMBAR_DRIVER(cuLibraryGetGlobal, cuLibraryGetGlobal);
 MEMBAR_DRIVER(cuMemAllocHost, cuMemAllocHost_v2);
 MEMBAR_DRIVER(cuMemGetAddressRange, cuMemGetAddressRange_v2);
+MEMBAR_DRIVER(cuMemGetAccess, cuMemGetAccess);
 MEMBAR_DRIVER(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2);
 MEMBAR_DRIVER(cuMemHostRegister, cuMemHostRegister_v2);
 MEMBAR_DRIVER(cuMemcpyAsync, cuMemcpyAsync);

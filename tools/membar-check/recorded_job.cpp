@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -165,7 +167,7 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
     l.arguments.push_back(bytes_of_hex(a));
   }
   for (const json& m : line["memory"]) {
-    recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"]};
+    recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"], m["range"]};
     r.copied = contents(m["contents"], r.contents);
     l.memory.push_back(std::move(r));
   }
@@ -189,8 +191,49 @@ struct shared_memory {
   u64 begin = 0, bytes = 0;
 };
 
-/// By the handle's bytes.
-using shared_handles = std::map<std::string, shared_memory>;
+/// What the processes of all jobs share. Memory of cuMemCreate has a name in each process that has created or imported it.
+struct all_shared {
+  std::map<std::string, shared_memory> handles{};                         ///< of CUDA IPC, by their bytes
+  std::map<std::string, std::pair<std::size_t, int>> creators{};          ///< the process and the device, by name
+  std::map<std::string, std::pair<std::size_t, std::string>> exported{};  ///< the process and the name, by mark
+  std::map<std::string, std::string> imported{};                          ///< marks, by name
+
+  void add(const json& line, std::size_t process) {
+    if (line.contains("shares")) {
+      handles[line["shares"]] = {process, line["address"], line["begin"], line["bytes"]};
+    } else if (line.contains("creates")) {
+      creators[line["creates"]] = {process, line["device"]};
+    } else if (line.contains("exports")) {
+      exported[line["mark"]] = {process, line["exports"]};
+    } else if (line.contains("imports")) {
+      imported[line["imports"]] = line["mark"];
+    }
+  }
+  /// The name that the process gave it which has created it, or which has imported it from somewhere that was not recorded.
+  [[nodiscard]] std::string first_name(std::string name) const {
+    for (std::size_t k = 0; k <= imported.size(); ++k) {
+      const auto mark = imported.find(name);
+      const auto from = mark == imported.end() ? exported.end() : exported.find(mark->second);
+      if (from == exported.end()) {
+        break;
+      }
+      name = from->second.second;
+    }
+    return name;
+  }
+  /// The process that has shared what the line takes, if it takes something and that is known.
+  [[nodiscard]] std::optional<std::size_t> giver(const json& line) const {
+    if (line.contains("maps")) {
+      const auto shared = handles.find(line["maps"].get<std::string>());
+      return shared == handles.end() ? std::nullopt : std::optional(shared->second.process);
+    }
+    if (line.contains("imports")) {
+      const auto shared = exported.find(line["mark"].get<std::string>());
+      return shared == exported.end() ? std::nullopt : std::optional(shared->second.first);
+    }
+    return std::nullopt;
+  }
+};
 
 /// Which launches have the same PTX: a module is loaded once per device and process.
 class same_ptx {
@@ -211,9 +254,9 @@ class same_ptx {
 /// Reads the lines of several processes in the order of time.
 class job_reader {
  public:
-  /// `members`: the processes' numbers in `handles`.
-  job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const shared_handles& handles)
-      : files_(std::move(files)), handles_(handles), spaces_(files_.size()) {
+  /// `members`: the processes' numbers in `shared`.
+  job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const all_shared& shared)
+      : files_(std::move(files)), shared_(shared), spaces_(files_.size()) {
     std::set<std::pair<int, int>> devices;
     for (std::size_t p = 0; p < files_.size(); ++p) {
       numbers_[members[p]] = p;
@@ -223,12 +266,20 @@ class job_reader {
       for (const json& line : files_[p]->lines) {
         if (line.contains("launch")) {
           devices.insert({static_cast<int>(p), line["device"].get<int>()});
+        } else if (line.contains("places")) {
+          const u64 begin = line["address"].get<u64>() - line["offset"].get<u64>();
+          places_.emplace(shared_.first_name(line["places"]), spaces_[p]->in_job(begin));
         }
       }
     }
     for (const auto& key : devices) {
       const int next = static_cast<int>(devices_.size());
       devices_[key] = files_.size() == 1 ? key.second : next;
+    }
+    for (const auto& [name, place] : places_) {
+      const auto creator = shared_.creators.find(name);
+      const auto number = creator == shared_.creators.end() ? numbers_.end() : numbers_.find(creator->second.first);
+      owners_[place] = number == numbers_.end() ? 0 : device(number->second, creator->second.second);
     }
   }
 
@@ -259,11 +310,26 @@ class job_reader {
     } else if (line.contains("machine_code_only")) {
       job_.machine_code_only.insert(line["machine_code_only"].get<std::string>());
     } else if (line.contains("maps")) {
-      add_mapping(line, process);
+      add_opened(line, process);
+    } else if (line.contains("places")) {
+      const u64 at = line["address"];
+      const u64 bytes = line["bytes"];
+      const u64 to = places_.at(shared_.first_name(line["places"])) + line["offset"].get<u64>();
+      if (to != spaces_[process]->in_job(at, bytes)) {
+        add_mapping({at, bytes, to}, process);
+      }
+    } else if (line.contains("imports")) {
+      if (!shared_.giver(line)) {
+        job_.complaints.insert(
+            "memory was imported by a file descriptor or a fabric handle that no recorded process has exported: the launches "
+            "of "
+            "the processes that share it are scenarios of their own. Record all of them under one command");
+      }
     } else if (line.contains("unmaps")) {
       auto space = std::make_shared<address_space>(*spaces_[process]);
       const u64 at = line["unmaps"];
-      std::erase_if(space->mapped, [&](const auto& m) { return at >= m.begin && at - m.begin < m.bytes; });
+      const u64 bytes = line.value("bytes", u64{1});
+      std::erase_if(space->mapped, [&](const auto& m) { return at < m.begin + m.bytes && m.begin < at + bytes; });
       spaces_[process] = std::move(space);
     } else if (line.contains("order")) {
       order_.add(line, static_cast<int>(process), device(process, line["device"]));
@@ -274,17 +340,22 @@ class job_reader {
     }
   }
 
-  void add_mapping(const json& line, std::size_t process) {
-    const auto shared = handles_.find(line["maps"].get<std::string>());
-    const auto owner = shared == handles_.end() ? numbers_.end() : numbers_.find(shared->second.process);
+  /// Memory of CUDA IPC.
+  void add_opened(const json& line, std::size_t process) {
+    const auto shared = shared_.handles.find(line["maps"].get<std::string>());
+    const auto owner = shared == shared_.handles.end() ? numbers_.end() : numbers_.find(shared->second.process);
     if (owner == numbers_.end()) {
       return;
     }
     const shared_memory& m = shared->second;
-    auto space = std::make_shared<address_space>(*spaces_[process]);
     address_space of_owner;  // where the owner has memory of its own, whatever it has mapped
     of_owner.process = owner->second;
-    space->mapped.push_back({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)});
+    add_mapping({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)}, process);
+  }
+
+  void add_mapping(const address_space::mapping& of, std::size_t process) {
+    auto space = std::make_shared<address_space>(*spaces_[process]);
+    space->mapped.push_back(of);
     spaces_[process] = std::move(space);
   }
 
@@ -292,8 +363,10 @@ class job_reader {
     l.process = static_cast<int>(process);
     l.space = spaces_[process];
     for (recorded_memory& m : l.memory) {
-      m.address = l.space->in_job(m.address, m.bytes);
-      m.device = device(process, m.device);
+      const u64 address = l.space->in_job(m.address, m.bytes);
+      m.range = m.range == 0 ? 0 : address - (m.address - m.range);
+      m.address = address;
+      m.device = owner_of(m, process);
       m.space = l.space;
     }
     std::erase_if(l.memory, [](const recorded_memory& m) { return m.address == 0; });
@@ -304,6 +377,13 @@ class job_reader {
     l.ptx = l.ptx.empty() ? "" : ptx_.first_of(l.ptx);
   }
 
+  /// The number in the job of the device that has the memory: of the process that has created it, if that is known.
+  [[nodiscard]] int owner_of(const recorded_memory& m, std::size_t process) const {
+    const auto created = m.range == 0 ? owners_.end() : owners_.upper_bound(m.address);
+    const bool is_known = m.range != 0 && created != owners_.begin();
+    return is_known ? std::prev(created)->second : device(process, m.device);
+  }
+
   /// The device's number in the job.
   [[nodiscard]] int device(std::size_t process, int of_process) const {
     const auto known = devices_.find({static_cast<int>(process), of_process});
@@ -311,8 +391,10 @@ class job_reader {
   }
 
   std::vector<const process_file*> files_;
-  const shared_handles& handles_;
+  const all_shared& shared_;
   std::map<std::size_t, std::size_t> numbers_{};
+  std::map<std::string, u64> places_{};  ///< in the job, by the first name of memory of cuMemCreate
+  std::map<u64, int> owners_{};          ///< the device in the job, by such a place
   std::vector<shared_space> spaces_;
   std::map<std::pair<int, int>, int> devices_{};
   launch_order order_{};
@@ -321,15 +403,14 @@ class job_reader {
 };
 
 /// Which processes are in one job: the smallest number of each process's job.
-std::vector<std::size_t> joined(const std::vector<process_file>& files, const shared_handles& handles) {
+std::vector<std::size_t> joined(const std::vector<process_file>& files, const all_shared& shared) {
   std::vector<std::size_t> job(files.size());
   std::iota(job.begin(), job.end(), std::size_t{0});
   for (std::size_t p = 0; p < files.size(); ++p) {
     for (const json& line : files[p].lines) {
-      const auto shared = line.contains("maps") ? handles.find(line["maps"].get<std::string>()) : handles.end();
-      if (shared != handles.end()) {
-        const std::size_t keep = std::min(job[p], job[shared->second.process]);
-        const std::size_t drop = std::max(job[p], job[shared->second.process]);
+      if (const auto giver = shared.giver(line)) {
+        const std::size_t keep = std::min(job[p], job[*giver]);
+        const std::size_t drop = std::max(job[p], job[*giver]);
         std::replace(job.begin(), job.end(), drop, keep);
       }
     }
@@ -356,16 +437,14 @@ std::vector<recorded_job> jobs_of(const fs::path& records) {
   }
   std::sort(processes.begin(), processes.end());
   std::vector<process_file> files;
-  shared_handles handles;
+  all_shared shared;
   for (const auto& [pid, path] : processes) {
     files.push_back(lines_of(path));
     for (const json& line : files.back().lines) {
-      if (line.contains("shares")) {
-        handles[line["shares"]] = {files.size() - 1, line["address"], line["begin"], line["bytes"]};
-      }
+      shared.add(line, files.size() - 1);
     }
   }
-  const std::vector<std::size_t> job = joined(files, handles);
+  const std::vector<std::size_t> job = joined(files, shared);
   std::vector<recorded_job> out;
   for (std::size_t first = 0; first < files.size(); ++first) {
     std::vector<const process_file*> of_job;
@@ -379,13 +458,13 @@ std::vector<recorded_job> jobs_of(const fs::path& records) {
     if (members.empty()) {
       continue;
     }
-    job_reader reader(of_job, members, handles);
+    job_reader reader(of_job, members, shared);
     if (reader.devices() <= most_devices && members.size() <= most_processes) {
       out.push_back(reader.read());
       continue;
     }
     for (std::size_t p = 0; p < members.size(); ++p) {
-      out.push_back(job_reader({of_job[p]}, {members[p]}, handles).read());
+      out.push_back(job_reader({of_job[p]}, {members[p]}, shared).read());
     }
     out.back().complaints.insert(
         std::to_string(members.size()) + " processes share memory on " + std::to_string(reader.devices()) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the preloaded library recorded of a job: of one process, or of several that share memory by CUDA IPC.
+/// What the preloaded library recorded of a job: of one process, or of several that share memory.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace membar_check {
 
-/// The addresses of a process as addresses of its job. Memory that another process has shared is where that process has it; everything else of the
-/// second and further processes is moved out of the way.
+/// The addresses of a process as addresses of its job. Memory that is mapped to several addresses, of one process or of several, is where it was first
+/// mapped in the first process; everything else of the second and further processes is moved out of the way.
 struct address_space {
   struct mapping {
     std::uint64_t begin = 0, bytes = 0;
@@ -47,6 +47,7 @@ struct recorded_memory {
   std::uint64_t bytes = 0;
   std::string kind{};
   int device = 0;
+  std::uint64_t range = 0;  ///< where in the job the reserved addresses would begin that the process has it in; 0: in none
   bool copied = false;
   std::string contents{};  ///< without zeros at the end
   shared_space space{};    ///< that pointers in it are of

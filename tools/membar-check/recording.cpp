@@ -49,27 +49,68 @@ using u64 = std::uint64_t;
 /// The most launches of a scenario.
 constexpr std::size_t most_of_a_group = 8;
 
-/// Launches that run at once, or of which one depends programmatically on another, become one scenario if their code is of one module.
-std::vector<std::vector<int>> groups_of(std::vector<recorded_launch>& all) {
-  std::vector<std::vector<int>> groups;
-  for (int i = 0; i < static_cast<int>(all.size()); ++i) {
-    recorded_launch& l = all[static_cast<std::size_t>(i)];
-    int with = l.depends_on;
-    for (int j = i - 1; j >= 0 && with < 0; --j) {
-      const recorded_launch& other = all[static_cast<std::size_t>(j)];
-      with = l.before.count(j) == 0 && share_memory(l, other) ? j : -1;
+/// Puts launches into groups, which become scenarios: those that run at once and share memory, and programmatic dependents, if their code is of one module.
+class launch_groups {
+ public:
+  explicit launch_groups(std::vector<recorded_launch>& all) : all_(all) {
+    for (int i = 0; i < static_cast<int>(all.size()); ++i) {
+      at(i).group = i;
+      members_[i] = {i};
     }
-    const bool joins = with >= 0 && !l.ptx.empty() && all[static_cast<std::size_t>(with)].ptx == l.ptx;
-    if (joins && groups[static_cast<std::size_t>(all[static_cast<std::size_t>(with)].group)].size() < most_of_a_group) {
-      l.group = all[static_cast<std::size_t>(with)].group;
-      groups[static_cast<std::size_t>(l.group)].push_back(i);
-    } else {
-      l.group = static_cast<int>(groups.size());
-      groups.push_back({i});
+    for (int i = 0; i < static_cast<int>(all.size()); ++i) {
+      for (int j = i - 1; j >= 0; --j) {
+        if (j == at(i).depends_on || (at(i).before.count(j) == 0 && share_memory(at(i), at(j)))) {
+          join(j, i);
+        }
+      }
+    }
+    join_between();
+  }
+
+  [[nodiscard]] std::vector<std::vector<int>> groups() const {
+    std::vector<std::vector<int>> out;
+    for (const auto& [first, members] : members_) {
+      out.push_back(members);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] recorded_launch& at(int i) { return all_[static_cast<std::size_t>(i)]; }
+
+  void join(int i, int j) {
+    const int keep = std::min(at(i).group, at(j).group);
+    const int drop = std::max(at(i).group, at(j).group);
+    if (keep == drop || at(i).ptx.empty() || at(i).ptx != at(j).ptx ||
+        members_[keep].size() + members_[drop].size() > most_of_a_group) {
+      return;
+    }
+    std::vector<int>& members = members_[keep];
+    for (const int k : members_[drop]) {
+      at(k).group = keep;
+      members.push_back(k);
+    }
+    std::sort(members.begin(), members.end());
+    members_.erase(drop);
+  }
+
+  /// What comes after one launch of a group and before another, and shares memory with them, changes what the second one finds.
+  void join_between() {
+    for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
+      for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
+        const std::vector<int> members = members_[at(j).group];
+        const bool follows = at(j).before.count(k) != 0 && share_memory(at(j), at(k));
+        if (follows && std::any_of(members.begin(), members.end(),
+                                   [&](int i) { return at(k).before.count(i) != 0 && share_memory(at(k), at(i)); })) {
+          join(k, j);
+        }
+      }
     }
   }
-  return groups;
-}
+
+  std::vector<recorded_launch>& all_;
+  std::map<int, std::vector<int>> members_{};  ///< by the first one
+};
 
 /// The name of a kernel in a file's name.
 std::string short_name(const std::string& mangled) {
@@ -135,6 +176,7 @@ struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
+  bool is_elsewhere = false;  ///< another process has it elsewhere in its range
 };
 
 /// Writes one scenario.
@@ -190,11 +232,30 @@ class scenario_writer {
             std::find_if(memory_.begin(), memory_.end(), [&](const scenario_memory& s) { return overlap(s.of, m); });
         if (same == memory_.end()) {
           memory_.push_back({m});
-        } else if (m.address + m.bytes > same->of.address + same->of.bytes) {
-          same->of.bytes = m.address + m.bytes - same->of.address;  // a later window of one allocation reaches further
+        } else {
+          merge(*same, m);
         }
       }
     }
+  }
+
+  /// A later window of one allocation may begin earlier or reach further. The first contents are those from before all launches.
+  void merge(scenario_memory& into, const recorded_memory& m) {
+    recorded_memory& of = into.of;
+    const u64 end = std::max(of.address + of.bytes, m.address + m.bytes);
+    if (m.address < of.address) {
+      const std::string more = m.copied ? m.contents.substr(0, of.address - m.address) : "";
+      of.contents.insert(0, more + std::string(of.address - m.address - more.size(), '\0'));
+      of.address = m.address;
+    }
+    of.bytes = end - of.address;
+    if (!of.copied && m.copied && m.address == of.address) {
+      of.contents = m.contents;
+      of.space = m.space;
+      of.copied = true;
+    }
+    into.is_elsewhere = into.is_elsewhere || (of.range != 0 && m.range != 0 && of.range != m.range);
+    of.range = of.range == 0 ? m.range : of.range;
   }
 
   [[nodiscard]] scenario_memory* holder_of(u64 address) {
@@ -237,6 +298,13 @@ class scenario_writer {
       const shared_space space = memory_[named_[k]].of.space;
       follow(contents, memory_[named_[k]].of.address % 8, name, *space);
     }
+    for (std::size_t k = 0; k < named_.size(); ++k) {
+      for (scenario_memory& m : memory_) {
+        if (m.name.empty() && m.of.range != 0 && m.of.range == memory_[named_[k]].of.range) {
+          give_name(m, "beside_" + memory_[named_[k]].name);
+        }
+      }
+    }
     // In the order of their names' discovery; what nothing leads to is left out.
     std::vector<scenario_memory> kept;
     for (const std::size_t k : named_) {
@@ -257,10 +325,41 @@ class scenario_writer {
     constexpr u64 first = u64{1} << 36U;
     constexpr u64 page = 4096;
     u64 next = first;
-    for (scenario_memory& m : memory_) {
-      m.at = next;
-      next = (m.at + m.of.bytes + 2 * page) / page * page;
+    for (const scenario_memory& first_of_range : memory_) {
+      if (first_of_range.at != 0) {
+        continue;
+      }
+      // What is in one range of addresses stays at its distances, by which kernels find it.
+      std::vector<scenario_memory*> placed;
+      u64 lowest = first_of_range.of.address;
+      u64 end = 0;
+      for (scenario_memory& m : memory_) {
+        if (&m == &first_of_range || (m.of.range != 0 && m.of.range == first_of_range.of.range)) {
+          placed.push_back(&m);
+          lowest = std::min(lowest, m.of.address);
+          end = std::max(end, m.of.address + m.of.bytes);
+        }
+      }
+      for (scenario_memory* m : placed) {
+        m->at = next + (m->of.address / 256 - lowest / 256) * 256;
+      }
+      next = (next + (end - lowest) + 2 * page) / page * page;
     }
+  }
+
+  /// A note on memory whose distances a scenario cannot have.
+  [[nodiscard]] std::string elsewhere_note() const {
+    std::string names;
+    for (const scenario_memory& m : memory_) {
+      const bool has_neighbours = std::count_if(memory_.begin(), memory_.end(), [&](const scenario_memory& o) {
+                                    return o.of.range != 0 && o.of.range == m.of.range;
+                                  }) > 1;
+      names += m.is_elsewhere && has_neighbours ? (names.empty() ? "" : ", ") + m.name : "";
+    }
+    return names.empty() ? ""
+                         : "note memory that one process has side by side is at other distances in another process, which a "
+                           "scenario cannot have: " +
+                               names + "\n";
   }
 
   /// Where the variables of the module are in the scenario.
@@ -515,6 +614,7 @@ class scenario_writer {
     for (const std::string& note : notes) {
       out += note;
     }
+    out += elsewhere_note();
     const std::size_t target = ptx.find(".target");
     if (target != std::string::npos) {
       const std::string of = ptx.substr(target + 8, ptx.find_first_of(",\n\r", target) - target - 8);
@@ -559,7 +659,7 @@ class recording_writer {
   }
 
   void add(recorded_job& job) {
-    for (const std::vector<int>& group : groups_of(job.launches)) {
+    for (const std::vector<int>& group : launch_groups(job.launches).groups()) {
       write(job.launches, group);
     }
     for (const std::string& c : job.complaints) {

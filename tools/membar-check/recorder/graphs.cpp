@@ -187,6 +187,7 @@ void record_graph(CUgraphExec exec, CUstream stream) {
     nodes = at->second;
     number = ++g.launches;
   }
+  copied_memory copied;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     kernel_node& n = nodes[i];
     std::vector<void*> parameters;
@@ -198,7 +199,8 @@ void record_graph(CUgraphExec exec, CUstream stream) {
     config.attrs = n.attributes.data();
     config.numAttrs = static_cast<unsigned>(n.attributes.size());
     void* none = nullptr;
-    record_launch(config, n.function, parameters.empty() ? &none : parameters.data(), nullptr, stream, {number, i, n.after});
+    record_launch(config, n.function, parameters.empty() ? &none : parameters.data(), nullptr, stream,
+                  {number, i, n.after, &copied});
   }
 }
 

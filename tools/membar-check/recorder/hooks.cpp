@@ -12,6 +12,7 @@
 #include "membar-check/recorder/contents.hpp"
 #include "membar-check/recorder/graphs.hpp"
 #include "membar-check/recorder/launches.hpp"
+#include "membar-check/recorder/mappings.hpp"
 #include "membar-check/recorder/order.hpp"
 #include "membar-check/recorder/session.hpp"
 #include "membar-check/recorder/sharing.hpp"

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "intercept/table_reader.hpp"
 #include "membar-check/recorder/code.hpp"
 #include "membar-check/recorder/contents.hpp"
+#include "membar-check/recorder/mappings.hpp"
 #include "membar-check/recorder/sharing.hpp"
 
 namespace membar_record {
@@ -25,6 +27,9 @@ using nlohmann::json;
 /// Below and above it no address of a program lies: numbers that are no pointers, mostly.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
+constexpr std::size_t most_beside = 32;
+/// The most bytes of a launch's memory, if no pointer leads to some of it, of which contents are copied.
+constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
 /// An allocation that a pointer leads to.
@@ -35,6 +40,8 @@ struct allocation {
   bool managed = false;
   int device = 0;
   std::set<CUdeviceptr> pointers{};
+  std::optional<memory_mapping> mapping{};
+  bool is_beside = false;  ///< no pointer leads to it
 };
 
 /// The allocations of a launch, by address.
@@ -60,6 +67,26 @@ class reached_memory {
     return true;
   }
 
+  /// Adds what is mapped beside it, in the same reserved addresses: a kernel finds the memory of other devices there by a distance from its own. Where two
+  /// memories have the same size, it reaches the same place in both.
+  void add_what_is_beside() {
+    const std::size_t pointed_to = all_.size();
+    for (std::size_t k = 0; k < pointed_to; ++k) {
+      const std::optional<memory_mapping> own = all_[k].mapping;
+      const std::set<CUdeviceptr> pointers = all_[k].pointers;
+      for (const memory_mapping& m : own ? mapped_to(own->range) : std::vector<memory_mapping>()) {
+        for (const CUdeviceptr p : pointers) {
+          if (m.begin != own->begin && all_.size() < pointed_to + most_beside) {
+            static_cast<void>(add(m.bytes == own->bytes ? m.begin + (p - own->begin) : m.begin));
+          }
+        }
+      }
+    }
+    for (std::size_t k = pointed_to; k < all_.size(); ++k) {
+      all_[k].is_beside = true;
+    }
+  }
+
   [[nodiscard]] const std::vector<allocation>& all() const noexcept { return all_; }
 
  private:
@@ -76,8 +103,12 @@ class reached_memory {
     if (attribute(managed, CU_POINTER_ATTRIBUTE_IS_MANAGED)) {
       a.managed = managed != 0;
     }
-    if (!attribute(a.base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) || !attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE) ||
-        word < a.base || word - a.base >= bytes) {
+    a.mapping = mapping_at(word);
+    if (a.mapping) {
+      a.base = a.mapping->begin;
+      bytes = a.mapping->bytes;
+    } else if (!attribute(a.base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) ||
+               !attribute(bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE) || word < a.base || word - a.base >= bytes) {
       if (driver::cuMemGetAddressRange_(&a.base, &bytes, word) != CUDA_SUCCESS || word < a.base || word - a.base >= bytes) {
         return false;
       }
@@ -229,32 +260,109 @@ class recorded_launches {
   std::map<std::string, unsigned> counts_;
 };
 
-/// Copies the windows and the module's variables, and describes them.
-void record_memory(json& line, const kernel& k, const std::vector<window>& windows, unsigned number, bool copies,
-                   CUstream stream) {
+/// Whether the current device may copy it. Nobody else has to give it access to what is mapped.
+bool is_readable(const window& w) {
+  CUmemLocation here{};
+  here.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  unsigned long long flags = 0;
+  return !w.of->mapping || (driver::cuCtxGetDevice_(&here.id) == CUDA_SUCCESS &&
+                            driver::cuMemGetAccess_(&flags, &here, w.begin) == CUDA_SUCCESS && flags != 0);
+}
+
+/// Copies memory before a launch.
+class memory_copier {
+ public:
+  memory_copier(unsigned number, CUstream stream, copied_memory* copied)
+      : number_(number), stream_(stream), copied_(copied == nullptr ? &own_ : copied) {}
+
+  /// Makes room for these stretches of memory, unless they are copied already. False where there is none.
+  bool reserve(const std::vector<std::pair<CUdeviceptr, std::uint64_t>>& all) {
+    std::uint64_t bytes = 0;
+    std::size_t pieces = 0;
+    for (const auto& piece : all) {
+      const bool is_new = !copied_->contains(piece);
+      bytes += is_new ? piece.second : 0;
+      pieces += is_new ? 1 : 0;
+    }
+    bytes_ = bytes;
+    has_room_ = pieces == 0 || into_.reserve(bytes, pieces);
+    has_pieces_ = has_room_ && pieces != 0;
+    return has_room_;
+  }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  /// The file with the contents of a stretch for which there is room; empty where they cannot be had.
+  std::string file_of(CUdeviceptr from, std::uint64_t bytes) {
+    if (const auto known = copied_->find({from, bytes}); known != copied_->end()) {
+      return known->second;
+    }
+    const std::string file = std::to_string(number_) + "." + std::to_string(piece_++) + ".bin";
+    if (!has_pieces_ || !into_.add(file, from, bytes, stream_)) {
+      return "";
+    }
+    return (*copied_)[{from, bytes}] = file;
+  }
+  void finish() {
+    if (has_pieces_) {
+      into_.finish(stream_);
+    }
+  }
+
+ private:
+  launch_copies into_{};
+  copied_memory own_{};
+  unsigned number_;
+  CUstream stream_;
+  copied_memory* copied_;
+  unsigned piece_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool has_room_ = false;
+  bool has_pieces_ = false;
+};
+
+/// What is copied of a launch: what pointers lead to, the module's variables, and what is beside as far as a limit.
+std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, const std::vector<window>& windows, bool beside) {
+  std::vector<std::pair<CUdeviceptr, std::uint64_t>> out;
   std::uint64_t bytes = 0;
-  for (const window& w : windows) {
-    bytes += w.bytes;
+  for (const bool is_beside : {false, true}) {
+    for (const window& w : windows) {
+      const bool fits = !is_beside || (beside && bytes + w.bytes <= most_bytes_with_beside);
+      if (w.of->is_beside == is_beside && fits && is_readable(w)) {
+        out.emplace_back(w.begin, w.bytes);
+        bytes += w.bytes;
+      }
+    }
   }
   for (const kernel::variable& v : k.variables) {
-    bytes += std::min<std::uint64_t>(v.bytes, most_bytes_of_memory);
+    out.emplace_back(v.address, std::min<std::uint64_t>(v.bytes, most_bytes_of_memory));
   }
-  launch_copies into;
-  const bool has_room = copies && into.reserve(bytes, windows.size() + k.variables.size());
-  if (copies && !has_room) {
-    session::get().complain("the contents of " + std::to_string(bytes) + " bytes of a launch of '" + k.name +
+  return out;
+}
+
+/// Copies the windows and the module's variables, and describes them.
+void record_memory(json& line, const kernel& k, const std::vector<window>& windows, unsigned number, bool copies,
+                   CUstream stream, copied_memory* copied) {
+  memory_copier copier(number, stream, copied);
+  std::set<std::pair<CUdeviceptr, std::uint64_t>> pieces;
+  for (const bool beside : {true, false}) {
+    const auto wanted = pieces_of(k, windows, beside);
+    if (copies && pieces.empty() && copier.reserve(wanted)) {
+      pieces.insert(wanted.begin(), wanted.end());
+    }
+  }
+  if (copies && pieces.empty() && copier.bytes() != 0) {
+    session::get().complain("the contents of " + std::to_string(copier.bytes()) + " bytes of a launch of '" + k.name +
                             "' did not fit into the 128 MiB of pinned memory that the recorder has: record a smaller launch");
   }
-  unsigned piece = 0;
-  const auto copy = [&](CUdeviceptr from, std::uint64_t count) -> std::string {
-    const std::string file = std::to_string(number) + "." + std::to_string(piece++) + ".bin";
-    return has_room && into.add(file, from, count, stream) ? file : "";
+  const auto copy = [&](CUdeviceptr from, std::uint64_t count) {
+    return pieces.contains({from, count}) ? copier.file_of(from, count) : std::string();
   };
   line["memory"] = json::array();
   for (const window& w : windows) {
     line["memory"].push_back({{"address", w.begin},
                               {"bytes", w.bytes},
                               {"allocation", {w.of->base, w.of->bytes}},
+                              {"range", w.of->mapping ? w.of->mapping->range : 0},
                               {"kind", w.of->managed                      ? "managed"
                                        : w.of->kind == CU_MEMORYTYPE_HOST ? "host"
                                                                           : "device"},
@@ -267,9 +375,7 @@ void record_memory(json& line, const kernel& k, const std::vector<window>& windo
     line["variables"].push_back(
         {{"name", v.name}, {"address", v.address}, {"bytes", v.bytes}, {"contents", copy(v.address, count)}});
   }
-  if (has_room) {
-    into.finish(stream);
-  }
+  copier.finish();
 }
 
 json description_of(const CUlaunchConfig& c, const launch_attributes& a, const kernel& k, CUstream stream) {
@@ -304,7 +410,6 @@ json description_of(const CUlaunchConfig& c, const launch_attributes& a, const k
 unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, void** extra, CUstream stream,
                 const launch_origin& from) {
   session& s = session::get();
-  const std::uint64_t time = session::time();
   const unsigned generation = s.generation();
   const std::vector<std::string> arguments = arguments_of(k, parameters, extra);
   const launch_attributes attributes = attributes_of(c, stream);
@@ -333,9 +438,9 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
       static_cast<void>(reached.add(word));
     }
   }
+  reached.add_what_is_beside();
   const unsigned number = s.next_launch();
   line["launch"] = number;
-  line["time"] = time;
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
@@ -343,8 +448,10 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
   // A copy between a kernel and its programmatic dependent would wait for the first to end.
   const bool copies = (s.asked().flags & flag_no_contents) == 0 && !attributes.dependent;
-  quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream); });
+  quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+  // Of two processes the one whose copies were asked for first has the memory from before both launches.
+  line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
   return number;
 }

@@ -8,6 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "membar-check/recorder/hooks.hpp"
@@ -47,11 +50,15 @@ template <hook_id Id>
   return place.kernel == kernel && place.generation == of->generation();
 }
 
+/// The files with contents of memory, by its address and bytes.
+using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::string>;
+
 /// How a launch came to be recorded.
 struct launch_origin {
   unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: it is none
   std::size_t node = 0;              ///< the node's number there
   std::vector<std::size_t> after{};  ///< the nodes before it
+  copied_memory* copied = nullptr;   ///< what was copied before the graph's launch, for all of its nodes
 };
 
 /// Records a launch that comes next, unless its kernel is not selected, the stream is being captured, or an equal launch was recorded. Returns its

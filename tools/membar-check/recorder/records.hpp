@@ -12,7 +12,7 @@
 
 namespace membar_record {
 
-inline constexpr int records_version = 2;
+inline constexpr int records_version = 3;
 
 namespace environment {
 inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";    ///< where records go; unset: nothing is recorded

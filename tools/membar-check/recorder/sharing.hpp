@@ -84,23 +84,16 @@ CUresult on_event_opened(CUevent* event, CUipcEventHandle handle) {
   return next<Id>(event, handle);
 }
 
-inline constexpr const char* not_joined =
-    "memory was imported by a file descriptor or a fabric handle, of which the driver does not tell whose it is: if it is "
-    "another process's, the "
-    "launches of the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle is joined";
-
-template <hook_id Id>
-CUresult on_imported(CUmemGenericAllocationHandle* handle, void* from, CUmemAllocationHandleType type) {
-  if (session::get().watches()) {
-    quietly([] { keep_complaint(not_joined); });
-  }
-  return next<Id>(handle, from, type);
-}
-
 template <hook_id Id>
 CUresult on_pool_imported(CUmemoryPool* pool, void* from, CUmemAllocationHandleType type, unsigned long long flags) {
   if (session::get().watches()) {
-    quietly([] { keep_complaint(not_joined); });
+    quietly([] {
+      keep_complaint(
+          "a memory pool was imported, of which the driver does not tell whose it is: if it is another process's, the launches "
+          "of "
+          "the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle or cuMemImportFromShareableHandle is "
+          "joined");
+    });
   }
   return next<Id>(pool, from, type, flags);
 }
