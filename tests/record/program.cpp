@@ -5,7 +5,7 @@
 /// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, tally (which uses the variable total), floats (with memory of
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
 ///   between), dependent, domain, graph, captured, child (a graph in a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose
-///   address is replaced), tile/pointer (a pointer to a map), tile/im2col, cost (prints the time of a launch of small);
+///   address is replaced), tile/pointer (a pointer to a map), tile/im2col, tile/pointer/im2col, cost (prints the time of a launch of small);
 /// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
 /// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
 /// * another process: export=FILE and import=FILE (memory), close, import_event, import_file, tell=FILE and hear=FILE (pipes).
@@ -248,7 +248,7 @@ int main(int count, char** words) {
       const std::array<cuuint32_t, 2> steps{1, 1};
       const std::array<int, 1> corner{0};
       CUtensorMap map{};
-      if (word == "tile/im2col") {
+      if (word.ends_with("im2col")) {
         cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, address(matrix), extents.data(), strides.data(),
                                 corner.data(), corner.data(), 16, 4, steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
                                 CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
@@ -261,14 +261,14 @@ int main(int count, char** words) {
         cuTensorMapReplaceAddress(&map, address(other));
       }
       CUfunction tile = nullptr;
-      cuModuleGetFunction(&tile, module, word == "tile/pointer" ? "tile_of_pointer" : "tile");
+      cuModuleGetFunction(&tile, module, word.starts_with("tile/pointer") ? "tile_of_pointer" : "tile");
       std::vector<std::uint64_t> bytes(16);
       std::memcpy(bytes.data(), &map, sizeof map);
       bytes.insert(bytes.begin(), 8, 0);
       CUdeviceptr maps = allocated(bytes, 256) + 64;  // behind 64 bytes, as a map may be in a struct
       void* of_tile[] = {&map, &data};
       void* of_pointer[] = {&maps, &data};
-      launch(tile, word == "tile/pointer" ? of_pointer : of_tile, 1, 1);
+      launch(tile, word.starts_with("tile/pointer") ? of_pointer : of_tile, 1, 1);
     } else if (word.starts_with("begin=")) {
       auto* const begin = reinterpret_cast<int (*)(const char*, const char*, unsigned, unsigned long long)>(
           dlsym(RTLD_DEFAULT, "membar_record_begin"));

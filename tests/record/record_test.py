@@ -179,9 +179,10 @@ class Record(Recorder):
             self.assertEqual(one.files, other.files)
 
     def test_a_tensor_map_that_cannot_be_modelled_is_named(self):
-        recorded = self.tile("tile/im2col")
-        done = subprocess.run([CHECK, recorded.folder / "tile_1.scenario"], capture_output=True, text=True, timeout=60)
-        self.assertIn("the tensor map 'arg0_map' is of mode im2col, which is not modelled", done.stdout + done.stderr)
+        for word, scenario, name in (("tile/im2col", "tile_1", "arg0_map"), ("tile/pointer/im2col", "tile_of_pointer_1", "map_in_memory")):
+            recorded = self.tile(word)
+            done = subprocess.run([CHECK, recorded.folder / f"{scenario}.scenario"], capture_output=True, text=True, timeout=60)
+            self.assertIn(f"the tensor map '{name}' is of mode im2col, which is not modelled", done.stdout + done.stderr)
 
     def test_files_are_their_owners(self):
         recorded = self.record("put")
