@@ -13,17 +13,17 @@
 #include <cutlass/util/packed_stride.hpp>
 #include <vector>
 
-using half = cutlass::half_t;
+using cutlass::half_t;
 using row = cutlass::layout::RowMajor;
 using column = cutlass::layout::ColumnMajor;
 using tile = cute::Shape<cute::_128, cute::_128, cute::_64>;
 using cluster = cute::Shape<cute::_2, cute::_1, cute::_1>;
 using epilogue =
     cutlass::epilogue::collective::CollectiveBuilder<cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, tile, cluster,
-                                                     cutlass::epilogue::collective::EpilogueTileAuto, float, float, half, row,
-                                                     8, half, row, 8, cutlass::epilogue::TmaWarpSpecialized>::CollectiveOp;
+                                                     cutlass::epilogue::collective::EpilogueTileAuto, float, float, half_t, row,
+                                                     8, half_t, row, 8, cutlass::epilogue::TmaWarpSpecialized>::CollectiveOp;
 using mainloop =
-    cutlass::gemm::collective::CollectiveBuilder<cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, half, row, 8, half,
+    cutlass::gemm::collective::CollectiveBuilder<cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, half_t, row, 8, half_t,
                                                  column, 8, float, tile, cluster, cutlass::gemm::collective::StageCount<2>,
                                                  cutlass::gemm::KernelTmaWarpSpecialized>::CollectiveOp;
 using kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, mainloop, epilogue>;
@@ -34,16 +34,16 @@ int main() {
   const int n = 128;
   const int k = 128;
   const auto filled = [](std::size_t count) {
-    const std::vector<half> ones(count, half(1.0F));
+    const std::vector<half_t> ones(count, half_t(1.0F));
     void* out = nullptr;
-    cudaMalloc(&out, count * sizeof(half));
-    cudaMemcpy(out, ones.data(), count * sizeof(half), cudaMemcpyHostToDevice);
-    return static_cast<half*>(out);
+    cudaMalloc(&out, count * sizeof(half_t));
+    cudaMemcpy(out, ones.data(), count * sizeof(half_t), cudaMemcpyHostToDevice);
+    return static_cast<half_t*>(out);
   };
-  half* const a = filled(m * k);
-  half* const b = filled(n * k);
-  half* const c = filled(m * n);
-  half* const d = filled(m * n);
+  half_t* const a = filled(m * k);
+  half_t* const b = filled(n * k);
+  half_t* const c = filled(m * n);
+  half_t* const d = filled(m * n);
   const auto stride = [](auto of, int rows, int columns) { return cutlass::make_cute_packed_stride(of, {rows, columns, 1}); };
   const gemm::Arguments arguments{cutlass::gemm::GemmUniversalMode::kGemm,
                                   {m, n, k, 1},
@@ -56,7 +56,7 @@ int main() {
     std::puts("CUTLASS does not run here");
     return 1;
   }
-  half first;
+  half_t first;
   cudaMemcpy(&first, d, sizeof first, cudaMemcpyDeviceToHost);
   std::printf("d[0] = %g\n", static_cast<double>(float(first)));
   return float(first) == static_cast<float>(k) ? 0 : 1;
