@@ -172,7 +172,7 @@ STEPS = {
     "triton": lambda r: python(r, "triton", "triton_lock.py", modules=["torch", "triton"]),
     "cupy": lambda r: python(r, "cupy", "cupy_ticket.py", modules=["cupy"]),
     "jax": lambda r: jax(r, "jax"),
-    "jax by nvJitLink": lambda r: jax(r, "jax_linked", "--xla_gpu_enable_libnvptxcompiler=false"),
+    "jax with ptxas": lambda r: jax(r, "jax_ptxas", "--xla_gpu_enable_libnvptxcompiler=false"),
     "numba": lambda r: python(r, "numba", "numba_lock.py", modules=["numba"]),
     "cuda.core": lambda r: python(r, "cuda_core", "cuda_core_ticket.py", modules=["cuda.core"] if importlib.util.find_spec("cuda") else ["cuda"]),
     "flashinfer": lambda r: python(r, "flashinfer", "flashinfer_norm.py", modules=["torch", "flashinfer"]),

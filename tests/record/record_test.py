@@ -7,6 +7,7 @@ usage: record_test.py <membar-check> <record_program> <folder of the fake driver
 
 import os
 import pathlib
+import shutil
 import stat
 import struct
 import subprocess
@@ -361,6 +362,17 @@ class Images(Recorder):
                 self.assertEqual(list(recorded.scenarios()), ["put_1"])
                 self.assertIn(b".target sm_90", recorded.files["put.ptx"])
                 self.assertNotIn("note PTX", recorded.scenarios()["put_1"])
+
+    def test_ptx_is_found_that_an_assembler_was_given(self):
+        image = self.image("-cubin", "-arch=sm_90")
+        subprocess.run([NVCC, "-ptx", "-arch=sm_90", "-o", self.folder / "temporary.ptx", self.folder / "kernels.cu"], check=True, timeout=120)
+        shutil.copy("/bin/true", self.folder / "ptxas")
+        script = f"{self.folder}/ptxas -o none {self.folder}/temporary.ptx && rm {self.folder}/temporary.ptx && exec {PROGRAM} {image} put"
+        done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c", script], capture_output=True, text=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
+        recorded = Recording(done, self.folder / "out", self.folder / "no log")
+        self.assertEqual(list(recorded.scenarios()), ["put_1"], recorded.said)
+        self.assertEqual(recorded.check("put_1"), "verified")
 
     def test_a_kernel_without_ptx_is_attached_to_its_source(self):
         image = self.image("-cubin", "-arch=sm_90")
