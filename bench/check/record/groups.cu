@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace {
+// Not in a namespace without a name, whose kernels have other names in each compilation: `attach` finds them by name.
 
 /// Each thread sums what its neighbour in the grid has stored.
 __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, int n) {
@@ -73,6 +73,8 @@ __global__ void copy_box(const __grid_constant__ CUtensorMap map, unsigned short
   }
 #endif
 }
+
+namespace {
 
 template <class T>
 T* filled(const T* from, std::size_t count) {
