@@ -80,11 +80,16 @@ CUgraphNode new_node(const CUgraphNode_st& of) {
 /// A copy with nodes of its own.
 CUgraph copy_of(CUgraph graph) {
   auto* const out = new CUgraph_st;
+  std::map<CUgraphNode, CUgraphNode> copies;
   for (const CUgraphNode n : graph->nodes) {
     out->nodes.push_back(new CUgraphNode_st(*n));
+    copies[n] = out->nodes.back();
     if (n->child != nullptr) {
       out->nodes.back()->child = copy_of(n->child);
     }
+  }
+  for (const auto& [from, to] : graph->edges) {
+    out->edges.emplace_back(copies[from], copies[to]);
   }
   return out;
 }
@@ -651,9 +656,13 @@ FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CU
   }
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
+FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,
+                                       CUgraph child) {
   *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = copy_of(child)};
   graph->nodes.push_back(*node);
+  for (std::size_t i = 0; i < count; ++i) {
+    graph->edges.emplace_back(before[i], *node);
+  }
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphDestroyNode(CUgraphNode node) {
@@ -807,14 +816,53 @@ FAKE CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph graph, CUgraphNode*, c
 FAKE CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
   return log_nodes("node", graph, "");
 }
+namespace {
+void run_nodes(CUgraph graph, CUstream stream) {
+  for (const CUgraphNode node : graph->nodes) {
+    if (node->child != nullptr) {
+      run_nodes(node->child, stream);
+    } else if (node->kernel != nullptr) {
+      ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
+    }
+  }
+}
+}  // namespace
 FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   const CUgraph graph = reinterpret_cast<CUgraph>(exec);
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log(graph->nodes.empty() || graph->nodes[0]->domain != 1 ? "graph" : "graph moved");
   }
-  for (const CUgraphNode node : graph->nodes) {
-    ran(node->kernel, stream, node->domain < 0 ? 0 : node->domain);
+  run_nodes(graph, stream);
+  return CUDA_SUCCESS;
+}
+/// The encoding of a tensor map is the driver's own: what it was made from, in another order, and mixed.
+namespace {
+CUresult encode(CUtensorMap* map, unsigned kind, void* address, std::uint64_t first_extent) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(map);
+  for (std::size_t i = 0; i < 12; ++i) {
+    words[i] = 0x9e3779b97f4a7c15U * (i + 1);
   }
+  words[0] = first_extent + kind;
+  words[3] ^= reinterpret_cast<std::uint64_t>(address);
+  std::fill(words + 12, words + 16, 0);
+  return CUDA_SUCCESS;
+}
+}  // namespace
+FAKE CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, void* address,
+                                     const cuuint64_t* extents, const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
+                                     CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                     CUtensorMapFloatOOBfill) {
+  return encode(map, type, address, extents[0]);
+}
+FAKE CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, void* address,
+                                      const cuuint64_t* extents, const cuuint64_t*, const int*, const int*, cuuint32_t,
+                                      cuuint32_t, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                      CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  return encode(map, 100U + type, address, extents[0]);
+}
+FAKE CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(map);
+  words[3] = (0x9e3779b97f4a7c15U * 4) ^ reinterpret_cast<std::uint64_t>(address);
   return CUDA_SUCCESS;
 }
 

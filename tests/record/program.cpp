@@ -4,7 +4,8 @@
 /// a file, allocates memory and does one thing for each word that follows:
 /// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, meet (of two parts), tally (which uses the variable total), floats (with memory of
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
-///   between), dependent, domain, graph, captured;
+///   between), dependent, domain, graph, captured, child (a graph in a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose
+///   address is replaced), tile/pointer (a pointer to a map), tile/im2col, tile/pointer/im2col, cost (prints the time of a launch of small);
 /// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
 /// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
 /// * another process: export=FILE and import=FILE (memory), close, import_event, tell=FILE and hear=FILE (pipes), run=COMMAND (which it waits for at its end);
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -135,7 +137,9 @@ int main(int count, char** words) {
   unsigned blocks = 1;
   std::vector<std::FILE*> others;
   std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
+  std::array<CUdeviceptr, 3> other_pointers{data + 4, table + 16, 42};
   void* of_put[] = {&number, pointers.data()};
+  void* of_other_put[] = {&number, other_pointers.data()};
   void* of_data[] = {&data};
   parts memory;
   const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
@@ -231,6 +235,18 @@ int main(int count, char** words) {
         launch(late, of_data, 1);
         launch(small, of_data, 1);
       }
+    } else if (word == "cost") {  // of a launch
+      constexpr int launches = 2'000'000;
+      double best = 1e9;
+      for (int round = 0; round < 5; ++round) {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int k = 0; k < launches; ++k) {
+          launch(small, of_data, 1);
+        }
+        const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+        best = std::min(best, took.count() / launches);
+      }
+      std::printf("%.2f ns\n", best);
     } else if (word == "shapes") {
       for (int k = 1; k <= 40; ++k) {
         launch(late, of_data, 1, static_cast<unsigned>(k));
@@ -276,6 +292,66 @@ int main(int count, char** words) {
       cuGraphAddKernelNode(&nodes[2], graph, nodes.data(), 1, &p);
       cuGraphInstantiate(&exec, graph, 0);
       cuGraphLaunch(exec, stream(1));
+    } else if (word == "child" || word == "child/update") {  // late, then a graph of put and late, then late
+      CUgraph inner = nullptr;
+      CUgraph graph = nullptr;
+      CUgraphExec exec = nullptr;
+      std::array<CUgraphNode, 5> nodes{};
+      CUDA_KERNEL_NODE_PARAMS p{};
+      cuGraphCreate(&inner, 0);
+      p.func = put;
+      p.kernelParams = of_put;
+      cuGraphAddKernelNode(&nodes[0], inner, nullptr, 0, &p);
+      p.func = late;
+      p.kernelParams = of_data;
+      cuGraphAddKernelNode(&nodes[1], inner, nodes.data(), 1, &p);
+      cuGraphCreate(&graph, 0);
+      cuGraphAddKernelNode(&nodes[2], graph, nullptr, 0, &p);
+      cuGraphAddChildGraphNode(&nodes[3], graph, &nodes[2], 1, inner);
+      cuGraphAddKernelNode(&nodes[4], graph, &nodes[3], 1, &p);
+      cuGraphInstantiate(&exec, graph, 0);
+      if (word == "child/update") {
+        p.func = put;
+        p.kernelParams = of_other_put;
+        cuGraphKernelNodeSetParams(nodes[0], &p);
+        cuGraphExecChildGraphNodeSetParams(exec, nodes[3], inner);
+      }
+      cuGraphLaunch(exec, stream(1));
+    } else if (word.starts_with("tile")) {  // of a matrix of 8 rows of 16 numbers, behind 64 bytes
+      std::vector<std::uint64_t> numbers(8);
+      for (std::uint64_t k = 0; k < 32; ++k) {
+        numbers.push_back((4 * k + 1) << 48U | (4 * k + 2) << 32U | (4 * k + 3) << 16U | (4 * k + 4));
+      }
+      const CUdeviceptr matrix = allocated(numbers, 4096);
+      const CUdeviceptr other = allocated(numbers, 8192);
+      const auto address = [](CUdeviceptr at) { return reinterpret_cast<void*>(at + 64); };
+      const std::array<cuuint64_t, 2> extents{16, 8};
+      const std::array<cuuint64_t, 1> strides{32};
+      const std::array<cuuint32_t, 2> box{16, 4};
+      const std::array<cuuint32_t, 2> steps{1, 1};
+      const std::array<int, 1> corner{0};
+      CUtensorMap map{};
+      if (word.ends_with("im2col")) {
+        cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, address(matrix), extents.data(), strides.data(),
+                                corner.data(), corner.data(), 16, 4, steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      } else {
+        cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, address(matrix), extents.data(), strides.data(),
+                               box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      }
+      if (word == "tile/moved") {
+        cuTensorMapReplaceAddress(&map, address(other));
+      }
+      CUfunction tile = nullptr;
+      cuModuleGetFunction(&tile, module, word.starts_with("tile/pointer") ? "tile_of_pointer" : "tile");
+      std::vector<std::uint64_t> bytes(16);
+      std::memcpy(bytes.data(), &map, sizeof map);
+      bytes.insert(bytes.begin(), 8, 0);
+      CUdeviceptr maps = allocated(bytes, 256) + 64;  // behind 64 bytes, as a map may be in a struct
+      void* of_tile[] = {&map, &data};
+      void* of_pointer[] = {&maps, &data};
+      launch(tile, word.starts_with("tile/pointer") ? of_pointer : of_tile, 1, 1);
     } else if (word.starts_with("begin=")) {
       auto* const begin = reinterpret_cast<int (*)(const char*, const char*, unsigned, unsigned long long)>(
           dlsym(RTLD_DEFAULT, "membar_record_begin"));

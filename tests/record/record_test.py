@@ -7,6 +7,7 @@ usage: record_test.py <membar-check> <record_program> <folder of the fake driver
 
 import os
 import pathlib
+import shutil
 import stat
 import struct
 import subprocess
@@ -135,6 +136,54 @@ class Record(Recorder):
         self.assertIn("a node of a graph, with memory from before the graph's launch", recorded.scenarios()["late_1"])
         self.assertEqual(recorded.scenarios()["late_1"].splitlines()[-2:],
                          ["launch late grid 1 block 1 stream s1 args arg0", "launch late grid 1 block 1 stream s2 args arg0"])
+
+    def test_the_kernels_of_a_graph_in_a_graph_are_recorded(self):
+        recorded = self.record("child")
+        self.assertEqual(recorded.scenarios()["put_1"].splitlines()[-1], "launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}")
+        # One after the other: each launch of late is a scenario of its own.
+        self.assertEqual(recorded.launches(), ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}"])
+        updated = self.record("child/update").launches()
+        self.assertEqual(updated, ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1+4 arg1_8+16 42}"])
+
+    def tile(self, word, parameters="tile 128 8\ntile_of_pointer 8 8\n"):
+        (self.folder / "parameters").write_text(parameters)
+        return self.record(word, module=MODULE.with_name("tensor_module.ptx"), FAKE_DRIVER_PARAMETERS=str(self.folder / "parameters"))
+
+    def test_a_tensor_map_is_recorded(self):
+        recorded = self.tile("tile")
+        text = recorded.scenarios()["tile_1"]
+        self.assertIn("\nmemory arg0 u32[1024] at 0x1000000000 from tile_1.arg0.bin\n", text)
+        self.assertIn("\ntensor_map arg0_map of arg0+64 type u16 dims 16 8 strides 32 box 16 4\n", text)
+        self.assertIn("\nlaunch tile grid 1 block 1 args arg0_map arg1\n", text)
+        # The kernel copies the box and traps unless the row has the matrix's numbers.
+        self.assertEqual(recorded.check("tile_1"), "verified")
+
+    def test_a_tensor_map_gets_another_address(self):
+        recorded = self.tile("tile/moved")
+        self.assertIn("\nmemory arg0 u32[2048] ", recorded.scenarios()["tile_1"])
+        self.assertEqual(recorded.check("tile_1"), "verified")
+
+    def test_a_tensor_map_is_found_in_a_struct_and_in_memory(self):
+        self.assertRegex(self.tile("tile", "tile 136 8\n").scenarios()["tile_1"], r"\nlaunch tile grid 1 block 1 args \{arg0_map \w+\} arg1\n")
+        recorded = self.tile("tile/pointer")
+        text = recorded.scenarios()["tile_of_pointer_1"]
+        self.assertIn("\nmemory arg0_at_64 u32[1024] ", text)
+        self.assertIn("\nlaunch tile_of_pointer grid 1 block 1 args arg0+64 arg1\n", text)
+        self.assertEqual(recorded.check("tile_of_pointer_1"), "verified")
+
+    def test_recordings_of_tensor_maps_are_equal_wherever_memory_is(self):
+        for word in ("tile", "tile/pointer"):
+            one = self.tile(word)
+            (self.folder / "parameters").write_text("tile 128 8\ntile_of_pointer 8 8\n")
+            other = self.record(word, module=MODULE.with_name("tensor_module.ptx"), FAKE_DRIVER_MOVES=str(1 << 20),
+                                FAKE_DRIVER_PARAMETERS=str(self.folder / "parameters"))
+            self.assertEqual(one.files, other.files)
+
+    def test_a_tensor_map_that_cannot_be_modelled_is_named(self):
+        for word, scenario, name in (("tile/im2col", "tile_1", "arg0_map"), ("tile/pointer/im2col", "tile_of_pointer_1", "map_in_memory")):
+            recorded = self.tile(word)
+            done = subprocess.run([CHECK, recorded.folder / f"{scenario}.scenario"], capture_output=True, text=True, timeout=60)
+            self.assertIn(f"the tensor map '{name}' is of mode im2col, which is not modelled", done.stdout + done.stderr)
 
     def test_files_are_their_owners(self):
         recorded = self.record("put")
@@ -390,6 +439,17 @@ class Images(Recorder):
                 self.assertEqual(list(recorded.scenarios()), ["put_1"])
                 self.assertIn(b".target sm_90", recorded.files["put.ptx"])
                 self.assertNotIn("note PTX", recorded.scenarios()["put_1"])
+
+    def test_ptx_is_found_that_an_assembler_was_given(self):
+        image = self.image("-cubin", "-arch=sm_90")
+        subprocess.run([NVCC, "-ptx", "-arch=sm_90", "-o", self.folder / "temporary.ptx", self.folder / "kernels.cu"], check=True, timeout=120)
+        shutil.copy("/bin/true", self.folder / "ptxas")
+        script = f"{self.folder}/ptxas -o none {self.folder}/temporary.ptx && rm {self.folder}/temporary.ptx && exec {PROGRAM} {image} put"
+        done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c", script], capture_output=True, text=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
+        recorded = Recording(done, self.folder / "out", self.folder / "no log")
+        self.assertEqual(list(recorded.scenarios()), ["put_1"], recorded.said)
+        self.assertEqual(recorded.check("put_1"), "verified")
 
     def test_a_kernel_without_ptx_is_attached_to_its_source(self):
         image = self.image("-cubin", "-arch=sm_90")

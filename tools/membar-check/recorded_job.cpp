@@ -131,6 +131,20 @@ class launch_order {
   std::set<int> host_;
 };
 
+recorded_tensor_map tensor_map_of(const json& line) {
+  const auto numbers = [&](const char* name) { return line.value(name, std::vector<u64>()); };
+  return {line["address"],
+          line.value("mode", ""),
+          line.value("type", 0U),
+          line.value("interleave", 0U),
+          line.value("swizzle", 0U),
+          line.value("fill", 0U),
+          numbers("dims"),
+          numbers("strides"),
+          numbers("box"),
+          numbers("element_strides")};
+}
+
 /// Reads a launch, with addresses of its process.
 recorded_launch launch_of(const json& line, const fs::path& records) {
   recorded_launch l;
@@ -309,6 +323,8 @@ class job_reader {
       job_.complaints.insert(line["complaint"].get<std::string>());
     } else if (line.contains("machine_code_only")) {
       job_.machine_code_only.insert(line["machine_code_only"].get<std::string>());
+    } else if (line.contains("tensor_map")) {
+      (*spaces_[process]->tensor_maps)[bytes_of_hex(line["tensor_map"])] = tensor_map_of(line);
     } else if (line.contains("maps")) {
       add_opened(line, process);
     } else if (line.contains("places")) {

@@ -6,12 +6,25 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace membar_check {
+
+/// What a tensor map was made from; numbers as in `cuTensorMapEncodeTiled`.
+struct recorded_tensor_map {
+  std::uint64_t address = 0;  ///< in the process
+  std::string mode{};         ///< empty: tiles
+  unsigned type = 0, interleave = 0, swizzle = 0, fill = 0;
+  std::vector<std::uint64_t> extents{}, strides{}, box{}, steps{};
+};
+inline constexpr std::size_t recorded_map_bytes = 128;
+
+/// By the 128 bytes that the driver made of it.
+using recorded_tensor_maps = std::map<std::string, recorded_tensor_map>;
 
 /// The addresses of a process as addresses of its job. Memory that is mapped to several addresses, of one process or of several, is where it was first
 /// mapped in the first process; everything else of the second and further processes is moved out of the way.
@@ -22,6 +35,18 @@ struct address_space {
   };
   std::uint64_t process = 0;
   std::vector<mapping> mapped{};
+  std::shared_ptr<recorded_tensor_maps> tensor_maps = std::make_shared<recorded_tensor_maps>();
+
+  /// The tensor map at an offset in bytes, which may lack zeros at their end; null: there is none.
+  [[nodiscard]] const recorded_tensor_map* map_at(const std::string& bytes, std::size_t at) const {
+    if (tensor_maps->empty()) {
+      return nullptr;
+    }
+    std::string map = bytes.substr(at, recorded_map_bytes);
+    map.resize(recorded_map_bytes);
+    const auto found = tensor_maps->find(map);
+    return found == tensor_maps->end() ? nullptr : &found->second;
+  }
 
   /// Where the job has memory of `bytes` bytes; 0 if it is not an address of a program.
   [[nodiscard]] std::uint64_t in_job(std::uint64_t address, std::uint64_t bytes = 1) const noexcept {

@@ -11,6 +11,7 @@
 #include <check/named_memory.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/reader.hpp>
+#include <ptx/tensor_map.hpp>
 #include <ptx/text.hpp>
 
 #include <sys/stat.h>
@@ -171,6 +172,62 @@ std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element
   return out;
 }
 
+/// The types of `CUtensorMapDataType` by number, as scenarios name them. The last three are not modelled, which the scenario's error says.
+constexpr std::array<const char*, 16> driver_types = {
+    "u8",  "u16",  "u32",     "s32",  "u64",      "s64",         "f16",          "f32",
+    "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", "16u4_align8", "16u4_align16", "16u6_align16"};
+
+std::string type_name(const recorded_tensor_map& m) {
+  return m.type < driver_types.size() ? driver_types[m.type] : "type" + std::to_string(m.type);
+}
+
+/// The map as the checker has it in memory; nothing if it does not model such maps.
+std::optional<membar::ptx::tensor_map> modelled(const recorded_tensor_map& m, u64 address) {
+  using namespace membar::ptx;
+  const auto* const type = std::find_if(std::begin(tensor_types), std::end(tensor_types),
+                                        [&](const tensor_type& t) { return t.word == type_name(m); });
+  const std::size_t rank = m.extents.size();
+  const bool whole =
+      rank >= 1 && rank <= most_dimensions && m.strides.size() + 1 == rank && m.box.size() == rank && m.steps.size() == rank;
+  if (!m.mode.empty() || type == std::end(tensor_types) || m.interleave != 0 || m.swizzle > 3 || !whole) {
+    return std::nullopt;
+  }
+  tensor_map out;
+  out.address = address;
+  out.rank = static_cast<int>(rank);
+  out.type = static_cast<std::uint8_t>(type - std::begin(tensor_types));
+  out.swizzle = static_cast<std::uint8_t>(m.swizzle);
+  out.fill = static_cast<std::uint8_t>(m.fill);
+  for (std::size_t d = 0; d < rank; ++d) {
+    out.extents[d] = static_cast<std::uint32_t>(m.extents[d]);
+    out.box[d] = static_cast<std::uint32_t>(m.box[d]);
+    out.steps[d] = static_cast<std::uint32_t>(m.steps[d]);
+    out.strides[d] = d == 0 ? type->bytes : m.strides[d - 1];
+  }
+  return out;
+}
+
+/// What a `tensor_map` line says of the map. The reader of scenarios rejects what is not modelled, and says why.
+std::string form_of(const recorded_tensor_map& m) {
+  if (!m.mode.empty()) {
+    return " " + m.mode;
+  }
+  const auto numbers = [](const char* name, const std::vector<u64>& all) {
+    std::string out = all.empty() ? "" : std::string(" ") + name;
+    for (const u64 n : all) {
+      out += " " + std::to_string(n);
+    }
+    return out;
+  };
+  constexpr std::array<const char*, 7> swizzles = {"none",       "32", "64", "128", "128_atom_32", "128_atom_32_flip_8",
+                                                   "128_atom_64"};
+  const bool steps = std::any_of(m.steps.begin(), m.steps.end(), [](u64 n) { return n != 1; });
+  return " type " + type_name(m) + numbers("dims", m.extents) + numbers("strides", m.strides) + numbers("box", m.box) +
+         (steps ? numbers("element_strides", m.steps) : "") +
+         (m.swizzle == 0 ? "" : std::string(" swizzle ") + (m.swizzle < swizzles.size() ? swizzles[m.swizzle] : "other")) +
+         (m.interleave == 0 ? "" : " interleave " + std::to_string(16 * m.interleave)) + (m.fill == 0 ? "" : " fill nan");
+}
+
 /// Memory of a scenario: what its launches reach, with a name, and an address that does not depend on the machine.
 struct scenario_memory {
   recorded_memory of;
@@ -203,6 +260,7 @@ class scenario_writer {
   [[nodiscard]] std::string text(const fs::path& folder, const std::string& name, const std::string& source,
                                  const std::string& ptx, bool& has_contents) {
     has_contents_ = &has_contents;
+    maps_.clear();
     std::string out = "scenario 1\n" + header(ptx);
     out += source.empty() ? "# no PTX was found: membar-check attach " + name + ".scenario --source FILE.cu\n"
                           : "source " + source + "\n";
@@ -218,10 +276,14 @@ class scenario_writer {
         }
       }
     }
+    std::string launches;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
-      out += launch_line(i);
+      launches += launch_line(i);
     }
-    return out;
+    for (const auto& [form, map] : maps_) {
+      out += "tensor_map " + map + form + "\n";
+    }
+    return out + launches;
   }
 
  private:
@@ -282,10 +344,12 @@ class scenario_writer {
     for (const recorded_launch* l : launches_) {
       for (std::size_t a = 0; a < l->arguments.size(); ++a) {
         for (std::size_t at = 0; at + 8 <= l->arguments[a].size(); at += 8) {
-          scenario_memory* const m = holder_of(l->space->in_job(word_at(l->arguments[a], at)));
+          const recorded_tensor_map* const map = l->space->map_at(l->arguments[a], at);
+          scenario_memory* const m = holder_of(l->space->in_job(map != nullptr ? map->address : word_at(l->arguments[a], at)));
           if (m != nullptr && m->name.empty()) {
             give_name(*m, "arg" + std::to_string(a) + (at == 0 ? "" : "_" + std::to_string(at)));
           }
+          at += map != nullptr ? recorded_map_bytes - 8 : 0;
         }
       }
       for (const recorded_variable& v : l->variables) {
@@ -314,10 +378,12 @@ class scenario_writer {
   }
   void follow(const std::string& contents, std::size_t first, const std::string& name, const address_space& space) {
     for (std::size_t at = first == 0 ? 0 : 8 - first; at + 8 <= contents.size() + 7 && at < contents.size(); at += 8) {
-      scenario_memory* const m = holder_of(space.in_job(word_at(contents, at)));
+      const recorded_tensor_map* const map = space.map_at(contents, at);
+      scenario_memory* const m = holder_of(space.in_job(map != nullptr ? map->address : word_at(contents, at)));
       if (m != nullptr && m->name.empty()) {
         give_name(*m, name + "_at_" + std::to_string(at));
       }
+      at += map != nullptr ? recorded_map_bytes - 8 : 0;
     }
   }
 
@@ -395,15 +461,70 @@ class scenario_writer {
     return std::nullopt;
   }
 
-  /// Puts pointers into contents as they are in the scenario. Where they are.
+  static void put_word(std::string& contents, std::size_t at, u64 word) {
+    contents.resize(std::max(contents.size(), at + 8));
+    for (unsigned b = 0; b < 8; ++b) {
+      contents[at + b] = static_cast<char>(word >> (8 * b));
+    }
+  }
+
+  /// The name of the scenario's line for a map, of which there is one for each form.
+  std::string map_named(const recorded_tensor_map& m, const address_space& space, const std::string& wanted) {
+    const u64 address = space.in_job(m.address);
+    const scenario_memory* const memory = holder_of(address);
+    const u64 offset = memory == nullptr ? 0 : address - memory->of.address + memory->of.address % 256;
+    const std::string form = " of " + (memory == nullptr ? "memory_that_was_not_recorded" : memory->name) +
+                             (offset == 0 ? "" : "+" + std::to_string(offset)) + form_of(m);
+    std::string name = wanted;
+    for (int k = 2; std::any_of(maps_.begin(), maps_.end(), [&](const auto& o) { return o.second == name && o.first != form; });
+         ++k) {
+      name = wanted + "_" + std::to_string(k);
+    }
+    for (const auto& [known, of_known] : maps_) {
+      if (known == form) {
+        return of_known;
+      }
+    }
+    maps_.emplace_back(form, name);
+    return name;
+  }
+
+  /// Whether the scenario has all of the tensor at an address of the job.
+  [[nodiscard]] bool is_recorded(const membar::ptx::tensor_map& map, u64 address) {
+    u64 bytes = map.strides[0];
+    for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
+      bytes += (map.extents[d] - 1) * map.strides[d];
+    }
+    const scenario_memory* const m = holder_of(address);
+    return m != nullptr && m->of.bytes - (address - m->of.address) >= bytes;
+  }
+
+  /// Puts a map into contents as the checker has it, and a line into the scenario if it has none.
+  void put_map(std::string& contents, std::size_t at, const recorded_tensor_map& m, const address_space& space,
+               std::vector<std::size_t>& pointers) {
+    const auto map = modelled(m, moved(m.address, space).value_or(0));
+    membar::ptx::tensor_map::words words{};
+    if (map && is_recorded(*map, space.in_job(m.address))) {
+      words = map->encoded();
+    } else {
+      static_cast<void>(map_named(m, space, "map_in_memory"));
+    }
+    for (const u64 w : words) {
+      put_word(contents, at, w);
+      pointers.push_back(at);
+      at += 8;
+    }
+  }
+
+  /// Puts pointers and tensor maps into contents as they are in the scenario. Where they are.
   std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
-      if (const auto to = moved(word_at(contents, at), space)) {
-        contents.resize(std::max(contents.size(), at + 8));
-        for (unsigned b = 0; b < 8; ++b) {
-          contents[at + b] = static_cast<char>(*to >> (8 * b));
-        }
+      if (const recorded_tensor_map* const map = space.map_at(contents, at)) {
+        put_map(contents, at, *map, space, pointers);
+        at += recorded_map_bytes - 8;
+      } else if (const auto to = moved(word_at(contents, at), space)) {
+        put_word(contents, at, *to);
         pointers.push_back(at);
       }
     }
@@ -496,7 +617,7 @@ class scenario_writer {
            (several_devices_ ? " device " + std::to_string(l.device) : "") + "\n";
   }
 
-  [[nodiscard]] std::string argument(const std::string& bytes, const address_space& space) {
+  [[nodiscard]] std::string argument(std::size_t number, const std::string& bytes, const address_space& space) {
     const auto word = [&](std::size_t at) {
       const std::size_t count = std::min<std::size_t>(8, bytes.size() - at);
       const u64 value = word_at(bytes, at, count);
@@ -512,11 +633,16 @@ class scenario_writer {
     if (bytes.size() <= 8) {
       return word(0);
     }
-    std::string out = "{";
+    std::string out;
     for (std::size_t at = 0; at < bytes.size(); at += 8) {
-      out += (at == 0 ? "" : " ") + word(at);
+      const recorded_tensor_map* const map = at + recorded_map_bytes <= bytes.size() ? space.map_at(bytes, at) : nullptr;
+      const std::string place = at == 0 ? "" : "_" + std::to_string(at);
+      out += (at == 0 ? "" : " ") +
+             (map != nullptr ? map_named(*map, space, "arg" + std::to_string(number) + place + "_map") : word(at));
+      at += map != nullptr ? recorded_map_bytes - 8 : 0;
     }
-    return out + "}";
+    const bool is_map = bytes.size() == recorded_map_bytes && out.find(' ') == std::string::npos;
+    return is_map ? out : "{" + out + "}";
   }
 
   /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
@@ -571,8 +697,8 @@ class scenario_writer {
     out += order_of(i, comment);
     if (!l.arguments.empty()) {
       out += " args";
-      for (const std::string& a : l.arguments) {
-        out += " " + argument(a, *l.space);
+      for (std::size_t a = 0; a < l.arguments.size(); ++a) {
+        out += " " + argument(a, l.arguments[a], *l.space);
       }
     }
     return out + comment + "\n";
@@ -634,6 +760,7 @@ class scenario_writer {
   std::vector<scenario_memory> memory_{};
   std::vector<std::size_t> named_{};
   std::map<std::string, std::size_t> streams_{};
+  std::vector<std::pair<std::string, std::string>> maps_{};  ///< the form of each, and its name
   std::optional<membar::ptx::ptx_module> module_{};
   membar::ptx::module_layout layout_{};
   std::vector<membar::ptx::ptx_part> parts_{};

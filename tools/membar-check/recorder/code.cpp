@@ -3,9 +3,11 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +20,7 @@
 #include <optional>
 #include <set>
 #include <shared_mutex>
+#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -158,6 +161,26 @@ shared_text in_xla_dump(const std::string& name) {
     }
   }
   return found;
+}
+
+/// In a process that is the assembler: copies the PTX that it is given to where XLA's dump goes, since XLA deletes its file.
+[[gnu::constructor]] void keep_ptx_of_assembler() {
+  const char* const folder = std::getenv(environment::xla);
+  if (folder == nullptr || std::string_view(program_invocation_short_name) != "ptxas") {
+    return;
+  }
+  quietly([&] {
+    std::error_code made;
+    fs::create_directories(folder, made);
+    std::istringstream words(text_of_file("/proc/self/cmdline"));
+    for (std::string word; std::getline(words, word, '\0');) {
+      std::error_code failed;
+      if (word.ends_with(".ptx")) {
+        fs::copy_file(word, fs::path(folder) / ("ptxas." + std::to_string(getpid()) + "." + fs::path(word).filename().string()),
+                      failed);
+      }
+    }
+  });
 }
 
 /// Looks in the kernel's own image, then in all others, then in what compilers made. The registry is locked.

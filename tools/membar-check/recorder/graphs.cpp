@@ -26,7 +26,8 @@ struct kernel_node {
   CUlaunchConfig config{};
   std::vector<CUlaunchAttribute> attributes{};
   std::vector<std::string> arguments{};
-  std::vector<std::size_t> after{};  ///< numbers of kernel nodes
+  std::vector<std::size_t> after{};   ///< numbers of kernel nodes
+  std::vector<CUgraphNode> within{};  ///< the nodes of graphs that it is in, the innermost first
 };
 
 struct kept_graphs {
@@ -108,49 +109,96 @@ std::set<CUgraphNode> behind(const edges& all, CUgraphNode node) {
   return out;
 }
 
-}  // namespace
+/// The most kernels of a graph, and graphs within each other.
+constexpr std::size_t most_kernels = 4096;
+constexpr int most_depth = 16;
 
-void keep_graph(CUgraphExec exec, CUgraph graph) {
-  constexpr std::size_t most = 4096;
+/// The selected kernels of a graph and of the graphs in it, in an order in which they may run.
+std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
+  struct item {
+    CUgraphNode node;
+    std::vector<kernel_node> kernels;  ///< one, or those of a graph
+    std::set<CUgraphNode> later;
+  };
   std::size_t count = 0;
-  if (driver::cuGraphGetNodes_(graph, nullptr, &count) != CUDA_SUCCESS) {
-    return;
+  if (depth == most_depth || driver::cuGraphGetNodes_(graph, nullptr, &count) != CUDA_SUCCESS) {
+    return {};
   }
   std::vector<CUgraphNode> nodes(count);
   static_cast<void>(driver::cuGraphGetNodes_(graph, nodes.data(), &count));
-  std::vector<kernel_node> kept;
+  std::vector<item> items;
+  std::size_t kept = 0;
   for (const CUgraphNode node : nodes) {
     CUgraphNodeType type{};
+    CUgraph child = nullptr;
     kernel_node n;
-    if (kept.size() < most && driver::cuGraphNodeGetType_(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL &&
-        look_at(node, n)) {
-      kept.push_back(std::move(n));
+    item i{node, {}, {}};
+    if (kept >= most_kernels || driver::cuGraphNodeGetType_(node, &type) != CUDA_SUCCESS) {
+      continue;
     }
-  }
-  const edges between = kept.size() > 1 ? edges_of(graph) : edges();
-  std::vector<std::set<CUgraphNode>> later;
-  for (const kernel_node& n : kept) {
-    later.push_back(behind(between, n.node));
-  }
-  // A node with more nodes behind it comes first: that is an order in which they may run.
-  std::vector<std::size_t> order(kept.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return later[a].size() > later[b].size(); });
-  std::vector<kernel_node> sorted;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    kernel_node n = kept[order[i]];
-    for (std::size_t j = 0; j < i; ++j) {
-      if (later[order[j]].contains(n.node)) {
-        n.after.push_back(j);
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL && look_at(node, n)) {
+      i.kernels.push_back(std::move(n));
+    } else if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS) {
+      i.kernels = kernels_of(child, depth + 1);
+      for (kernel_node& k : i.kernels) {
+        k.within.push_back(node);
       }
     }
-    sorted.push_back(std::move(n));
+    if (!i.kernels.empty()) {
+      kept += i.kernels.size();
+      items.push_back(std::move(i));
+    }
   }
+  const edges between = items.size() > 1 ? edges_of(graph) : edges();
+  for (item& i : items) {
+    i.later = behind(between, i.node);
+  }
+  // A node with more nodes behind it comes first.
+  std::stable_sort(items.begin(), items.end(), [](const item& a, const item& b) { return a.later.size() > b.later.size(); });
+  std::vector<kernel_node> out;
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::size_t begin = out.size();
+    begins.push_back(begin);
+    std::vector<std::size_t> before;
+    for (std::size_t j = 0; j < i; ++j) {
+      for (std::size_t k = begins[j]; k < begins[j + 1] && items[j].later.contains(items[i].node); ++k) {
+        before.push_back(k);
+      }
+    }
+    for (kernel_node& k : items[i].kernels) {
+      for (std::size_t& a : k.after) {
+        a += begin;
+      }
+      k.after.insert(k.after.begin(), before.begin(), before.end());
+      out.push_back(std::move(k));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void keep_graph(CUgraphExec exec, CUgraph graph) {
+  std::vector<kernel_node> kernels = kernels_of(graph);
   kept_graphs& g = the_graphs();
   const std::lock_guard lock(g.mutex);
-  g.by_exec[exec] = std::move(sorted);
+  g.by_exec[exec] = std::move(kernels);
+}
+
+void change_child(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  std::vector<kernel_node> kernels = kernels_of(child);
+  kept_graphs& g = the_graphs();
+  const std::lock_guard lock(g.mutex);
+  std::size_t next = 0;
+  for (kernel_node& n : g.by_exec[exec]) {
+    if (std::find(n.within.begin(), n.within.end(), node) != n.within.end() && next < kernels.size()) {
+      kernel_node& now = kernels[next++];
+      n.function = now.function;
+      n.config = now.config;
+      n.arguments = std::move(now.arguments);
+    }
+  }
 }
 
 void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& p) {

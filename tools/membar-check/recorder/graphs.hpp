@@ -17,6 +17,8 @@ namespace membar_record {
 void keep_graph(CUgraphExec exec, CUgraph graph);
 /// A node got another kernel or other arguments.
 void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
+/// A node that is a graph got another one of the same form.
+void change_child(CUgraphExec exec, CUgraphNode node, CUgraph child);
 void drop_graph(CUgraphExec exec);
 /// Records the selected kernels of a graph.
 void record_graph(CUgraphExec exec, CUstream stream);
@@ -45,6 +47,33 @@ CUresult on_exec_kernel_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNE
   const CUresult result = next<Id>(exec, node, parameters);
   if (result == CUDA_SUCCESS && parameters != nullptr && session::get().on()) {
     quietly([&] { change_node(exec, node, *parameters); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  const CUresult result = next<Id>(exec, node, child);
+  if (result == CUDA_SUCCESS && session::get().on()) {
+    quietly([&] { change_child(exec, node, child); });
+  }
+  return result;
+}
+
+template <hook_id Id>
+CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* parameters) {
+  const CUresult result = next<Id>(exec, node, parameters);
+  if (result == CUDA_SUCCESS && parameters != nullptr && session::get().on()) {
+    quietly([&] {
+      if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        change_child(exec, node, parameters->graph.graph);
+      } else if (parameters->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+        const CUDA_KERNEL_NODE_PARAMS_v3& p = parameters->kernel;
+        change_node(exec, node,
+                    {p.func, p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY, p.blockDimZ, p.sharedMemBytes,
+                     p.kernelParams, p.extra, p.kern, p.ctx});
+      }
+    });
   }
   return result;
 }

@@ -16,6 +16,7 @@
 #include "membar-check/recorder/order.hpp"
 #include "membar-check/recorder/session.hpp"
 #include "membar-check/recorder/sharing.hpp"
+#include "membar-check/recorder/tensor_maps.hpp"
 
 namespace membar_record {
 

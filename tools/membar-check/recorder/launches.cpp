@@ -17,6 +17,7 @@
 #include "membar-check/recorder/contents.hpp"
 #include "membar-check/recorder/mappings.hpp"
 #include "membar-check/recorder/sharing.hpp"
+#include "membar-check/recorder/tensor_maps.hpp"
 
 namespace membar_record {
 
@@ -422,6 +423,10 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
         key += " " + std::to_string(word);
       }
     });
+    for_each_tensor_map(argument, [&](std::string_view map, CUdeviceptr address) {
+      static_cast<void>(reached.add(address));
+      key += " map " + hex_of(map);
+    });
     line["arguments"].push_back(hex_of(argument));
   }
   if (!recorded_launches::get().is_new(generation, k.name, key)) {
@@ -434,9 +439,12 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
     }
   }
   for (const CUdeviceptr table : tables) {
-    for (const CUdeviceptr word : intercept::words_at(table / sizeof(CUdeviceptr) * sizeof(CUdeviceptr))) {
+    const auto words = intercept::words_at(table / sizeof(CUdeviceptr) * sizeof(CUdeviceptr));
+    for (const CUdeviceptr word : words) {
       static_cast<void>(reached.add(word));
     }
+    for_each_tensor_map({reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]},
+                        [&](std::string_view, CUdeviceptr address) { static_cast<void>(reached.add(address)); });
   }
   reached.add_what_is_beside();
   const unsigned number = s.next_launch();
