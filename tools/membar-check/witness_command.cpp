@@ -41,6 +41,7 @@ using json = nlohmann::ordered_json;
 namespace witness = membar::witness;
 
 constexpr int witness_format_version = 1;
+constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form has so many times the runs of the wrong one
 
 enum exit_status : int { nothing_found = 0, observed = 1, error = 2, not_observed = 3, without_gpu = 4 };
 
@@ -79,6 +80,7 @@ struct outcome {
   std::string device{};
   int driver = 0;
   double nanoseconds_of_cycle = 1;
+  std::uint64_t copies = 1;  ///< of a grid, that one launch runs
   std::vector<arm> arms{};
   std::string no_gpu{};
   std::string failed{};  ///< the driver's error, or how the process ended
@@ -125,8 +127,9 @@ json as_json(const membar_witness::delays& all) {
 json as_json(const membar_witness::tally& t) {
   return {{"runs", t.runs},         {"wrong", t.wrong},
           {"hangs", t.hangs},       {"example", t.example},
-          {"fault", t.fault},       {"smallest", as_json(t.smallest)},
-          {"repeated", t.repeated}, {"repeated_wrong", t.repeated_wrong}};
+          {"stopped", t.stopped},   {"fault", t.fault},
+          {"repeated", t.repeated}, {"repeated_wrong", t.repeated_wrong},
+          {"smallest", as_json(t.smallest)}};
 }
 
 membar_witness::tally tally_of(const json& j) {
@@ -136,6 +139,7 @@ membar_witness::tally tally_of(const json& j) {
   t.hangs = j.at("hangs");
   t.example = j.at("example");
   t.fault = j.at("fault");
+  t.stopped = j.at("stopped");
   for (const json& d : j.at("smallest")) {
     t.smallest.push_back({d[0], d[1], d[2], d[3]});
   }
@@ -179,6 +183,7 @@ void run_in_child(const form& f, const judge_request& by, const witness_request&
     membar_witness::session session(f.program.launched, how.limit);
     tell({{"device", session.device()},
           {"driver", session.driver_version()},
+          {"copies", session.copies()},
           {"nanoseconds", session.nanoseconds(1'000'000) / 1e6}});
     const bool early = f.program.early && !how.no_early;
     for (const bool with_early : {false, true}) {
@@ -212,6 +217,7 @@ void take_line(const std::string& line, outcome& result) {
   if (j.contains("device")) {
     result.device = j.at("device");
     result.driver = j.at("driver");
+    result.copies = j.at("copies");
     result.nanoseconds_of_cycle = j.at("nanoseconds");
   } else if (j.contains("name")) {
     result.arms.push_back({j.at("name"), tally_of(j.at("counts"))});
@@ -352,10 +358,16 @@ std::string count_text(const membar_witness::tally& t) {
   if (!t.fault.empty()) {
     text += ", ended by " + t.fault;
   }
+  if (!t.stopped.empty()) {
+    text += ", stopped early: " + t.stopped;
+  }
   return text;
 }
 
 void say_arms(const form& f, const outcome& o) {
+  if (!f.program.launched.one_copy.empty()) {
+    std::cout << "    each launch is one run, which is slow: " << f.program.launched.one_copy << "\n";
+  }
   for (const arm& a : o.arms) {
     std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
               << "\n";
@@ -455,6 +467,8 @@ json as_json(const form& f, const outcome& o) {
                  {"early_loads", f.program.early},
                  {"split_warp", f.program.split},
                  {"on_one_device", f.moved},
+                 {"copies", o.copies},
+                 {"one_copy", f.program.launched.one_copy},
                  {"runs", json::array()}};
   for (const arm& a : o.arms) {
     json one = as_json(a.counts);
@@ -534,7 +548,9 @@ int witness_file(const witness_request& how) {
       }
       rewrite_form(r.fixed, actors, {});
       if (r.of_wrong.no_gpu.empty()) {
-        r.of_fixed = run_apart(r.fixed, {{}, r.by.outside}, how);
+        witness_request more = how;
+        more.runs *= fixed_runs;
+        r.of_fixed = run_apart(r.fixed, {{}, r.by.outside}, more);
       }
     }
     if (!how.reproducer.empty()) {
@@ -557,9 +573,9 @@ int witness_command(const std::vector<std::string>& words) {
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
   app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
-  app.add_option("--runs", how.runs, "the most runs of each kind (100000)")
+  app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seconds", how.seconds, "the most seconds of each form (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--seconds", how.seconds, "runs of a form stop after so many seconds (20)")->check(CLI::Range(0.1, 86400.0));
   app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
