@@ -114,8 +114,8 @@ int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle f
   const std::size_t words = words_of(kernel) * membar_witness::actor_slots;
   for (std::uint64_t copy = 0; copy < shape->grid[2] / plan.blocks_z; ++copy) {
     const std::uint64_t shift = copy * plan.stride;
-    auto* const memory =
-        reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0]) + (plan.pointers % 2 != 0 ? shift : 0));
+    auto* const memory = reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0]) +
+                                                          (plan.pointers % 2 != 0 ? shift : 0));
     auto* const report = reinterpret_cast<std::uint64_t*>(plan.report + shift);
     const auto* const row = reinterpret_cast<const std::uint32_t*>(plan.rows) + copy * words;
     const bool goes_wrong = std::accumulate(row, row + words, std::uint64_t{0}) >= smallest;

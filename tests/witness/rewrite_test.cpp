@@ -233,6 +233,31 @@ TEST(witness, without_delays_nothing_else_is_decided) {
   }
 }
 
+/// Two copies of a grid whose memories are 256 bytes apart, in which block 1 waits for block 0 of its copy and writes down what it read.
+check::check_result two_copies(const std::string& stride, const std::string& final) {
+  std::string ptx = with_order("release");
+  ptx.replace(ptx.find("st.shared.u32 [cell], %r3;"), 26, "st.global.u32 [%rd1+8], %r3;");
+  rewrite_request request{"announce"};
+  request.parameters = {{"data", 0, 8}, {"flag", 8, 8}};
+  request.pointers = {0, 8};
+  const rewritten_kernel r = rewrite(ptx, request);
+  // the delays are zero; the actors are the first threads of the two blocks, and block 1 loads the data early
+  const std::string plan =
+      "{memory+128 " + stride + " 3 rows 1000000 0 4294967296 0xffffffffffffffff 0xffffffffffffffff 0 0 0 0 0 1}";
+  const check::scenario s = check::read_scenario(
+      "source k.ptx\nmemory memory u32[128]\nmemory rows u32[64]\nlaunch announce grid 2 1 2 args memory memory+4 " + plan +
+      "\nfinal " + final + "\n");
+  return check::explore(check::prepare(s, r.text).checked, check::prepare(s, r.text).property());
+}
+
+TEST(witness, each_copy_of_a_grid_uses_its_own_memory) {
+  const std::string each =
+      "memory[0] == 7 /\\ memory[1] == 1 /\\ memory[2] == 7 /\\ memory[64] == 7 /\\ memory[65] == 1 /\\ memory[66] == 7";
+  const check::check_result apart = two_copies("256", each);
+  EXPECT_EQ(apart.status, check::check_status::verified) << apart.found.message;
+  EXPECT_EQ(two_copies("0", each).status, check::check_status::race);  // both write the same memory
+}
+
 TEST(witness, the_threads_to_blame_are_actors_and_the_early_load_is_of_the_reader) {
   const std::string ptx = with_order("relaxed");
   const check::prepared_scenario p = check::prepare(announced(), ptx);

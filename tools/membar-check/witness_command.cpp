@@ -125,10 +125,14 @@ json as_json(const membar_witness::delays& all) {
 }
 
 json as_json(const membar_witness::tally& t) {
-  return {{"runs", t.runs},         {"wrong", t.wrong},
-          {"hangs", t.hangs},       {"example", t.example},
-          {"stopped", t.stopped},   {"fault", t.fault},
-          {"repeated", t.repeated}, {"repeated_wrong", t.repeated_wrong},
+  return {{"runs", t.runs},
+          {"wrong", t.wrong},
+          {"hangs", t.hangs},
+          {"example", t.example},
+          {"stopped", t.stopped},
+          {"fault", t.fault},
+          {"repeated", t.repeated},
+          {"repeated_wrong", t.repeated_wrong},
           {"smallest", as_json(t.smallest)}};
 }
 

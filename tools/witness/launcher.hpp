@@ -39,11 +39,11 @@ constexpr uint64_t no_actor = ~uint64_t{0};
 
 /// The additional parameter of a rewritten kernel. All zero: it does what it did before.
 struct plan {
-  uint64_t report;               ///< address of `report_words`, of the first copy of the grid
-  uint64_t stride;               ///< bytes between the memories of two copies
-  uint64_t pointers;             ///< bit w: the 8 bytes of the parameters from 8 w on are an address in the memory of the first copy
-  uint64_t rows;                 ///< address of the delays: of each copy and actor a row of `words_of_row` words, in cycles; 0: none
-  uint64_t limit;                ///< cycles after which a thread ends at the head of a loop
+  uint64_t report;    ///< address of `report_words`, of the first copy of the grid
+  uint64_t stride;    ///< bytes between the memories of two copies
+  uint64_t pointers;  ///< bit w: the 8 bytes of the parameters from 8 w on are an address in the memory of the first copy
+  uint64_t rows;      ///< address of the delays: of each copy and actor a row of `words_of_row` words, in cycles; 0: none
+  uint64_t limit;     ///< cycles after which a thread ends at the head of a loop
   uint64_t actors[actor_slots];  ///< block in the upper half, thread in the lower half, both linear; or `no_actor`
   uint64_t early[actor_slots];   ///< an address of the first copy that this actor loads at each site; 0: none
   uint64_t watch;                ///< when the watched load is executed for this time, its value is reported; 0: never
@@ -658,12 +658,12 @@ class session {
   uint64_t sparse_copies_ = 1;
   void* stream_ = nullptr;
   void* ready_ = nullptr;
-  uint64_t arena_ = 0;      ///< the memory of all copies
-  uint64_t stride_ = 0;     ///< bytes of one
-  uint64_t report_ = 0;     ///< of the first copy
-  uint64_t rows_ = 0;       ///< the delays
-  uint64_t row_bytes_ = 0;  ///< of all launches of a copy
-  uint64_t end_bytes_ = 0;  ///< of a copy, that are read back
+  uint64_t arena_ = 0;                          ///< the memory of all copies
+  uint64_t stride_ = 0;                         ///< bytes of one
+  uint64_t report_ = 0;                         ///< of the first copy
+  uint64_t rows_ = 0;                           ///< the delays
+  uint64_t row_bytes_ = 0;                      ///< of all launches of a copy
+  uint64_t end_bytes_ = 0;                      ///< of a copy, that are read back
   std::vector<std::array<uint64_t, 3>> moved_;  ///< address, bytes, and where they are on the device
   std::vector<size_t> pointer_places_;          ///< in the memory of a copy
   std::vector<stored> stored_;

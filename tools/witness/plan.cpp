@@ -203,7 +203,8 @@ void add_pointers(rewrite_request& request, const check::kernel_code& code, cons
     const std::uint64_t begin = code.parameter_offsets[k];
     const std::uint64_t end = k + 1 < code.parameter_offsets.size() ? code.parameter_offsets[k + 1] : code.parameter_bytes;
     for (const std::uint64_t at : pointers) {
-      if (at >= begin && at < end && std::find(request.pointers.begin(), request.pointers.end(), at) == request.pointers.end()) {
+      if (at >= begin && at < end &&
+          std::find(request.pointers.begin(), request.pointers.end(), at) == request.pointers.end()) {
         request.pointers.push_back(at);
         if (request.parameters.empty() || request.parameters.back().name != kernel.parameters[k].name) {
           request.parameters.push_back({kernel.parameters[k].name, begin, end - begin});

@@ -31,10 +31,10 @@ struct parameter {
 
 /// What is rewritten of a kernel.
 struct rewrite_request {
-  std::string kernel;            ///< its mangled name
-  std::vector<int> preferred{};  ///< lines whose statements are sites first, if there are more statements than sites
-  int watched_line = 0;          ///< a load whose value is reported; 0: none is
-  int watched_actor = 0;         ///< by this thread
+  std::string kernel;                     ///< its mangled name
+  std::vector<int> preferred{};           ///< lines whose statements are sites first, if there are more statements than sites
+  int watched_line = 0;                   ///< a load whose value is reported; 0: none is
+  int watched_actor = 0;                  ///< by this thread
   std::vector<parameter> parameters{};    ///< those that hold addresses
   std::vector<std::uint64_t> pointers{};  ///< places of these addresses in the buffer of arguments
   bool split_warp = false;  ///< actor 0 runs a copy of the code, so that no thread of its warp waits for it where paths meet
