@@ -2,10 +2,12 @@
 #include <common/text_file.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/witness_command.hpp>
+#include <membar-check/witness_program.hpp>
 
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <membar/model/error.hpp>
+#include <ptx/text.hpp>
 #include <witness/launcher.hpp>
 #include <witness/plan.hpp>
 #include <witness/reproducer.hpp>
@@ -56,6 +58,7 @@ struct witness_request {
   double patience = 60;
   std::uint64_t limit = 10'000;  ///< microseconds of a launch before its loops end
   bool no_early = false;
+  std::vector<std::string> program{};  ///< whose kernels are delayed, and whose exit status decides
 };
 
 /// One form of the scenario: the wrong one or the fixed one.
@@ -527,11 +530,70 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
   membar_tools::write_file((std::filesystem::path(folder) / "witness.cu").string(), witness::reproducer_of(request));
 }
 
+/// The kernels of a form, with the threads that are delayed in a program which launches them.
+std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness::actor>& actors) {
+  std::vector<int> lines;
+  for (const check::trace_event& e : f.result.found.events) {
+    if (e.blamed && e.at != nullptr) {
+      lines.push_back(e.at->line);
+    }
+  }
+  const std::string ptx = ptx_of(f.scenario);
+  const std::vector<membar::ptx::ptx_part> parts = membar::ptx::parts_of(ptx);
+  const witness::witness_program launched = witness::program_of(f.scenario, ptx, actors, {}, {});
+  std::vector<delayed_kernel> result;
+  for (std::size_t l = 0; l < launched.launched.launches.size(); ++l) {
+    const membar_witness::launch& of = launched.launched.launches[l];
+    if (std::none_of(actors.begin(), actors.end(), [&](const witness::actor& a) { return a.launch == static_cast<int>(l); })) {
+      continue;
+    }
+    auto k = std::find_if(result.begin(), result.end(), [&](const delayed_kernel& one) { return one.name == of.kernel; });
+    if (k == result.end()) {
+      k = result.insert(k, {of.kernel, {}, {}, launched.split});
+      for (const membar::ptx::ptx_part& part : parts) {
+        const int first = static_cast<int>(std::count(ptx.data(), part.text.data(), '\n'));
+        for (const int line : lines) {
+          if (part.name == of.kernel && line > first) {
+            k->preferred.push_back(line - first);
+          }
+        }
+      }
+    }
+    for (const std::uint64_t a : of.actors) {
+      if (std::find(k->actors.begin(), k->actors.end(), a) == k->actors.end() &&
+          k->actors.size() < membar_witness::actor_slots) {
+        k->actors.push_back(a);
+      }
+    }
+  }
+  return result;
+}
+
+/// Delays the kernels of a program, which runs many times. Without a finding there is nothing to delay.
+int witness_in_program(const witness_request& how, const form& wrong) {
+  delayed_program p;
+  p.words = how.program;
+  p.kernels = kernels_of(wrong, witness::actors_of(wrong.prepared.checked, wrong.result.found));
+  p.file = how.file;
+  p.finding = std::string(check::name(wrong.result.status)) + ": " + wrong.result.found.message;
+  p.runs = how.runs;
+  p.seconds = how.seconds;
+  p.patience = how.patience;
+  p.seed = how.seed;
+  p.limit = how.limit;
+  p.json = how.format == "json";
+  return witness_program(p);
+}
+
 int witness_file(const witness_request& how) {
   witness_report r;
   read_form(r.wrong, how.file);
   const check::check_result& found = r.wrong.result;
-  if (found.status != check_status::verified && found.status != check_status::gave_up) {
+  const bool is_found = found.status != check_status::verified && found.status != check_status::gave_up;
+  if (is_found && !how.program.empty()) {
+    return witness_in_program(how, r.wrong);
+  }
+  if (is_found) {
     const std::vector<witness::actor> actors = witness::actors_of(r.wrong.prepared.checked, found.found);
     if (r.wrong.scenario.finals.empty()) {
       r.by.watched = witness::watched_of(r.wrong.prepared.checked, found.found, actors);
@@ -571,9 +633,29 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-int witness_command(const std::vector<std::string>& words) {
+/// Takes what follows "--", a program, from the words, with what is usual for programs where nothing else is given.
+std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) {
+    return words;
+  }
+  how.program.assign(dashes + 1, words.end());
+  if (how.program.empty()) {
+    throw membar::model::error("there is no program after --: membar-check witness FILE [OPTION...] -- PROGRAM [ARGUMENT...]");
+  }
+  how.runs = 20;
+  how.seconds = 600;
+  how.limit = 1'000'000;
+  words.erase(dashes, words.end());
+  return words;
+}
+
+int witness_command(const std::vector<std::string>& given) {
   CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
                "membar-check witness");
+  app.footer(
+      "membar-check witness FILE [OPTION...] -- PROGRAM [ARGUMENT...] delays the kernels of a program, whose exit status "
+      "decides.");
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
   app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
@@ -590,10 +672,15 @@ int witness_command(const std::vector<std::string>& words) {
   app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--no-early-loads", how.no_early, "only delays");
   try {
+    const std::vector<std::string> words = take_program(given, how);
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));
     if (how.file.empty()) {
       throw membar::model::error("witness needs a scenario: membar-check witness FILE");
+    }
+    if (!how.program.empty() && (!how.fixed.empty() || !how.reproducer.empty())) {
+      throw membar::model::error(
+          "--fixed and --reproducer are for scenarios that are launched: a program is its own test; leave them out");
     }
     return witness_file(how);
   } catch (const CLI::CallForHelp&) {

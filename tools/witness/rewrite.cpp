@@ -82,6 +82,7 @@ class body_reader {
   }
 
   [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+  [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }  ///< the ')', or what follows the name
   [[nodiscard]] bool has_list() const noexcept { return has_list_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
@@ -189,6 +190,35 @@ class body_reader {
     }
   }
   return heads;
+}
+
+[[nodiscard]] std::string plan_name(const std::string& kernel) { return "membar_plan_" + kernel; }
+[[nodiscard]] std::string rows_name(const std::string& kernel) { return "membar_rows_" + kernel; }
+[[nodiscard]] std::string report_name(const std::string& kernel) { return "membar_report_" + kernel; }
+
+/// The constants of a kernel with constant delays.
+[[nodiscard]] std::string constants_of(const rewrite_request& request, std::size_t sites) {
+  const constant_delays& c = *request.constant;
+  std::vector<std::uint64_t> words(sizeof(plan) / 8);
+  words[offsetof(plan, limit) / 8] = c.limit;
+  const std::size_t row = membar_witness::words_of_row(sites);
+  std::vector<std::uint64_t> rows(row * actor_slots);
+  for (std::size_t a = 0; a < actor_slots; ++a) {
+    words[offsetof(plan, actors) / 8 + a] = a < c.actors.size() ? c.actors[a] : membar_witness::no_actor;
+    for (std::size_t k = 0; a < c.cycles.size() && k < std::min(sites, c.cycles[a].size()); ++k) {
+      rows[a * row + k] = c.cycles[a][k];
+    }
+  }
+  const auto array = [](const std::string& head, const std::string& name, const std::vector<std::uint64_t>& values) {
+    std::string text = head + " " + name + "[" + std::to_string(values.size()) + "] = {";
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      text += (k == 0 ? "" : ", ") + std::to_string(values[k]) + (values[k] > INT64_MAX ? "U" : "");
+    }
+    return text + "};\n";
+  };
+  return array(".const .align 8 .u64", plan_name(request.kernel), words) +
+         array(".global .align 8 .u32", rows_name(request.kernel), rows) +
+         array(".global .align 8 .u64", report_name(request.kernel), std::vector<std::uint64_t>(membar_witness::report_words));
 }
 
 /// Writes the rewritten body.
@@ -312,7 +342,12 @@ class body_writer {
   }
 
   void say(const std::string& line) { out_ += "\t" + line + "\n"; }
-  [[nodiscard]] static std::string plan_at(std::size_t offset) { return "[membar_witness+" + std::to_string(offset) + "]"; }
+  /// Loads 8 bytes, or 4, of the plan: of the additional parameter, or of a constant.
+  void load_plan(const char* type, const std::string& to, std::size_t offset) {
+    const bool constant = request_.constant != nullptr;
+    say(std::string(constant ? "ld.const." : "ld.param.") + type + " " + to + ", [" +
+        (constant ? plan_name(request_.kernel) : "membar_witness") + "+" + std::to_string(offset) + "];");
+  }
 
   static void say_for_actors(const auto& each) {
     for (std::size_t a = 0; a < actor_slots; ++a) {
@@ -330,14 +365,14 @@ class body_writer {
     say(".reg .b32 %mw_r<8>, %mw_cz, %mw_nz;");
     say(".reg .b32 %mw_s<" + std::to_string(row_words()) + ">;");
     say(".reg .b64 %mw_begin, %mw_limit, %mw_report, %mw_left, %mw_d, %mw_e, %mw_t, %mw_seen, %mw_shift, %mw_early;");
-    say("ld.param.u32 %mw_nz, " + plan_at(offsetof(plan, blocks_z)) + ";");
+    load_plan("u32", "%mw_nz", offsetof(plan, blocks_z));
     say("setp.eq.u32 %mw_p, %mw_nz, 0;");
     say("@%mw_p mov.u32 %mw_nz, %nctaid.z;");
     say("mov.u32 %mw_cz, %ctaid.z;");
     say("div.u32 %mw_r5, %mw_cz, %mw_nz;");
     say("rem.u32 %mw_cz, %mw_cz, %mw_nz;");
     say("cvt.u64.u32 %mw_d, %mw_r5;");
-    say("ld.param.u64 %mw_shift, " + plan_at(offsetof(plan, stride)) + ";");
+    load_plan("u64", "%mw_shift", offsetof(plan, stride));
     say("mul.lo.u64 %mw_shift, %mw_shift, %mw_d;");
     const auto linear = [&](const std::string& index, const char* size) {
       say("mov.u32 %mw_r1, " + (index == "%ctaid" ? "%mw_cz" : index + ".z") + ";");
@@ -353,12 +388,16 @@ class body_writer {
     linear("%tid", "%ntid");
     say("mov.b64 %mw_d, {%mw_r1, %mw_r4};");
     say_for_actors([&](const std::string& a, std::size_t k) {
-      say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, actors) + 8 * k) + ";");
+      load_plan("u64", "%mw_e", offsetof(plan, actors) + 8 * k);
       say("setp.eq.u64 %mw_a" + a + ", %mw_d, %mw_e;");
     });
-    say("ld.param.u64 %mw_report, " + plan_at(offsetof(plan, report)) + ";");
+    if (request_.constant != nullptr) {
+      say("mov.u64 %mw_report, " + report_name(request_.kernel) + ";");
+    } else {
+      load_plan("u64", "%mw_report", offsetof(plan, report));
+    }
     say("add.u64 %mw_report, %mw_report, %mw_shift;");
-    say("ld.param.u64 %mw_limit, " + plan_at(offsetof(plan, limit)) + ";");
+    load_plan("u64", "%mw_limit", offsetof(plan, limit));
     write_row();
     say("mov.u64 %mw_begin, %clock64;");
     say("mov.u64 %mw_seen, 0;");
@@ -374,7 +413,7 @@ class body_writer {
     say("mov.u64 %mw_early, 0;");
     say("mov.u32 %mw_r6, " + std::to_string(actor_slots) + ";");
     say_for_actors([&](const std::string& a, std::size_t k) {
-      say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, early) + 8 * k) + ";");
+      load_plan("u64", "%mw_e", offsetof(plan, early) + 8 * k);
       say("selp.u64 %mw_early, %mw_e, %mw_early, %mw_a" + a + ";");
       say("selp.u32 %mw_r6, " + a + ", %mw_r6, %mw_a" + a + ";");
     });
@@ -383,7 +422,11 @@ class body_writer {
     for (std::size_t k = 0; k < row_words(); ++k) {
       say("mov.u32 " + row_register(static_cast<int>(k)) + ", 0;");
     }
-    say("ld.param.u64 %mw_t, " + plan_at(offsetof(plan, rows)) + ";");
+    if (request_.constant != nullptr) {
+      say("mov.u64 %mw_t, " + rows_name(request_.kernel) + ";");
+    } else {
+      load_plan("u64", "%mw_t", offsetof(plan, rows));
+    }
     say("setp.ne.u64 %mw_p, %mw_t, 0;");
     say("setp.lt.u32 %mw_q, %mw_r6, " + std::to_string(actor_slots) + ";");
     say("and.pred %mw_p, %mw_p, %mw_q;");
@@ -439,7 +482,7 @@ class body_writer {
       return;  // a vector, or a smaller value
     }
     say("add.u64 %mw_seen, %mw_seen, 1;");
-    say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, watch)) + ";");
+    load_plan("u64", "%mw_e", offsetof(plan, watch));
     say("setp.eq.u64 %mw_p, %mw_seen, %mw_e;");
     say("and.pred %mw_p, %mw_p, %mw_a" + std::to_string(request_.watched_actor) + ";");
     if (!p.guard.empty()) {
@@ -457,7 +500,7 @@ class body_writer {
     for (const loaded_pointer& l : pointers_of(p)) {
       if (l.to.starts_with("%") && l.word < 64) {
         out_ += "\n";
-        say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, pointers)) + ";");
+        load_plan("u64", "%mw_e", offsetof(plan, pointers));
         say("and.b64 %mw_e, %mw_e, " + std::to_string(std::uint64_t{1} << l.word) + "U;");
         say("setp.ne.u64 %mw_p, %mw_e, 0;");
         say("selp.u64 %mw_e, %mw_shift, 0, %mw_p;");
@@ -558,6 +601,10 @@ bool has_warp_operations(std::string_view text, const std::string& kernel) {
                      [](const piece& p) { return begins_with_one_of(p.word, warp_opcodes); });
 }
 
+bool has_constant_delays(std::string_view text, const std::string& kernel) {
+  return text.find(" " + plan_name(kernel) + "[") != std::string_view::npos;
+}
+
 rewritten_kernel rewrite(std::string_view text, const rewrite_request& request) {
   const body_reader body(text, request.kernel);
   body_writer writer(text, body, request);
@@ -565,8 +612,12 @@ rewritten_kernel rewrite(std::string_view text, const rewrite_request& request) 
   const std::string parameter = ".param .align 8 .b8 membar_witness[" + std::to_string(sizeof(membar_witness::plan)) + "]";
   const std::size_t open = body.pieces().front().begin;
   const std::size_t close = body.pieces().back().end;
-  result.text = std::string(text.substr(0, body.parameters_end()));
-  result.text += body.has_list() ? (body.has_parameters() ? ",\n\t" : "\n\t") + parameter + "\n" : "(" + parameter + ")";
+  result.text = std::string(text.substr(0, body.begin()));
+  result.text += request.constant != nullptr ? constants_of(request, writer.sites().size()) : std::string();
+  result.text += text.substr(body.begin(), body.parameters_end() - body.begin());
+  if (request.constant == nullptr) {
+    result.text += body.has_list() ? (body.has_parameters() ? ",\n\t" : "\n\t") + parameter + "\n" : "(" + parameter + ")";
+  }
   result.text += text.substr(body.parameters_end(), open - body.parameters_end());
   result.text += writer.written();
   result.text += text.substr(close);

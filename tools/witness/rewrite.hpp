@@ -29,6 +29,13 @@ struct parameter {
   std::uint64_t bytes = 0;
 };
 
+/// Delays that are constants of the module, for kernels that others launch.
+struct constant_delays {
+  std::uint64_t limit = 0;                           ///< cycles after which a thread ends at the head of a loop
+  std::vector<std::uint64_t> actors{};               ///< block in the upper half, thread in the lower half
+  std::vector<std::vector<std::uint32_t>> cycles{};  ///< of each actor, before each site
+};
+
 /// What is rewritten of a kernel.
 struct rewrite_request {
   std::string kernel;                     ///< its mangled name
@@ -37,6 +44,7 @@ struct rewrite_request {
   int watched_actor = 0;                  ///< by this thread
   std::vector<parameter> parameters{};    ///< those that hold addresses
   std::vector<std::uint64_t> pointers{};  ///< places of these addresses in the buffer of arguments
+  const constant_delays* constant = nullptr;  ///< null: a launch passes the delays by one more parameter
   bool split_warp = false;  ///< actor 0 runs a copy of the code, so that no thread of its warp waits for it where paths meet
 };
 
@@ -48,6 +56,9 @@ struct rewritten_kernel {
 
 /// Whether the kernel has operations of a warp for which its threads have to be at one instruction: shuffles, votes and the like.
 [[nodiscard]] bool has_warp_operations(std::string_view ptx, const std::string& kernel);
+
+/// Whether a kernel of the module has constant delays already.
+[[nodiscard]] bool has_constant_delays(std::string_view ptx, const std::string& kernel);
 
 /// Rewrites one kernel of a module. Throws `model::error` for a kernel that is not there or that calls functions.
 [[nodiscard]] rewritten_kernel rewrite(std::string_view ptx, const rewrite_request& request);
