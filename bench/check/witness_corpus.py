@@ -10,7 +10,7 @@ NAME is an entry of examples/bugs or examples/found, such as look_back; without 
 them by their position in this order. Each kind of runs has N runs (1,000,000), and of the fixed form ten times as many; an entry that takes longer than
 its seconds, half of them for each of its forms, has fewer runs, and the result says so.
 
-The result is written after each entry. Entries that the output has already, with the same number of runs, are not run again, so that the same command
+The result is written after each entry. Entries that the output has already, with as many runs, are not run again, so that the same command
 continues where an earlier one ended. --minutes ends the command before an entry that would probably take longer.
 """
 
@@ -102,10 +102,9 @@ def main():
     names = wanted_names(options)
     output = pathlib.Path(options.output)
     checker = str(pathlib.Path(options.checker).resolve())
-    context = {"date": datetime.date.today().isoformat(), "driver": driver(), "runs": options.runs,
-               "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
+    context = {"date": datetime.date.today().isoformat(), "driver": driver(), "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
     results = earlier_results(output, context)
-    open_names = [name for name in names if name not in results]
+    open_names = [name for name in names if name not in results or results[name].get("wanted_runs", 0) < options.runs]
     rows = [["entry", "status", "wrong, delays", "wrong, no delays", "fixed, delays", "smallest"]]
     begin = time.monotonic()
     for done, name in enumerate(open_names):
@@ -118,7 +117,7 @@ def main():
         if result["status"] == "no GPU":
             print(result.get("message", "no GPU"), file=sys.stderr)
             return 4
-        results[name] = result
+        results[name] = {**result, "wanted_runs": options.runs}
         rows.append(row(name, result))
         took = time.monotonic() - begin - spent
         left = (time.monotonic() - begin) / (done + 1) * (len(open_names) - done - 1)
