@@ -31,7 +31,7 @@ using std::uint64_t;
 using std::uint8_t;
 
 constexpr size_t actor_slots = 4;
-constexpr size_t most_sites = 32;
+[[maybe_unused]] constexpr size_t most_sites = 32;
 [[maybe_unused]] constexpr uint32_t unlikely_value = 0x9e3779b9;
 [[maybe_unused]] constexpr uint64_t most_delay =
     1000000;  ///< cycles of all delays of a thread, before those that follow are left out
