@@ -3,9 +3,15 @@
 """Runs `membar-check witness` over the bug corpus and the faults found in public code, wrong and fixed, on the GPU of this machine, and writes how
 often each went wrong.
 
-usage: witness_corpus.py [--checker=FILE] [--seconds-per-entry=S] [--runs=N] [--output=FILE] [--reproducers=FOLDER] [NAME...]
+usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found]
+                         [--range=FROM:TO] [NAME...]
 
-NAME is an entry of examples/bugs or examples/found, such as look_back; without any, all are run. An entry has half of its seconds for each of its forms.
+NAME is an entry of examples/bugs or examples/found, such as look_back; without any, all are run, those of examples/found first. --range takes some of
+them by their position in this order. Each kind of runs has N runs (1,000,000), and of the fixed form ten times as many; an entry that takes longer than
+its seconds, half of them for each of its forms, has fewer runs, and the result says so.
+
+The result is written after each entry. Entries that the output has already, with as many runs, are not run again, so that the same command
+continues where an earlier one ended. --minutes ends the command before an entry that would probably take longer.
 """
 
 import argparse
@@ -14,17 +20,18 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = [ROOT / "examples" / "bugs", ROOT / "examples" / "found"]
+FOLDERS = {name: ROOT / "examples" / name for name in ("found", "bugs")}
 sys.path.insert(0, str(ROOT / "bench" / "common"))
 import include_hash  # noqa: E402
 import results as result_files  # noqa: E402
 
 
 def witnessed(checker, name, options):
-    folder = next((each for each in FOLDERS if (each / f"{name}.wrong.scenario").exists()), FOLDERS[0])
-    words = [checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--format=json", "--patience=10",
+    folder = next((each for each in FOLDERS.values() if (each / f"{name}.wrong.scenario").exists()), FOLDERS["bugs"])
+    words = [checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--format=json", "--patience=20",
              f"--seconds={options.seconds_per_entry / 2}", f"--runs={options.runs}"]
     if options.reproducers:
         words += ["--reproducer", str(pathlib.Path(options.reproducers).resolve() / name)]
@@ -58,28 +65,65 @@ def driver():
         return ""
 
 
+def all_runs(result):
+    return sum(arm["runs"] + arm["repeated"] for form in ("wrong", "fixed") for arm in result.get(form, {}).get("runs", []))
+
+
+def earlier_results(path, context):
+    """The entries of an output that an earlier command with the same context began."""
+    if not path.exists():
+        return {}
+    told = json.loads(path.read_text(encoding="utf-8"))
+    other = [key for key in context if key != "date" and told["context"].get(key) != context[key]]
+    if other:
+        sys.exit(f"{path} has results with other {', '.join(other)}: name another --output, or remove it")
+    return told["entries"]
+
+
+def wanted_names(options):
+    folders = [FOLDERS[options.folder]] if options.folder else FOLDERS.values()
+    names = options.names or [name for folder in folders for name in sorted(p.name.split(".")[0] for p in folder.glob("*.wrong.scenario"))]
+    first, _, last = options.range.partition(":")
+    return names[int(first or 0):int(last) if last else None]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--checker", default=str(ROOT / "build" / "default" / "bin" / "membar-check"))
-    parser.add_argument("--seconds-per-entry", type=float, default=6)
     parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--seconds-per-entry", type=float, default=240)
+    parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--output", default="witness.json")
     parser.add_argument("--reproducers", default="")
+    parser.add_argument("--folder", choices=list(FOLDERS), default="")
+    parser.add_argument("--range", default="")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    names = options.names or [name for folder in FOLDERS for name in sorted(p.name.split(".")[0] for p in folder.glob("*.wrong.scenario"))]
+    names = wanted_names(options)
+    output = pathlib.Path(options.output)
     checker = str(pathlib.Path(options.checker).resolve())
     context = {"date": datetime.date.today().isoformat(), "driver": driver(), "include": include_hash.tree_hash(ROOT / "include").hexdigest()}
+    results = earlier_results(output, context)
+    open_names = [name for name in names if name not in results or results[name].get("wanted_runs", 0) < options.runs]
     rows = [["entry", "status", "wrong, delays", "wrong, no delays", "fixed, delays", "smallest"]]
-    results = {}
-    for name in names:
-        results[name] = witnessed(checker, name, options)
-        rows.append(row(name, results[name]))
-        print("\t".join(rows[-1]), flush=True)
-        pathlib.Path(options.output).write_text(result_files.text_of({"context": context, "entries": results}), encoding="utf-8")
-        if results[name]["status"] == "no GPU":
-            print(results[name].get("message", "no GPU"), file=sys.stderr)
+    begin = time.monotonic()
+    for done, name in enumerate(open_names):
+        spent = time.monotonic() - begin
+        each = spent / max(done, 1)
+        if options.minutes and done and spent + each > 60 * options.minutes:
+            print(f"stopped after {spent:.0f} s with {len(open_names) - done} entries left: give the same command again", file=sys.stderr)
+            break
+        result = witnessed(checker, name, options)
+        if result["status"] == "no GPU":
+            print(result.get("message", "no GPU"), file=sys.stderr)
             return 4
+        results[name] = {**result, "wanted_runs": options.runs}
+        rows.append(row(name, result))
+        took = time.monotonic() - begin - spent
+        left = (time.monotonic() - begin) / (done + 1) * (len(open_names) - done - 1)
+        print("\t".join(rows[-1]) + f"\t{took:.1f} s, {all_runs(result) / took:,.0f} runs/s; about {left:.0f} s left", flush=True)
+        ordered = {n: results[n] for n in sorted(results, key=lambda n: (not (FOLDERS["bugs"] / f"{n}.wrong.scenario").exists(), n))}
+        output.write_text(result_files.text_of({"context": context, "entries": ordered}), encoding="utf-8")
     print("\n" + "\n".join("| " + " | ".join(r) + " |" for r in [rows[0], ["---"] * len(rows[0]), *rows[1:]]))
     seen = sum(r["status"] == "observed" for r in results.values())
     print(f"\n{seen} of {len(results)} observed")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A libcuda.so.1 without a device, for the tests of membar-check witness. Memory is the host's. A launch executes nothing: by the name of the
-// kernel it acts as one that goes wrong when its delays sum up to `smallest` cycles.
+// kernel each copy of its grid acts as one that goes wrong when its delays sum up to `smallest` cycles.
 #include <witness/launcher.hpp>
 
 #include <unistd.h>
@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <numeric>
 #include <string>
 
 namespace {
@@ -16,6 +19,13 @@ constexpr std::uint64_t smallest = 5000;
 constexpr int illegal_address = 700;
 std::string module_text;
 int failure = 0;
+
+/// The words of a row of delays, as the PTX declares registers for them.
+std::size_t words_of(const std::string& kernel) {
+  const std::string registers = ".reg .b32 %mw_s<";
+  const std::size_t at = module_text.find(registers, module_text.find(".entry " + kernel + "("));
+  return std::strtoul(module_text.c_str() + at + registers.size(), nullptr, 10);
+}
 
 /// The parameters of a kernel, as the PTX declares them.
 std::size_t parameters_of(const std::string& kernel) {
@@ -45,8 +55,12 @@ int cuDeviceGetName(char* name, int, int) {
   std::strcpy(name, "Fake GPU");
   return 0;
 }
-int cuDeviceGetAttribute(int* value, int, int) {
-  *value = 1000000;  // kHz: a cycle is a nanosecond
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 16 ? 4 : 1000000;  // multiprocessors, or kHz: a cycle is a nanosecond
+  return 0;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, handle, int, std::size_t) {
+  *blocks = 4;
   return 0;
 }
 int cuDriverGetVersion(int* version) {
@@ -57,7 +71,15 @@ int cuDevicePrimaryCtxRetain(handle*, int) { return 0; }
 int cuCtxSetCurrent(handle) { return 0; }
 int cuModuleLoadDataEx(handle*, const void* text, unsigned, int*, void**) {
   module_text = static_cast<const char*>(text);
+  if (const char* const path = std::getenv("FAKE_MODULE"); path != nullptr) {
+    std::ofstream(path) << module_text;
+  }
   return 0;
+}
+int cuModuleLoadData(handle* module, const void* text) { return cuModuleLoadDataEx(module, text, 0, nullptr, nullptr); }
+int cuModuleLoad(handle* module, const char* path) {
+  std::ifstream file(path);
+  return cuModuleLoadData(module, std::string(std::istreambuf_iterator<char>(file), {}).c_str());
 }
 int cuModuleGetFunction(handle* function, handle, const char* name) {
   *function = strdup(name);
@@ -77,6 +99,11 @@ int cuMemcpyHtoD_v2(address to, const void* from, std::size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
+int cuMemcpyDtoH_v2(void* to, address from, std::size_t bytes) {
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return 0;
+}
+int cuMemcpyHtoDAsync_v2(address to, const void* from, std::size_t bytes, handle) { return cuMemcpyHtoD_v2(to, from, bytes); }
 int cuMemcpyDtoDAsync_v2(address to, address from, std::size_t bytes, handle) {
   std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
   return 0;
@@ -86,7 +113,7 @@ int cuMemcpyDtoHAsync_v2(void* to, address from, std::size_t bytes, handle) {
   return 0;
 }
 int cuStreamCreate(handle*, unsigned) { return 0; }
-int cuStreamSynchronize(handle) { return failure; }
+int cuEventSynchronize(handle) { return failure; }
 int cuStreamWaitEvent(handle, handle, unsigned) { return 0; }
 int cuEventCreate(handle*, unsigned) { return 0; }
 int cuEventRecord(handle, handle) { return 0; }
@@ -95,25 +122,49 @@ int cuGetErrorName(int, const char** name) {
   return 0;
 }
 
-int cuLaunchKernelEx(const void*, handle function, void** parameters, void**) {
+/// A launch of a program, which passes no delays: they are constants of the module.
+int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
+                   void** parameters, void**) {
+  const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";
+  std::size_t at = module_text.find(rows);
+  at = at == std::string::npos ? at : module_text.find('{', at);
+  std::uint64_t delayed = 0;
+  while (at != std::string::npos && module_text[at] != '}') {
+    char* end = nullptr;
+    delayed += std::strtoull(module_text.c_str() + at + 1, &end, 10);
+    at = static_cast<std::size_t>(end - module_text.c_str());
+  }
+  *reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0])) = delayed >= smallest ? 1 : 2;
+  return 0;
+}
+
+int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle function, void** parameters, void**) {
   const std::string kernel = static_cast<const char*>(function);
   const auto& plan = *static_cast<const membar_witness::plan*>(parameters[parameters_of(kernel) - 1]);
-  auto* const memory = reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0]));
-  auto* const report = reinterpret_cast<std::uint64_t*>(plan.report);
-  std::uint64_t delayed = 0;
-  for (const std::uint64_t d : plan.delays) {
-    delayed += d;
-  }
-  const bool goes_wrong = delayed >= smallest;
-  *memory = goes_wrong && kernel == "wrong" ? 1 : 2;
-  report[0] = goes_wrong && kernel == "hangs" ? 1 : 0;
-  failure = goes_wrong && kernel == "faults" ? illegal_address : 0;
-  if (kernel == "racy") {  // what its load is reported to have read
-    report[2] = plan.watch;
-    report[3] = goes_wrong ? 0 : 7;
-  }
-  if (goes_wrong && kernel == "stuck") {
-    pause();
+  const std::size_t words = words_of(kernel) * membar_witness::actor_slots;
+  for (std::uint64_t copy = 0; copy < shape->grid[2] / plan.blocks_z; ++copy) {
+    const std::uint64_t shift = copy * plan.stride;
+    auto* const memory = reinterpret_cast<std::uint32_t*>(*static_cast<const std::uint64_t*>(parameters[0]) +
+                                                          (plan.pointers % 2 != 0 ? shift : 0));
+    auto* const report = reinterpret_cast<std::uint64_t*>(plan.report + shift);
+    const auto* const row = reinterpret_cast<const std::uint32_t*>(plan.rows) + copy * words;
+    const bool goes_wrong = std::accumulate(row, row + words, std::uint64_t{0}) >= smallest;
+    if (kernel == "follows") {  // it writes where a pointer in memory leads to
+      std::uint64_t to = 0;
+      std::memcpy(&to, memory, 8);
+      *reinterpret_cast<std::uint32_t*>(to) = goes_wrong ? 1 : 2;
+      continue;
+    }
+    *memory = goes_wrong && kernel == "wrong" ? 1 : 2;
+    report[0] = goes_wrong && kernel == "hangs" ? 1 : 0;
+    failure = goes_wrong && kernel == "faults" ? illegal_address : failure;
+    if (kernel == "racy") {  // what its load is reported to have read
+      report[2] = plan.watch;
+      report[3] = goes_wrong ? 0 : 7;
+    }
+    if (goes_wrong && kernel == "stuck") {
+      pause();
+    }
   }
   return 0;
 }

@@ -126,6 +126,61 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // of a scope
 }
 
+/// A kernel that reads where its block is in the grid, and pointers from a struct.
+constexpr std::string_view placed = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry placed(
+.param .u64 data,
+.param .align 8 .b8 two[24]
+)
+{
+.reg .pred %p<2>;
+.reg .b64 %rd<5>;
+.reg .b32 %r<4>;
+ld.param.u64 %rd1, [data];
+@%p1 ld.param.v2.u64 {%rd2, %rd3}, [two+8];
+ld.param.u64 %rd4, [two];
+mov.u32 %r1, %ctaid.z;
+mov.u32 %r2, %nctaid.z;
+mov.u32 %r3, %ctaid.x;
+ret;
+}
+)";
+
+rewrite_request of_placed() {
+  rewrite_request request{"placed"};
+  request.parameters = {{"data", 0, 8}, {"two", 8, 24}};
+  request.pointers = {0, 24};
+  return request;
+}
+
+TEST(witness, a_copy_of_the_grid_has_its_own_place_and_its_own_addresses) {
+  const rewritten_kernel r = rewrite(placed, of_placed());
+  EXPECT_EQ(r.one_copy, "");
+  EXPECT_TRUE(has(r.text, "mov.u32 %r1, %mw_cz;\nmov.u32 %r2, %mw_nz;\nmov.u32 %r3, %ctaid.x;"));
+  EXPECT_TRUE(has(r.text,
+                  "ld.param.u64 %rd1, [data];\n\tld.param.u64 %mw_e, [membar_witness+16];\n\tand.b64 %mw_e, %mw_e, 1U;\n"
+                  "\tsetp.ne.u64 %mw_p, %mw_e, 0;\n\tselp.u64 %mw_e, %mw_shift, 0, %mw_p;\n\tadd.u64 %rd1, %rd1, %mw_e;\n"));
+  EXPECT_TRUE(has(r.text, "and.b64 %mw_e, %mw_e, 8U;"));
+  EXPECT_TRUE(has(r.text, "@%p1 add.u64 %rd3, %rd3, %mw_e;"));
+  EXPECT_FALSE(has(r.text, "add.u64 %rd2, %rd2"));
+  EXPECT_FALSE(has(r.text, "add.u64 %rd4, %rd4"));
+}
+
+TEST(witness, what_the_copies_of_a_grid_would_share_allows_one_copy_alone) {
+  const auto with = [](std::string_view statement) {
+    std::string text(placed);
+    const std::size_t at = text.find("ret;");
+    return rewrite(text.insert(at, std::string(statement) + "\n"), of_placed()).one_copy;
+  };
+  EXPECT_EQ(with("mov.u32 %r1, %envreg2;"), "PTX line 18 reads %envreg2");
+  EXPECT_EQ(with("mov.v4.u32 {%r1, %r2, %r3, %r3}, %ctaid;"), "PTX line 18 reads %ctaid");
+  EXPECT_EQ(with("mov.b64 %rd1, two;"), "PTX line 18 takes the address of a parameter with pointers");
+  EXPECT_EQ(with("ld.param.u32 %r1, [two+16];"),
+            "PTX line 18 loads parts of a pointer, or one behind the first 512 bytes of the parameters");
+}
+
 TEST(witness, preferred_lines_have_sites_where_there_are_too_many) {
   std::string many =
       ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry many(.param .u64 x)\n{\n.reg .b64 %rd<2>;\nld.param.u64 "
@@ -176,6 +231,31 @@ TEST(witness, without_delays_nothing_else_is_decided) {
       EXPECT_EQ(after.status, before.status) << order << block << after.found.message;
     }
   }
+}
+
+/// Two copies of a grid whose memories are 256 bytes apart, in which block 1 waits for block 0 of its copy and writes down what it read.
+check::check_result two_copies(const std::string& stride, const std::string& final) {
+  std::string ptx = with_order("release");
+  ptx.replace(ptx.find("st.shared.u32 [cell], %r3;"), 26, "st.global.u32 [%rd1+8], %r3;");
+  rewrite_request request{"announce"};
+  request.parameters = {{"data", 0, 8}, {"flag", 8, 8}};
+  request.pointers = {0, 8};
+  const rewritten_kernel r = rewrite(ptx, request);
+  // the delays are zero; the actors are the first threads of the two blocks, and block 1 loads the data early
+  const std::string plan =
+      "{memory+128 " + stride + " 3 rows 1000000 0 4294967296 0xffffffffffffffff 0xffffffffffffffff 0 0 0 0 0 1}";
+  const check::scenario s = check::read_scenario(
+      "source k.ptx\nmemory memory u32[128]\nmemory rows u32[64]\nlaunch announce grid 2 1 2 args memory memory+4 " + plan +
+      "\nfinal " + final + "\n");
+  return check::explore(check::prepare(s, r.text).checked, check::prepare(s, r.text).property());
+}
+
+TEST(witness, each_copy_of_a_grid_uses_its_own_memory) {
+  const std::string each =
+      "memory[0] == 7 /\\ memory[1] == 1 /\\ memory[2] == 7 /\\ memory[64] == 7 /\\ memory[65] == 1 /\\ memory[66] == 7";
+  const check::check_result apart = two_copies("256", each);
+  EXPECT_EQ(apart.status, check::check_status::verified) << apart.found.message;
+  EXPECT_EQ(two_copies("0", each).status, check::check_status::race);  // both write the same memory
 }
 
 TEST(witness, the_threads_to_blame_are_actors_and_the_early_load_is_of_the_reader) {

@@ -60,7 +60,20 @@ st.global.u32 [%rd1+8], %r2;
 ret;
 }
 """
+FOLLOWS = """.visible .entry follows(.param .u64 table)
+{
+.reg .b64 %rd<3>;
+.reg .b32 %r<3>;
+ld.param.u64 %rd1, [table];
+ld.global.u64 %rd2, [%rd1];
+ld.relaxed.gpu.global.u32 %r1, [%rd2];
+add.u32 %r2, %r1, 1;
+st.relaxed.gpu.global.u32 [%rd2], %r2;
+ret;
+}
+"""
 KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
+COPIES = 8  # four multiprocessors have four blocks each, and a grid has two
 
 wrong = []
 
@@ -83,7 +96,7 @@ def reproducer_runs(folder, compiler, environment, checker):
     expect("the reproducer's wrong form", re.search(r"without delays: 0 wrong and 0 hangs in 500 runs", text), text + ran.stderr)
     found = re.search(r"with delays: (\d+) wrong and 0 hangs in 500 runs the final condition does not hold", text)
     expect("the reproducer shows it", found and int(found[1]) > 100, text)
-    expect("the reproducer's fixed form", text.count(": 0 wrong and 0 hangs in 500 runs") == 3, text)
+    expect("the reproducer's fixed form", text.count(": 0 wrong and 0 hangs in 5000 runs") == 2, text)
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
@@ -109,10 +122,13 @@ def main():
     environment = {**os.environ, "LD_LIBRARY_PATH": driver + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        (folder / "k.ptx").write_text(HEAD + "".join(LOSES.replace("NAME", n) for n in KERNELS) + FINE + RACY)
+        (folder / "k.ptx").write_text(HEAD + "".join(LOSES.replace("NAME", n) for n in KERNELS) + FINE + RACY + FOLLOWS)
+        (folder / "v.ptx").write_text(HEAD + ".global .u32 count;\n" + LOSES.replace("NAME", "calm").replace("ret;", "st.global.u32 [count], 0;\nret;"))
         for name in [*KERNELS, "fine"]:
             (folder / f"{name}.scenario").write_text(f"source k.ptx\nmemory x u32\nlaunch {name} grid 2 args x\nfinal x == 2\n")
         (folder / "racy.scenario").write_text("source k.ptx\nmemory x u32[3]\nlaunch racy grid 2 args x\n")
+        (folder / "follows.scenario").write_text("source k.ptx\nmemory x u32\nmemory table u64 = x\nlaunch follows grid 2 args table\nfinal x == 2\n")
+        (folder / "variable.scenario").write_text("source v.ptx\nmemory x u32\nlaunch calm grid 2 args x\nfinal x == 2\n")
         (folder / "host.scenario").write_text("source k.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nhost h { load x }\nfinal x == 2\n")
 
         def run(*words, **more):
@@ -129,7 +145,9 @@ def main():
         expect("the smallest delay", SMALLEST <= sum(d[3] for d in delays["smallest"]) < 1.2 * SMALLEST, delays)
         expect("in nanoseconds", abs(delays["smallest_ns"] - sum(d[3] for d in delays["smallest"])) < 1, delays)
         expect("it is repeated", delays["repeated"] == delays["repeated_wrong"] == 1000, delays)
-        expect("the fixed form", [a["runs"] for a in result["fixed"]["runs"]] == [2000, 2000] and not any(a["wrong"] for a in result["fixed"]["runs"]), out)
+        expect("copies", [result[f]["copies"] for f in ("wrong", "fixed")] == [COPIES, COPIES], out)
+        expect("no run is left out", [a["stopped"] for a in result["wrong"]["runs"]] == ["", ""], out)
+        expect("the fixed form", [a["runs"] for a in result["fixed"]["runs"]] == [20000, 20000] and not any(a["wrong"] for a in result["fixed"]["runs"]), out)
         expect("without delays it is decided the same", result["wrong"]["rewritten_without_delays"] == "violated", out)
         expect("the same again", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
 
@@ -138,8 +156,18 @@ def main():
             expect("the text", words in out, out)
         expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the begin)", out), out)
 
-        code, out, err = run("hangs.scenario", "--runs=300", "--format=json")
-        expect("hangs are counted", code == 1 and json.loads(out)["wrong"]["runs"][1]["hangs"] == 50, (code, out, err))
+        code, out, err = run("hangs.scenario", "--runs=3000", "--format=json")
+        arm = json.loads(out)["wrong"]["runs"][1]
+        expect("hangs are counted", code == 1 and 50 <= arm["hangs"] < arm["runs"] < 3000, (code, out, err))
+        expect("too many hangs end the runs", re.fullmatch("threads hung in 5[01] launches", arm["stopped"]), arm)
+        code, out, err = run("follows.scenario", "--runs=300", "--format=json")
+        control, delays = json.loads(out)["wrong"]["runs"]
+        expect("addresses in memory are those of the copy", control["wrong"] == 0 and 0 < delays["wrong"] < 300, (code, out, err))
+        code, out, err = run("variable.scenario", "--runs=300")
+        expect("variables are in one copy", code == 3 and "not observed in 600 runs" in out
+               and "each launch is one run, which is slow: all copies would use the variable count" in out, (code, out, err))
+        code, out, err = run("calm.scenario", "--runs=1000000000", "--seconds=0.2")
+        expect("time ends the runs", code == 3 and "runs, stopped early: the time was up" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300")
         expect("a fault ends the runs", code == 1 and "ended by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")

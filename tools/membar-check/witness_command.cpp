@@ -2,10 +2,12 @@
 #include <common/text_file.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/witness_command.hpp>
+#include <membar-check/witness_program.hpp>
 
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <membar/model/error.hpp>
+#include <ptx/text.hpp>
 #include <witness/launcher.hpp>
 #include <witness/plan.hpp>
 #include <witness/reproducer.hpp>
@@ -41,6 +43,7 @@ using json = nlohmann::ordered_json;
 namespace witness = membar::witness;
 
 constexpr int witness_format_version = 1;
+constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form has so many times the runs of the wrong one
 
 enum exit_status : int { nothing_found = 0, observed = 1, error = 2, not_observed = 3, without_gpu = 4 };
 
@@ -55,6 +58,7 @@ struct witness_request {
   double patience = 60;
   std::uint64_t limit = 10'000;  ///< microseconds of a launch before its loops end
   bool no_early = false;
+  std::vector<std::string> program{};  ///< whose kernels are delayed, and whose exit status decides
 };
 
 /// One form of the scenario: the wrong one or the fixed one.
@@ -79,6 +83,7 @@ struct outcome {
   std::string device{};
   int driver = 0;
   double nanoseconds_of_cycle = 1;
+  std::uint64_t copies = 1;  ///< of a grid, that one launch runs
   std::vector<arm> arms{};
   std::string no_gpu{};
   std::string failed{};  ///< the driver's error, or how the process ended
@@ -123,10 +128,15 @@ json as_json(const membar_witness::delays& all) {
 }
 
 json as_json(const membar_witness::tally& t) {
-  return {{"runs", t.runs},         {"wrong", t.wrong},
-          {"hangs", t.hangs},       {"example", t.example},
-          {"fault", t.fault},       {"smallest", as_json(t.smallest)},
-          {"repeated", t.repeated}, {"repeated_wrong", t.repeated_wrong}};
+  return {{"runs", t.runs},
+          {"wrong", t.wrong},
+          {"hangs", t.hangs},
+          {"example", t.example},
+          {"stopped", t.stopped},
+          {"fault", t.fault},
+          {"repeated", t.repeated},
+          {"repeated_wrong", t.repeated_wrong},
+          {"smallest", as_json(t.smallest)}};
 }
 
 membar_witness::tally tally_of(const json& j) {
@@ -136,6 +146,7 @@ membar_witness::tally tally_of(const json& j) {
   t.hangs = j.at("hangs");
   t.example = j.at("example");
   t.fault = j.at("fault");
+  t.stopped = j.at("stopped");
   for (const json& d : j.at("smallest")) {
     t.smallest.push_back({d[0], d[1], d[2], d[3]});
   }
@@ -179,6 +190,7 @@ void run_in_child(const form& f, const judge_request& by, const witness_request&
     membar_witness::session session(f.program.launched, how.limit);
     tell({{"device", session.device()},
           {"driver", session.driver_version()},
+          {"copies", session.copies()},
           {"nanoseconds", session.nanoseconds(1'000'000) / 1e6}});
     const bool early = f.program.early && !how.no_early;
     for (const bool with_early : {false, true}) {
@@ -212,6 +224,7 @@ void take_line(const std::string& line, outcome& result) {
   if (j.contains("device")) {
     result.device = j.at("device");
     result.driver = j.at("driver");
+    result.copies = j.at("copies");
     result.nanoseconds_of_cycle = j.at("nanoseconds");
   } else if (j.contains("name")) {
     result.arms.push_back({j.at("name"), tally_of(j.at("counts"))});
@@ -352,10 +365,16 @@ std::string count_text(const membar_witness::tally& t) {
   if (!t.fault.empty()) {
     text += ", ended by " + t.fault;
   }
+  if (!t.stopped.empty()) {
+    text += ", stopped early: " + t.stopped;
+  }
   return text;
 }
 
 void say_arms(const form& f, const outcome& o) {
+  if (!f.program.launched.one_copy.empty()) {
+    std::cout << "    each launch is one run, which is slow: " << f.program.launched.one_copy << "\n";
+  }
   for (const arm& a : o.arms) {
     std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
               << "\n";
@@ -455,6 +474,8 @@ json as_json(const form& f, const outcome& o) {
                  {"early_loads", f.program.early},
                  {"split_warp", f.program.split},
                  {"on_one_device", f.moved},
+                 {"copies", o.copies},
+                 {"one_copy", f.program.launched.one_copy},
                  {"runs", json::array()}};
   for (const arm& a : o.arms) {
     json one = as_json(a.counts);
@@ -509,11 +530,70 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
   membar_tools::write_file((std::filesystem::path(folder) / "witness.cu").string(), witness::reproducer_of(request));
 }
 
+/// The kernels of a form, with the threads that are delayed in a program which launches them.
+std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness::actor>& actors) {
+  std::vector<int> lines;
+  for (const check::trace_event& e : f.result.found.events) {
+    if (e.blamed && e.at != nullptr) {
+      lines.push_back(e.at->line);
+    }
+  }
+  const std::string ptx = ptx_of(f.scenario);
+  const std::vector<membar::ptx::ptx_part> parts = membar::ptx::parts_of(ptx);
+  const witness::witness_program launched = witness::program_of(f.scenario, ptx, actors, {}, {});
+  std::vector<delayed_kernel> result;
+  for (std::size_t l = 0; l < launched.launched.launches.size(); ++l) {
+    const membar_witness::launch& of = launched.launched.launches[l];
+    if (std::none_of(actors.begin(), actors.end(), [&](const witness::actor& a) { return a.launch == static_cast<int>(l); })) {
+      continue;
+    }
+    auto k = std::find_if(result.begin(), result.end(), [&](const delayed_kernel& one) { return one.name == of.kernel; });
+    if (k == result.end()) {
+      k = result.insert(k, {of.kernel, {}, {}, launched.split});
+      for (const membar::ptx::ptx_part& part : parts) {
+        const int first = static_cast<int>(std::count(ptx.data(), part.text.data(), '\n'));
+        for (const int line : lines) {
+          if (part.name == of.kernel && line > first) {
+            k->preferred.push_back(line - first);
+          }
+        }
+      }
+    }
+    for (const std::uint64_t a : of.actors) {
+      if (std::find(k->actors.begin(), k->actors.end(), a) == k->actors.end() &&
+          k->actors.size() < membar_witness::actor_slots) {
+        k->actors.push_back(a);
+      }
+    }
+  }
+  return result;
+}
+
+/// Delays the kernels of a program, which runs many times. Without a finding there is nothing to delay.
+int witness_in_program(const witness_request& how, const form& wrong) {
+  delayed_program p;
+  p.words = how.program;
+  p.kernels = kernels_of(wrong, witness::actors_of(wrong.prepared.checked, wrong.result.found));
+  p.file = how.file;
+  p.finding = std::string(check::name(wrong.result.status)) + ": " + wrong.result.found.message;
+  p.runs = how.runs;
+  p.seconds = how.seconds;
+  p.patience = how.patience;
+  p.seed = how.seed;
+  p.limit = how.limit;
+  p.json = how.format == "json";
+  return witness_program(p);
+}
+
 int witness_file(const witness_request& how) {
   witness_report r;
   read_form(r.wrong, how.file);
   const check::check_result& found = r.wrong.result;
-  if (found.status != check_status::verified && found.status != check_status::gave_up) {
+  const bool is_found = found.status != check_status::verified && found.status != check_status::gave_up;
+  if (is_found && !how.program.empty()) {
+    return witness_in_program(how, r.wrong);
+  }
+  if (is_found) {
     const std::vector<witness::actor> actors = witness::actors_of(r.wrong.prepared.checked, found.found);
     if (r.wrong.scenario.finals.empty()) {
       r.by.watched = witness::watched_of(r.wrong.prepared.checked, found.found, actors);
@@ -534,7 +614,9 @@ int witness_file(const witness_request& how) {
       }
       rewrite_form(r.fixed, actors, {});
       if (r.of_wrong.no_gpu.empty()) {
-        r.of_fixed = run_apart(r.fixed, {{}, r.by.outside}, how);
+        witness_request more = how;
+        more.runs *= fixed_runs;
+        r.of_fixed = run_apart(r.fixed, {{}, r.by.outside}, more);
       }
     }
     if (!how.reproducer.empty()) {
@@ -551,15 +633,35 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-int witness_command(const std::vector<std::string>& words) {
+/// Takes what follows "--", a program, from the words, with what is usual for programs where nothing else is given.
+std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) {
+    return words;
+  }
+  how.program.assign(dashes + 1, words.end());
+  if (how.program.empty()) {
+    throw membar::model::error("there is no program after --: membar-check witness FILE [OPTION...] -- PROGRAM [ARGUMENT...]");
+  }
+  how.runs = 20;
+  how.seconds = 600;
+  how.limit = 1'000'000;
+  words.erase(dashes, words.end());
+  return words;
+}
+
+int witness_command(const std::vector<std::string>& given) {
   CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
                "membar-check witness");
+  app.footer(
+      "membar-check witness FILE [OPTION...] -- PROGRAM [ARGUMENT...] delays the kernels of a program, whose exit status "
+      "decides.");
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
   app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
-  app.add_option("--runs", how.runs, "the most runs of each kind (100000)")
+  app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seconds", how.seconds, "the most seconds of each form (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--seconds", how.seconds, "runs of a form stop after so many seconds (20)")->check(CLI::Range(0.1, 86400.0));
   app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
@@ -570,10 +672,15 @@ int witness_command(const std::vector<std::string>& words) {
   app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--no-early-loads", how.no_early, "only delays");
   try {
+    const std::vector<std::string> words = take_program(given, how);
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));
     if (how.file.empty()) {
       throw membar::model::error("witness needs a scenario: membar-check witness FILE");
+    }
+    if (!how.program.empty() && (!how.fixed.empty() || !how.reproducer.empty())) {
+      throw membar::model::error(
+          "--fixed and --reproducer are for scenarios that are launched: a program is its own test; leave them out");
     }
     return witness_file(how);
   } catch (const CLI::CallForHelp&) {

@@ -2,6 +2,9 @@
 /// @file
 /// Launches rewritten kernels many times with random delays, and counts how often the result is wrong. It needs a C++17 compiler and finds the
 /// CUDA driver when it runs. `membar-check witness` uses it, and its reproducers include it.
+///
+/// One launch runs many copies of a grid, each in memory of its own and with its own delays. The copies are blocks of different z, and all of them
+/// fit on the device at once, so that blocks that wait for each other run at the same time.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,6 +19,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +31,7 @@ using std::uint64_t;
 using std::uint8_t;
 
 constexpr size_t actor_slots = 4;
-constexpr size_t most_sites = 32;
+[[maybe_unused]] constexpr size_t most_sites = 32;
 [[maybe_unused]] constexpr uint32_t unlikely_value = 0x9e3779b9;
 [[maybe_unused]] constexpr uint64_t most_delay =
     1000000;  ///< cycles of all delays of a thread, before those that follow are left out
@@ -35,13 +39,19 @@ constexpr uint64_t no_actor = ~uint64_t{0};
 
 /// The additional parameter of a rewritten kernel. All zero: it does what it did before.
 struct plan {
-  uint64_t report;               ///< address of `report_words`
-  uint64_t limit;                ///< cycles after which a thread ends at the head of a loop
+  uint64_t report;    ///< address of `report_words`, of the first copy of the grid
+  uint64_t stride;    ///< bytes between the memories of two copies
+  uint64_t pointers;  ///< bit w: the 8 bytes of the parameters from 8 w on are an address in the memory of the first copy
+  uint64_t rows;      ///< address of the delays: of each copy and actor a row of `words_of_row` words, in cycles; 0: none
+  uint64_t limit;     ///< cycles after which a thread ends at the head of a loop
   uint64_t actors[actor_slots];  ///< block in the upper half, thread in the lower half, both linear; or `no_actor`
-  uint64_t early[actor_slots];   ///< an address that this actor loads at each site; 0: none
+  uint64_t early[actor_slots];   ///< an address of the first copy that this actor loads at each site; 0: none
   uint64_t watch;                ///< when the watched load is executed for this time, its value is reported; 0: never
-  uint64_t delays[actor_slots * most_sites];  ///< in cycles, before each site
+  uint64_t blocks_z;             ///< of the grid of one copy; 0: there is one copy
 };
+
+/// The 4-byte words that the delays of an actor have.
+constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 
 /// What kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed, and its value.
 [[maybe_unused]] constexpr size_t report_words = 4;
@@ -78,6 +88,7 @@ struct program {
   std::string ptx;
   std::vector<object> memory;
   std::vector<launch> launches;
+  std::string one_copy;  ///< why a launch cannot run several copies; empty: it can
 };
 
 /// There is no GPU to run on.
@@ -129,14 +140,16 @@ class driver {
     find(allocate, "cuMemAlloc_v2");
     find(allocate_host, "cuMemAllocHost_v2");
     find(to_device, "cuMemcpyHtoD_v2");
+    find(to_device_later, "cuMemcpyHtoDAsync_v2");
     find(on_device, "cuMemcpyDtoDAsync_v2");
     find(to_host, "cuMemcpyDtoHAsync_v2");
     find(new_stream, "cuStreamCreate");
-    find(synchronize, "cuStreamSynchronize");
+    find(synchronize, "cuEventSynchronize");
     find(wait_event, "cuStreamWaitEvent");
     find(new_event, "cuEventCreate");
     find(record, "cuEventRecord");
     find(launch, "cuLaunchKernelEx");
+    find(blocks_of_multiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     find(error_name, "cuGetErrorName");
   }
 
@@ -162,6 +175,7 @@ class driver {
   status (*allocate)(address*, size_t) = nullptr;
   status (*allocate_host)(void**, size_t) = nullptr;
   status (*to_device)(address, const void*, size_t) = nullptr;
+  status (*to_device_later)(address, const void*, size_t, handle) = nullptr;
   status (*on_device)(address, address, size_t, handle) = nullptr;
   status (*to_host)(void*, address, size_t, handle) = nullptr;
   status (*new_stream)(handle*, unsigned) = nullptr;
@@ -170,6 +184,7 @@ class driver {
   status (*new_event)(handle*, unsigned) = nullptr;
   status (*record)(handle, handle) = nullptr;
   status (*launch)(const launch_shape*, handle, void**, void**) = nullptr;
+  status (*blocks_of_multiprocessor)(int*, handle, int, size_t) = nullptr;
   status (*error_name)(status, const char**) = nullptr;
 
  private:
@@ -192,29 +207,37 @@ class image {
       if (address >= p.address && address - p.address < p.bytes &&
           p.bytes - (address - p.address) >= static_cast<uint64_t>(bytes)) {
         uint64_t result = 0;
-        std::memcpy(&result, p.data + (address - p.address), static_cast<size_t>(bytes));
+        std::memcpy(&result, data_ + p.offset + (address - p.address), static_cast<size_t>(bytes));
         return result;
       }
     }
     throw std::runtime_error("the address " + std::to_string(address) + " is in no memory that is read back");
   }
-  uint64_t report(size_t word) const { return report_[word]; }
+  uint64_t report(size_t word) const {
+    uint64_t result = 0;
+    std::memcpy(&result, data_ + report_ + 8 * word, 8);
+    return result;
+  }
   /// Whether bytes outside of every object were written.
   bool is_written_outside() const {
-    return std::any_of(outside_.begin(), outside_.end(), [](const uint8_t* byte) { return *byte != filler; });
+    return std::any_of(outside_.begin(), outside_.end(), [&](size_t at) { return data_[at] != filler; });
   }
+  /// All bytes of it: runs with the same bytes went wrong in the same way.
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(data_), bytes_}; }
 
  private:
   friend class session;
   struct part {
     uint64_t address;
     uint64_t bytes;
-    const uint8_t* data;
+    size_t offset;
   };
   static constexpr uint8_t filler = 0xa5;
   std::vector<part> parts_;
-  std::vector<const uint8_t*> outside_;
-  const uint64_t* report_ = nullptr;
+  std::vector<size_t> outside_;
+  size_t report_ = 0;
+  size_t bytes_ = 0;
+  const uint8_t* data_ = nullptr;  ///< of the copy
 };
 
 /// A delay of an actor of a launch before a site, in cycles.
@@ -242,38 +265,20 @@ class session {
     limit_ = limit_microseconds * static_cast<uint64_t>(kilohertz_) / 1000;
     void* module = nullptr;
     load(module);
-    place(module);
-    const bool several = p.launches.size() > 1;
     cuda_.require(cuda_.new_stream(&stream_, 1), "cuStreamCreate");
     cuda_.require(cuda_.new_event(&ready_, 2), "cuEventCreate");
     for (const launch& l : p.launches) {
-      ready r;
-      cuda_.require(cuda_.function(&r.function, module, l.kernel.c_str()), ("cuModuleGetFunction " + l.kernel).c_str());
-      if (l.shared > 48U * 1024U) {
-        cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
-      }
-      r.stream = stream_;
-      if (l.dependent_on >= 0) {  // behind that launch, with nothing between them
-        ready& before = ready_launches_[static_cast<size_t>(l.dependent_on)];
-        r.stream = before.stream;
-        r.done = before.done;
-        before.is_followed = true;
-      } else if (several) {
-        cuda_.require(cuda_.new_stream(&r.stream, 1), "cuStreamCreate");
-        cuda_.require(cuda_.new_event(&r.done, 2), "cuEventCreate");
-      }
-      r.arguments = l.arguments;
-      for (const uint64_t at : l.pointers) {
-        relocate(r.arguments, at);
-      }
-      begin_plan(l, r.parameters);
-      for (size_t k = 0; k < l.offsets.size(); ++k) {
-        r.addresses.push_back(r.arguments.data() + l.offsets[k]);
-      }
-      ready_launches_.push_back(std::move(r));
+      prepare(l, module);
     }
-    for (ready& r : ready_launches_) {
-      r.addresses.push_back(&r.parameters);
+    choose_copies();
+    place(module);
+    for (size_t k = 0; k < ready_launches_.size(); ++k) {
+      give_arguments(p.launches[k], ready_launches_[k]);
+    }
+    for (batch& b : batches_) {
+      cuda_.require(cuda_.new_event(&b.done, 2), "cuEventCreate");
+      b.rows = static_cast<uint8_t*>(new_host_memory(row_bytes_ * copies_));
+      b.ends = static_cast<uint8_t*>(new_host_memory(end_bytes_ * copies_));
     }
   }
   session(const session&) = delete;
@@ -283,30 +288,51 @@ class session {
   int driver_version() const { return driver_version_; }
   double nanoseconds(uint64_t cycles) const { return 1e6 * static_cast<double>(cycles) / kilohertz_; }
 
-  /// Runs all launches once, from the initial memory.
-  const image& run(const delays& chosen, bool early) {
-    for (ready& r : ready_launches_) {
-      std::memset(r.parameters.delays, 0, sizeof r.parameters.delays);
-    }
-    for (const delay& d : chosen) {
-      ready_launches_[static_cast<size_t>(d.launch)]
-          .parameters.delays[static_cast<size_t>(d.actor) * most_sites + static_cast<size_t>(d.site)] = d.cycles;
-    }
+  /// The most runs that one call of `begin` starts.
+  uint64_t copies() const { return copies_; }
+  /// How many runs have about one block on each multiprocessor; at most `copies`.
+  uint64_t sparse_copies() const { return sparse_copies_; }
+
+  /// Starts runs, each from the initial memory and with its own delays. Two may have begun and not ended.
+  void begin(const std::vector<delays>& chosen, size_t count, bool early) {
+    batch& b = batches_[begun_++ % 2];
+    b.count = count;
+    write_rows(b, chosen);
+    cuda_.require(cuda_.to_device_later(rows_, b.rows, row_bytes_ * count, stream_), "cuMemcpyHtoDAsync");
     for (const stored& s : stored_) {
-      cuda_.require(cuda_.on_device(s.at, s.initial, s.bytes, stream_), "cuMemcpyDtoDAsync");
+      cuda_.require(cuda_.on_device(s.at, s.initial, s.bytes * count, stream_), "cuMemcpyDtoDAsync");
     }
     const bool several = ready_launches_.size() > 1;
     if (several) {
       cuda_.require(cuda_.record(ready_, stream_), "cuEventRecord");
     }
     for (size_t k = 0; k < ready_launches_.size(); ++k) {
-      start(k, several, early);
+      start(k, count, several, early);
     }
     for (const stored& s : stored_) {
-      cuda_.require(cuda_.to_host(s.host, s.at, s.bytes, stream_), "cuMemcpyDtoHAsync");
+      cuda_.require(cuda_.to_host(b.ends + s.offset, s.at, s.bytes * count, stream_), "cuMemcpyDtoHAsync");
     }
-    cuda_.require(cuda_.synchronize(stream_), "a launch");
-    return image_;
+    cuda_.require(cuda_.record(b.done, stream_), "cuEventRecord");
+  }
+
+  /// Waits for the runs that began first, and calls `each(run, image)` for each of them.
+  template <class Each>
+  void end(Each each) {
+    batch& b = batches_[ended_++ % 2];
+    cuda_.require(cuda_.synchronize(b.done), "a launch");
+    for (size_t run = 0; run < b.count; ++run) {
+      uint8_t* const data = b.ends + run * end_bytes_;
+      for (const size_t at : pointer_places_) {  // addresses are those of the first copy
+        uint64_t value = 0;
+        std::memcpy(&value, data + at, 8);
+        if (const uint64_t first = arena_ + run * stride_; value >= first && value - first < stride_) {
+          value -= run * stride_;
+          std::memcpy(data + at, &value, 8);
+        }
+      }
+      image_.data_ = data;
+      each(run, image_);
+    }
   }
 
  private:
@@ -317,14 +343,19 @@ class session {
     bool is_followed = false;  ///< by a dependent launch in its stream
     std::vector<uint8_t> arguments;
     plan parameters{};
-    std::array<uint64_t, actor_slots> early{};
     std::vector<void*> addresses;
   };
   struct stored {
     uint64_t at;
     uint64_t initial;
-    uint64_t bytes;
-    uint8_t* host;
+    uint64_t bytes;  ///< of a copy
+    size_t offset;   ///< in the memory of the host
+  };
+  struct batch {
+    size_t count = 0;
+    void* done = nullptr;
+    uint8_t* rows = nullptr;
+    uint8_t* ends = nullptr;
   };
 
   void open_device() {
@@ -337,6 +368,7 @@ class session {
     device_ = name;
     cuda_.require(cuda_.version(&driver_version_), "cuDriverGetVersion");
     cuda_.require(cuda_.device_attribute(&kilohertz_, 13, 0), "cuDeviceGetAttribute");
+    cuda_.require(cuda_.device_attribute(&multiprocessors_, 16, 0), "cuDeviceGetAttribute");
     void* context = nullptr;
     cuda_.require(cuda_.retain(&context, 0), "cuDevicePrimaryCtxRetain");
     cuda_.require(cuda_.set_current(context), "cuCtxSetCurrent");
@@ -355,21 +387,77 @@ class session {
     }
   }
 
-  uint8_t* new_store(uint64_t at, const std::vector<uint8_t>& initial) {
-    stored s{at, 0, initial.size(), nullptr};
-    unsigned long long copy = 0;
-    cuda_.require(cuda_.allocate(&copy, initial.size()), "cuMemAlloc");
-    s.initial = copy;
-    cuda_.require(cuda_.to_device(copy, initial.data(), initial.size()), "cuMemcpyHtoD");
-    void* host = nullptr;
-    cuda_.require(cuda_.allocate_host(&host, initial.size()), "cuMemAllocHost");
-    s.host = static_cast<uint8_t*>(host);
-    stored_.push_back(s);
-    return s.host;
+  /// The function of a launch, and the stream that it is in.
+  void prepare(const launch& l, void* module) {
+    const bool several = program_.launches.size() > 1;
+    ready r;
+    cuda_.require(cuda_.function(&r.function, module, l.kernel.c_str()), ("cuModuleGetFunction " + l.kernel).c_str());
+    if (l.shared > 48U * 1024U) {
+      cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
+    }
+    r.stream = stream_;
+    if (l.dependent_on >= 0) {  // behind that launch, with nothing between them
+      ready& before = ready_launches_[static_cast<size_t>(l.dependent_on)];
+      r.stream = before.stream;
+      r.done = before.done;
+      before.is_followed = true;
+    } else if (several) {
+      cuda_.require(cuda_.new_stream(&r.stream, 1), "cuStreamCreate");
+      cuda_.require(cuda_.new_event(&r.done, 2), "cuEventCreate");
+    }
+    ready_launches_.push_back(std::move(r));
+    row_bytes_ += 4 * words_of_row(static_cast<size_t>(l.sites)) * actor_slots;
   }
 
-  /// Memory of the scenario is in one allocation, at the distances that it has there, and variables are where the module has them.
-  void place(void* module) {
+  /// How many copies are on the device at once: all blocks of all launches fit together, since they may wait for each other.
+  void choose_copies() {
+    if (!program_.one_copy.empty()) {
+      return;
+    }
+    double multiprocessors = 0;  // that one copy fills
+    uint64_t all_blocks = 0;
+    uint64_t most = 65535;
+    for (size_t k = 0; k < ready_launches_.size(); ++k) {
+      const launch& l = program_.launches[k];
+      const unsigned threads = l.block[0] * l.block[1] * l.block[2];
+      int fit = 0;
+      cuda_.require(cuda_.blocks_of_multiprocessor(&fit, ready_launches_[k].function, static_cast<int>(threads), l.shared),
+                    "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+      const uint64_t blocks = uint64_t{l.grid[0]} * l.grid[1] * l.grid[2];
+      multiprocessors += static_cast<double>(blocks) / std::max(fit, 1) * (l.cluster > 1 ? 2 : 1);
+      all_blocks += blocks;
+      most = std::min<uint64_t>(most, 65535 / l.grid[2]);
+    }
+    // blocks of different launches do not always fill a multiprocessor
+    const double usable = multiprocessors_ * (ready_launches_.size() > 1 ? 0.75 : 1.0);
+    most = std::min<uint64_t>(most, most_bytes / std::max<uint64_t>(arena_bytes(), 1));
+    copies_ = std::max<uint64_t>(1, std::min(most, static_cast<uint64_t>(usable / multiprocessors)));
+    sparse_copies_ =
+        std::max<uint64_t>(1, std::min(copies_, static_cast<uint64_t>(multiprocessors_) / std::max<uint64_t>(all_blocks, 1)));
+  }
+
+  void* new_host_memory(uint64_t bytes) {
+    void* host = nullptr;
+    cuda_.require(cuda_.allocate_host(&host, bytes), "cuMemAllocHost");
+    return host;
+  }
+
+  uint64_t new_memory(uint64_t bytes) {
+    unsigned long long result = 0;
+    cuda_.require(cuda_.allocate(&result, bytes), "cuMemAlloc");
+    return result;
+  }
+
+  /// Memory that each run begins with, and that is read back. `initial` has all copies.
+  void store(uint64_t at, const std::vector<uint8_t>& initial) {
+    const stored s{at, new_memory(initial.size()), initial.size() / copies_, end_bytes_};
+    cuda_.require(cuda_.to_device(s.initial, initial.data(), initial.size()), "cuMemcpyHtoD");
+    stored_.push_back(s);
+    end_bytes_ += s.bytes;
+  }
+
+  /// The first address of the scenario's memory that is not a variable, and where its last object ends.
+  std::pair<uint64_t, uint64_t> range() const {
     uint64_t first = ~uint64_t{0};
     uint64_t last = 0;
     for (const object& o : program_.memory) {
@@ -378,14 +466,19 @@ class session {
         last = std::max(last, o.address + o.bytes);
       }
     }
-    first = last == 0 ? 0 : first / 256 * 256;
-    last = (last + 255) / 256 * 256;
-    const uint64_t bytes = last - first + 256;
-    unsigned long long arena = 0;
-    cuda_.require(cuda_.allocate(&arena, bytes), "cuMemAlloc");
-    report_ = arena + (bytes - 256);
+    return {last == 0 ? 0 : first / 256 * 256, (last + 255) / 256 * 256};
+  }
+  uint64_t arena_bytes() const { return range().second - range().first + 256; }
+
+  /// Memory of the scenario is in one allocation for each copy, at the distances that it has there, and variables are where the module has them.
+  void place(void* module) {
+    const uint64_t first = range().first;
+    stride_ = arena_bytes();
+    arena_ = new_memory(stride_ * copies_);
+    rows_ = new_memory(std::max<uint64_t>(row_bytes_ * copies_, 256));
+    report_ = arena_ + (stride_ - 256);
     for (const object& o : program_.memory) {
-      uint64_t at = arena + (o.address - first);
+      uint64_t at = arena_ + (o.address - first);
       if (o.variable) {
         unsigned long long found = 0;
         size_t size = 0;
@@ -396,39 +489,63 @@ class session {
       }
       moved_.push_back({o.address, o.bytes, at});
     }
-    std::vector<uint8_t> initial(bytes, image::filler);
-    std::vector<bool> inside(bytes);
+    std::vector<uint8_t> initial(stride_, image::filler);
+    std::vector<bool> inside(stride_);
     std::fill(initial.end() - 256, initial.end(), 0);  // for what kernels report
     std::fill(inside.end() - 256, inside.end(), true);
+    std::vector<std::pair<const object*, std::vector<uint8_t>>> variables;
     for (const object& o : program_.memory) {
       std::vector<uint8_t> own = o.initial;
       own.resize(o.bytes);
       for (const uint64_t word : o.pointers) {
         relocate(own, word);
       }
-      if (!o.variable) {
-        std::copy(own.begin(), own.end(), initial.begin() + static_cast<std::ptrdiff_t>(o.address - first));
-        std::fill_n(inside.begin() + static_cast<std::ptrdiff_t>(o.address - first), o.bytes, true);
-      } else if (const uint64_t at = actual(o.address); at != 0 && o.bytes != 0) {
-        const uint8_t* const host = new_store(at, own);
-        image_.parts_.push_back({o.address, o.bytes, host});
+      if (o.variable) {
+        variables.emplace_back(&o, std::move(own));
+        continue;
+      }
+      const size_t offset = o.address - first;
+      std::copy(own.begin(), own.end(), initial.begin() + static_cast<std::ptrdiff_t>(offset));
+      std::fill_n(inside.begin() + static_cast<std::ptrdiff_t>(offset), o.bytes, true);
+      image_.parts_.push_back({o.address, o.bytes, offset});
+      for (const uint64_t word : o.pointers) {
+        pointer_places_.push_back(offset + word);
       }
     }
-    const uint8_t* const host = new_store(arena, initial);
-    for (const object& o : program_.memory) {
-      if (!o.variable) {
-        image_.parts_.push_back({o.address, o.bytes, host + (o.address - first)});
-      }
-    }
-    for (uint64_t at = 0; at < bytes; ++at) {
+    for (size_t at = 0; at < stride_; ++at) {
       if (!inside[at]) {
-        image_.outside_.push_back(host + at);
+        image_.outside_.push_back(at);
       }
     }
-    image_.report_ = reinterpret_cast<const uint64_t*>(host + (bytes - 256));
+    image_.report_ = stride_ - 256;
+    store(arena_, all_copies(initial));
+    for (const auto& [o, own] : variables) {  // there is one copy then
+      if (const uint64_t at = actual(o->address); at != 0 && o->bytes != 0) {
+        image_.parts_.push_back({o->address, o->bytes, end_bytes_});
+        store(at, own);
+      }
+    }
+    image_.bytes_ = end_bytes_;
   }
 
-  /// Where an address of the scenario is on the device; 0 if in no object.
+  /// The initial memory of all copies, with addresses of their own.
+  std::vector<uint8_t> all_copies(const std::vector<uint8_t>& one) const {
+    std::vector<uint8_t> result;
+    result.reserve(one.size() * copies_);
+    for (uint64_t copy = 0; copy < copies_; ++copy) {
+      result.insert(result.end(), one.begin(), one.end());
+      for (const size_t at : pointer_places_) {
+        uint8_t* const word = result.data() + copy * one.size() + at;
+        uint64_t value = 0;
+        std::memcpy(&value, word, 8);
+        value += value >= arena_ && value - arena_ < stride_ ? copy * stride_ : 0;
+        std::memcpy(word, &value, 8);
+      }
+    }
+    return result;
+  }
+
+  /// Where an address of the scenario is on the device, in the first copy; 0 if in no object.
   uint64_t actual(uint64_t address) const {
     for (const auto& m : moved_) {
       if (address >= m[0] && address - m[0] <= m[1]) {
@@ -438,23 +555,56 @@ class session {
     return 0;
   }
 
-  void relocate(std::vector<uint8_t>& bytes, uint64_t at) const {
+  uint64_t relocate(std::vector<uint8_t>& bytes, uint64_t at) const {
     uint64_t value = 0;
     std::memcpy(&value, bytes.data() + at, 8);
     value = actual(value);
     std::memcpy(bytes.data() + at, &value, 8);
+    return value;
   }
 
-  void begin_plan(const launch& l, plan& p) {
+  void give_arguments(const launch& l, ready& r) {
+    r.arguments = l.arguments;
+    plan& p = r.parameters;
+    for (const uint64_t at : l.pointers) {
+      const uint64_t value = relocate(r.arguments, at);
+      p.pointers |= copies_ > 1 && value >= arena_ && value - arena_ < stride_ && at / 8 < 64 ? uint64_t{1} << at / 8 : 0;
+    }
     p.report = report_;
+    p.stride = copies_ > 1 ? stride_ : 0;
     p.limit = limit_;
     p.watch = l.watch;
+    p.blocks_z = l.grid[2];
     for (size_t a = 0; a < actor_slots; ++a) {
       p.actors[a] = a < l.actors.size() ? l.actors[a] : no_actor;
     }
+    for (const uint64_t offset : l.offsets) {
+      r.addresses.push_back(r.arguments.data() + offset);
+    }
+    r.addresses.push_back(&r.parameters);
   }
 
-  void start(size_t k, bool several, bool early) {
+  /// The delays of all copies, those of each launch together.
+  void write_rows(batch& b, const std::vector<delays>& chosen) {
+    std::memset(b.rows, 0, row_bytes_ * b.count);
+    uint64_t begin = 0;
+    for (size_t k = 0; k < ready_launches_.size(); ++k) {
+      const size_t words = words_of_row(static_cast<size_t>(program_.launches[k].sites));
+      ready_launches_[k].parameters.rows = rows_ + begin;
+      for (size_t run = 0; run < b.count; ++run) {
+        for (const delay& d : chosen[run]) {
+          if (d.launch == static_cast<int>(k)) {
+            const auto row = run * actor_slots + static_cast<size_t>(d.actor);
+            const auto cycles = static_cast<uint32_t>(std::min(d.cycles, most_delay));
+            std::memcpy(b.rows + begin + 4 * (row * words + static_cast<size_t>(d.site)), &cycles, 4);
+          }
+        }
+      }
+      begin += 4 * words * actor_slots * b.count;
+    }
+  }
+
+  void start(size_t k, size_t count, bool several, bool early) {
     const launch& l = program_.launches[k];
     ready& r = ready_launches_[k];
     for (size_t a = 0; a < actor_slots; ++a) {
@@ -467,23 +617,27 @@ class session {
       }
     }
     driver::attribute attributes[3];
-    unsigned count = 0;
+    unsigned number = 0;
     if (l.cooperative) {
-      attributes[count].id = driver::cooperative;
-      attributes[count++].value[0] = 1;
+      attributes[number].id = driver::cooperative;
+      attributes[number++].value[0] = 1;
     }
     if (l.cluster != 0) {
-      attributes[count].id = driver::cluster;
-      attributes[count].value[0] = l.cluster;
-      attributes[count].value[1] = attributes[count].value[2] = 1;
-      ++count;
+      attributes[number].id = driver::cluster;
+      attributes[number].value[0] = l.cluster;
+      attributes[number].value[1] = attributes[number].value[2] = 1;
+      ++number;
     }
     if (l.dependent_on >= 0) {
-      attributes[count].id = driver::overlaps_previous;
-      attributes[count++].value[0] = 1;
+      attributes[number].id = driver::overlaps_previous;
+      attributes[number++].value[0] = 1;
     }
-    const driver::launch_shape shape{
-        {l.grid[0], l.grid[1], l.grid[2]}, {l.block[0], l.block[1], l.block[2]}, l.shared, r.stream, attributes, count};
+    const driver::launch_shape shape{{l.grid[0], l.grid[1], l.grid[2] * static_cast<unsigned>(count)},
+                                     {l.block[0], l.block[1], l.block[2]},
+                                     l.shared,
+                                     r.stream,
+                                     attributes,
+                                     number};
     cuda_.require(cuda_.launch(&shape, r.function, r.addresses.data(), nullptr), "cuLaunchKernelEx");
     if (several && !r.is_followed) {
       cuda_.require(cuda_.record(r.done, r.stream), "cuEventRecord");
@@ -491,18 +645,32 @@ class session {
     }
   }
 
+  static constexpr uint64_t most_bytes = uint64_t{1} << 26U;  ///< of the memory of all copies
+
   driver cuda_;
   const program& program_;
   std::string device_;
   int driver_version_ = 0;
   int kilohertz_ = 1000000;
+  int multiprocessors_ = 1;
   uint64_t limit_ = 0;
+  uint64_t copies_ = 1;
+  uint64_t sparse_copies_ = 1;
   void* stream_ = nullptr;
   void* ready_ = nullptr;
-  uint64_t report_ = 0;
+  uint64_t arena_ = 0;                          ///< the memory of all copies
+  uint64_t stride_ = 0;                         ///< bytes of one
+  uint64_t report_ = 0;                         ///< of the first copy
+  uint64_t rows_ = 0;                           ///< the delays
+  uint64_t row_bytes_ = 0;                      ///< of all launches of a copy
+  uint64_t end_bytes_ = 0;                      ///< of a copy, that are read back
   std::vector<std::array<uint64_t, 3>> moved_;  ///< address, bytes, and where they are on the device
+  std::vector<size_t> pointer_places_;          ///< in the memory of a copy
   std::vector<stored> stored_;
   std::vector<ready> ready_launches_;
+  std::array<batch, 2> batches_;
+  uint64_t begun_ = 0;
+  uint64_t ended_ = 0;
   image image_;
 };
 
@@ -516,6 +684,7 @@ struct tally {
   uint64_t hangs = 0;           ///< a thread ended at the limit of its loops
   std::string example;          ///< what was wrong first
   std::string fault;            ///< the driver's error that ended the runs
+  std::string stopped;          ///< why there are fewer runs than wanted
   delays smallest;              ///< of the runs that went wrong, those of the smallest sum
   uint64_t repeated = 0;        ///< runs with `smallest`
   uint64_t repeated_wrong = 0;  ///< that went wrong
@@ -553,23 +722,29 @@ class search {
 
   /// Runs without delays.
   tally control() {
-    return repeat([] { return delays(); }, how_.runs, how_.seconds);
+    return repeat([](delays& chosen) { chosen.clear(); }, how_.runs, how_.seconds);
   }
 
   /// Runs with random delays; then looks for a smaller delay that shows it, and repeats that.
   tally delayed() {
-    tally all = repeat([this] { return any(); }, how_.runs, how_.seconds);
+    tally all = repeat([this](delays& chosen) { any(chosen); }, how_.runs, how_.seconds);
     if (all.bad() == 0 || !all.fault.empty()) {
       return all;
     }
     delays best = all.smallest;
     tally smaller;
     smaller.smallest = best;
-    const tally found = repeat([&] { return weaker(smaller.smallest); }, how_.runs / 4, how_.seconds / 4, &smaller);
+    const tally found = repeat(
+        [&](delays& chosen) {
+          chosen = smaller.smallest;
+          weaken(chosen);
+        },
+        how_.runs / 4, how_.seconds / 4, &smaller);
     all.smallest = smaller.smallest;
     all.fault = found.fault;
     if (all.fault.empty()) {
-      const tally again = repeat([&] { return all.smallest; }, std::min<uint64_t>(1000, how_.runs), how_.seconds / 4);
+      const tally again =
+          repeat([&](delays& chosen) { chosen = all.smallest; }, std::min<uint64_t>(1000, how_.runs), how_.seconds / 4);
       all.repeated = again.runs;
       all.repeated_wrong = again.bad();
     }
@@ -579,42 +754,75 @@ class search {
   /// Runs with these delays, each scaled by a random factor from 3/4 to 5/4.
   tally around(const delays& given) {
     return repeat(
-        [&] {
-          delays result = given;
-          for (delay& d : result) {
+        [&](delays& chosen) {
+          chosen = given;
+          for (delay& d : chosen) {
             d.cycles = d.cycles * (768 + random_.below(513)) / 1024;
           }
-          return result;
         },
         how_.runs, how_.seconds);
   }
 
  private:
-  static constexpr uint64_t most_hangs = 50;  ///< of a kind of runs, of which each takes the whole limit
+  static constexpr uint64_t most_hangs = 50;  ///< launches in which a thread hangs, of which each takes the whole limit
+  static constexpr size_t most_verdicts = 64;
 
+  /// What the judge said about a final memory.
+  struct verdict {
+    std::string bytes;
+    std::string wrong;
+    bool hang = false;
+  };
+
+  /// The number of runs of a launch. Copies on one multiprocessor disturb each other's first-level cache, and many copies load the memory system:
+  /// of 11 launches 8 have about one block on each multiprocessor, two have four times as many copies, and one has all that fit.
+  uint64_t size_of_launch(uint64_t number) const {
+    const uint64_t step = number % 11;
+    return step < 8    ? session_.sparse_copies()
+           : step < 10 ? std::min(4 * session_.sparse_copies(), session_.copies())
+                       : session_.copies();
+  }
+
+  /// Runs with the delays that `choose` gives, two launches at a time: one is judged while the next one runs.
   template <class Choose>
   tally repeat(Choose choose, uint64_t runs, double seconds, tally* smaller = nullptr) {
     tally t;
-    const auto begin = std::chrono::steady_clock::now();
+    std::array<std::vector<delays>, 2> chosen;
+    for (std::vector<delays>& c : chosen) {
+      c.resize(session_.copies());
+    }
+    const auto first = std::chrono::steady_clock::now();
+    uint64_t started = 0;
+    uint64_t begun = 0;
+    uint64_t ended = 0;
+    uint64_t with_hangs = 0;
     try {
-      while (t.runs < runs && t.hangs < most_hangs &&
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
-        const delays chosen = choose();
-        const image& end = session_.run(chosen, how_.early);
-        ++t.runs;
-        const bool hang = end.report(0) != 0;
-        const std::string what = hang ? std::string("a thread did not come out of a loop") : judge_(end);
-        if (what.empty()) {
-          continue;
+      for (;;) {
+        const bool more = started < runs && with_hangs < most_hangs &&
+                          std::chrono::duration<double>(std::chrono::steady_clock::now() - first).count() < seconds;
+        if (more) {
+          const uint64_t size = smaller == nullptr ? size_of_launch(begun) : session_.sparse_copies();
+          const uint64_t count = std::min(size, runs - started);
+          scales_ = 1 + random_.below(11);
+          for (uint64_t run = 0; run < count; ++run) {
+            choose(chosen[begun % 2][run]);
+          }
+          session_.begin(chosen[begun % 2], count, how_.early);
+          started += count;
+          ++begun;
         }
-        t.example = t.bad() == 0 ? what : t.example;
-        if (t.bad() == 0 || total(chosen) < total(t.smallest)) {
-          t.smallest = chosen;
+        if (begun == ended) {
+          t.stopped = started >= runs           ? ""
+                      : with_hangs < most_hangs ? "the time was up"
+                                                : "threads hung in " + std::to_string(with_hangs) + " launches";
+          break;
         }
-        if (smaller != nullptr && total(chosen) < total(smaller->smallest)) {
-          smaller->smallest = chosen;
+        if (begun == ended + 2 || !more) {
+          const uint64_t hangs = t.hangs;
+          session_.end([&](size_t run, const image& end) { count_run(t, end, chosen[ended % 2][run], smaller); });
+          ++ended;
+          with_hangs += t.hangs != hangs ? 1 : 0;
         }
-        (hang ? t.hangs : t.wrong) += 1;
       }
     } catch (const std::runtime_error& e) {
       t.fault = e.what();
@@ -622,21 +830,56 @@ class search {
     return t;
   }
 
-  /// One to four delays of 64 to 131,072 cycles.
-  delays any() {
-    delays result;
+  void count_run(tally& t, const image& end, const delays& chosen, tally* smaller) {
+    ++t.runs;
+    const verdict& v = verdict_on(end);
+    if (v.wrong.empty()) {
+      return;
+    }
+    t.example = t.bad() == 0 ? v.wrong : t.example;
+    if (t.bad() == 0 || total(chosen) < total(t.smallest)) {
+      t.smallest = chosen;
+    }
+    if (smaller != nullptr && total(chosen) < total(smaller->smallest)) {
+      smaller->smallest = chosen;
+    }
+    (v.hang ? t.hangs : t.wrong) += 1;
+  }
+
+  /// Most runs end with one of a few memories, which are judged once.
+  const verdict& verdict_on(const image& end) {
+    const std::string_view bytes = end.bytes();
+    for (size_t k = 0; k < verdicts_.size(); ++k) {
+      if (verdicts_[k].bytes == bytes) {
+        if (k != 0) {
+          std::swap(verdicts_[k], verdicts_[k - 1]);
+        }
+        return verdicts_[k == 0 ? 0 : k - 1];
+      }
+    }
+    verdict v{std::string(bytes), {}, end.report(0) != 0};
+    v.wrong = v.hang ? "a thread did not come out of a loop" : judge_(end);
+    if (verdicts_.size() == most_verdicts) {
+      verdicts_.pop_back();
+    }
+    verdicts_.push_back(std::move(v));
+    return verdicts_.back();
+  }
+
+  /// One to four delays of 64 to 131,072 cycles, or up to a smaller scale in some launches.
+  void any(delays& result) {
+    result.clear();
     const uint64_t count = 1 + random_.below(4);
     for (uint64_t k = 0; k < count; ++k) {
       const int l = static_cast<int>(random_.below(program_.launches.size()));
       const launch& of = program_.launches[static_cast<size_t>(l)];
       const int actor = static_cast<int>(random_.below(of.actors.size()));
       const int site = static_cast<int>(random_.below(static_cast<uint64_t>(of.sites)));
-      const uint64_t scale = uint64_t{64} << random_.below(11);
+      const uint64_t scale = uint64_t{64} << random_.below(scales_);
       if (!of.actors.empty()) {
         add(result, {l, actor, site, scale + random_.below(scale)});
       }
     }
-    return result;
   }
 
   static void add(delays& all, const delay& d) {
@@ -650,9 +893,9 @@ class search {
   }
 
   /// Without one of the delays, or with one or all of them smaller.
-  delays weaker(delays given) {
+  void weaken(delays& given) {
     if (given.empty()) {
-      return given;
+      return;
     }
     const size_t which = random_.below(given.size());
     switch (random_.below(3)) {
@@ -667,7 +910,6 @@ class search {
           d.cycles = d.cycles * (512 + random_.below(512)) / 1024;
         }
     }
-    return given;
   }
 
   session& session_;
@@ -675,6 +917,8 @@ class search {
   judge judge_;
   search_options how_;
   random_numbers random_;
+  uint64_t scales_ = 11;  ///< of the delays of a launch
+  std::vector<verdict> verdicts_;
 };
 
 }  // namespace membar_witness

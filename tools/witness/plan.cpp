@@ -196,6 +196,38 @@ void give_actors(membar_witness::launch& l, int number, const std::vector<actor>
   });
 }
 
+/// Adds to a request which parameters of the kernel hold addresses, and where.
+void add_pointers(rewrite_request& request, const check::kernel_code& code, const ptx::ptx_function& kernel,
+                  const std::vector<std::uint64_t>& pointers) {
+  for (std::size_t k = 0; k < code.parameter_offsets.size() && k < kernel.parameters.size(); ++k) {
+    const std::uint64_t begin = code.parameter_offsets[k];
+    const std::uint64_t end = k + 1 < code.parameter_offsets.size() ? code.parameter_offsets[k + 1] : code.parameter_bytes;
+    for (const std::uint64_t at : pointers) {
+      if (at >= begin && at < end &&
+          std::find(request.pointers.begin(), request.pointers.end(), at) == request.pointers.end()) {
+        request.pointers.push_back(at);
+        if (request.parameters.empty() || request.parameters.back().name != kernel.parameters[k].name) {
+          request.parameters.push_back({kernel.parameters[k].name, begin, end - begin});
+        }
+      }
+    }
+  }
+}
+
+/// Notes what the copies of a launch would have in common.
+void forbid_copies(membar_witness::program& p) {
+  for (const membar_witness::object& o : p.memory) {
+    if (o.variable) {
+      p.one_copy = "all copies would use the variable " + o.name;
+    }
+  }
+  for (const membar_witness::launch& l : p.launches) {
+    if (l.cooperative) {
+      p.one_copy = "all copies would meet at the grid barrier of " + check::source_name(l.kernel);
+    }
+  }
+}
+
 }  // namespace
 
 const check::graph& memory_of_run::execution() const noexcept {
@@ -309,6 +341,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     give_actors(l, static_cast<int>(k), actors);
     rewrite_request& request = requests[kernel];
     request.kernel = kernel->name;
+    add_pointers(request, *r.kernel, *kernel, l.pointers);
     request.preferred = preferred;
     if (watched.launch == static_cast<int>(k)) {
       request.watched_line = watched.line;
@@ -331,7 +364,11 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     rewritten_kernel rewritten = rewrite(result.launched.ptx, requests.at(kernel));
     result.launched.ptx = std::move(rewritten.text);
     sites[kernel->name] = std::move(rewritten.sites);
+    if (!rewritten.one_copy.empty()) {
+      result.launched.one_copy = "kernel " + check::source_name(kernel->name) + ", " + rewritten.one_copy;
+    }
   }
+  forbid_copies(result.launched);
   for (membar_witness::launch& l : result.launched.launches) {
     result.sites.push_back(sites.at(l.kernel));
     l.sites = static_cast<int>(result.sites.back().size());

@@ -123,7 +123,7 @@ void write_main(std::ostream& out, const reproducer_request& r) {
          "  const std::uint64_t runs = count > 1 ? std::strtoull(words[1], nullptr, 10) : 10000;\n  try {\n"
          "    show(\"wrong\", wrong_program(), runs);\n";
   if (r.fixed != nullptr) {
-    out << "    show(\"fixed\", fixed_program(), runs);\n";
+    out << "    show(\"fixed\", fixed_program(), 10 * runs);\n";
   }
   out << "  } catch (const std::exception& e) {\n    std::fprintf(stderr, \"%s\\n\", e.what());\n    return 2;\n  }\n}\n";
 }

@@ -6,7 +6,10 @@
 #include <witness/rewrite.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
@@ -21,6 +24,7 @@ namespace {
 
 using membar_witness::actor_slots;
 using membar_witness::most_sites;
+using membar_witness::plan;
 using ptx::ptx_token;
 
 /// How the opcodes begin before which threads are delayed: accesses of memory, fences, and what threads meet at.
@@ -30,6 +34,13 @@ constexpr std::string_view event_opcodes[] = {
 /// Those of accesses that no other thread sees.
 constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
 constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
+
+/// What tells a thread where its block is in the grid, and what it reads in place of it: a launch has several grids, one behind the other.
+constexpr std::pair<std::string_view, std::string_view> places_in_grid[] = {
+    {"%ctaid.z", "%mw_cz"}, {"%clusterid.z", "%mw_cz"}, {"%nctaid.z", "%mw_nz"}, {"%nclusterid.z", "%mw_nz"}};
+/// What the copies of a grid would have in common.
+constexpr std::string_view of_whole_launch[] = {"%envreg", "%gridid"};
+constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid", "%nclusterid"};
 
 [[nodiscard]] bool begins_with_one_of(std::string_view opcode, const auto& list) {
   return std::any_of(std::begin(list), std::end(list), [&](std::string_view o) { return opcode.starts_with(o); });
@@ -71,6 +82,7 @@ class body_reader {
   }
 
   [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+  [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }  ///< the ')', or what follows the name
   [[nodiscard]] bool has_list() const noexcept { return has_list_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
@@ -180,6 +192,35 @@ class body_reader {
   return heads;
 }
 
+[[nodiscard]] std::string plan_name(const std::string& kernel) { return "membar_plan_" + kernel; }
+[[nodiscard]] std::string rows_name(const std::string& kernel) { return "membar_rows_" + kernel; }
+[[nodiscard]] std::string report_name(const std::string& kernel) { return "membar_report_" + kernel; }
+
+/// The constants of a kernel with constant delays.
+[[nodiscard]] std::string constants_of(const rewrite_request& request, std::size_t sites) {
+  const constant_delays& c = *request.constant;
+  std::vector<std::uint64_t> words(sizeof(plan) / 8);
+  words[offsetof(plan, limit) / 8] = c.limit;
+  const std::size_t row = membar_witness::words_of_row(sites);
+  std::vector<std::uint64_t> rows(row * actor_slots);
+  for (std::size_t a = 0; a < actor_slots; ++a) {
+    words[offsetof(plan, actors) / 8 + a] = a < c.actors.size() ? c.actors[a] : membar_witness::no_actor;
+    for (std::size_t k = 0; a < c.cycles.size() && k < std::min(sites, c.cycles[a].size()); ++k) {
+      rows[a * row + k] = c.cycles[a][k];
+    }
+  }
+  const auto array = [](const std::string& head, const std::string& name, const std::vector<std::uint64_t>& values) {
+    std::string text = head + " " + name + "[" + std::to_string(values.size()) + "] = {";
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      text += (k == 0 ? "" : ", ") + std::to_string(values[k]) + (values[k] > INT64_MAX ? "U" : "");
+    }
+    return text + "};\n";
+  };
+  return array(".const .align 8 .u64", plan_name(request.kernel), words) +
+         array(".global .align 8 .u32", rows_name(request.kernel), rows) +
+         array(".global .align 8 .u64", report_name(request.kernel), std::vector<std::uint64_t>(membar_witness::report_words));
+}
+
 /// Writes the rewritten body.
 class body_writer {
  public:
@@ -196,9 +237,13 @@ class body_writer {
       }
     }
     choose_sites();
+    for (const piece& p : pieces_) {
+      require_copies(p);
+    }
   }
 
   [[nodiscard]] const std::vector<site>& sites() const noexcept { return sites_; }
+  [[nodiscard]] const std::string& one_copy() const noexcept { return one_copy_; }
 
   [[nodiscard]] std::string written() {
     out_.clear();
@@ -235,35 +280,125 @@ class body_writer {
     }
   }
 
-  void say(const std::string& line) { out_ += "\t" + line + "\n"; }
-  [[nodiscard]] static std::string plan_at(std::size_t offset) { return "[membar_witness+" + std::to_string(offset) + "]"; }
+  /// Notes whether a statement does not do the same in each of several copies of the grid.
+  void require_copies(const piece& p) {
+    const auto because = [&](const std::string& why) {
+      one_copy_ = one_copy_.empty() ? "PTX line " + std::to_string(p.line) + " " + why : one_copy_;
+    };
+    if (p.kind != piece::kind_t::instruction) {
+      return;
+    }
+    for (const std::string_view w : p.words) {
+      const bool vector = std::find(std::begin(vectors_of_grid), std::end(vectors_of_grid), w) != std::end(vectors_of_grid);
+      const bool narrow = p.word.ends_with("16") && std::any_of(std::begin(places_in_grid), std::end(places_in_grid),
+                                                                [&](const auto& place) { return place.first == w; });
+      if (begins_with_one_of(w, of_whole_launch) || vector || narrow) {
+        because("reads " + std::string(w));
+      }
+      for (const parameter& of : request_.parameters) {
+        if (w == of.name && !p.word.starts_with("ld.param")) {
+          because("takes the address of a parameter with pointers");
+        }
+      }
+    }
+    for (const loaded_pointer& l : pointers_of(p)) {
+      if (l.to.empty() || l.word >= 64) {
+        because("loads parts of a pointer, or one behind the first 512 bytes of the parameters");
+      }
+    }
+  }
 
-  /// Which actor the thread is, when it began, and where it reports.
+  /// A register that a statement loads a pointer to from the parameters, and the number of the pointer's word of 8 bytes.
+  struct loaded_pointer {
+    std::string_view to{};  ///< empty: it loads a part
+    std::uint64_t word = 0;
+  };
+  [[nodiscard]] std::vector<loaded_pointer> pointers_of(const piece& p) const {
+    std::vector<loaded_pointer> result;
+    const auto open = std::find(p.words.begin(), p.words.end(), "[");
+    if (!p.word.starts_with("ld.param") || p.words.end() - open < 2) {
+      return result;
+    }
+    const auto of = std::find_if(request_.parameters.begin(), request_.parameters.end(),
+                                 [&](const parameter& one) { return one.name == open[1]; });
+    if (of == request_.parameters.end()) {
+      return result;
+    }
+    const bool offset = p.words.end() - open > 3 && open[2] == "+";
+    std::uint64_t at = of->offset + (offset ? std::strtoull(std::string(open[3]).c_str(), nullptr, 0) : 0);
+    const std::string_view type = p.word.substr(p.word.rfind('.') + 1);
+    const std::uint64_t bytes = std::strtoull(std::string(type.substr(1)).c_str(), nullptr, 10) / 8;
+    for (auto to = p.words.begin(); to != open; ++to) {
+      if (*to != "{" && *to != "}" && *to != ",") {
+        for (const std::uint64_t pointer : request_.pointers) {
+          if (pointer < at + bytes && at < pointer + 8) {
+            result.push_back({pointer == at && bytes == 8 ? *to : std::string_view(), pointer / 8});
+          }
+        }
+        at += bytes;
+      }
+    }
+    return result;
+  }
+
+  void say(const std::string& line) { out_ += "\t" + line + "\n"; }
+  /// Loads 8 bytes, or 4, of the plan: of the additional parameter, or of a constant.
+  void load_plan(const char* type, const std::string& to, std::size_t offset) {
+    const bool constant = request_.constant != nullptr;
+    say(std::string(constant ? "ld.const." : "ld.param.") + type + " " + to + ", [" +
+        (constant ? plan_name(request_.kernel) : "membar_witness") + "+" + std::to_string(offset) + "];");
+  }
+
+  static void say_for_actors(const auto& each) {
+    for (std::size_t a = 0; a < actor_slots; ++a) {
+      each(std::to_string(a), a);
+    }
+  }
+
+  [[nodiscard]] std::string row_register(int number) const { return "%mw_s" + std::to_string(number); }
+  [[nodiscard]] std::size_t row_words() const { return membar_witness::words_of_row(sites_.size()); }
+
+  /// Which copy of the grid and which actor the thread is, when it began, and where it reports.
   void write_begin() {
-    using membar_witness::plan;
-    say("// membar-check witness: registers, and which of the actors this thread is");
+    say("// membar-check witness: registers, which copy of the grid this is, and which of the actors this thread is");
     say(".reg .pred %mw_a<4>, %mw_p, %mw_q;");
-    say(".reg .b32 %mw_r<8>;");
-    say(".reg .b64 %mw_begin, %mw_limit, %mw_report, %mw_left, %mw_d, %mw_e, %mw_t, %mw_seen;");
-    const auto linear = [&](const char* index, const char* size) {
-      say(std::string("mov.u32 %mw_r1, ") + index + ".z;");
+    say(".reg .b32 %mw_r<8>, %mw_cz, %mw_nz;");
+    say(".reg .b32 %mw_s<" + std::to_string(row_words()) + ">;");
+    say(".reg .b64 %mw_begin, %mw_limit, %mw_report, %mw_left, %mw_d, %mw_e, %mw_t, %mw_seen, %mw_shift, %mw_early;");
+    load_plan("u32", "%mw_nz", offsetof(plan, blocks_z));
+    say("setp.eq.u32 %mw_p, %mw_nz, 0;");
+    say("@%mw_p mov.u32 %mw_nz, %nctaid.z;");
+    say("mov.u32 %mw_cz, %ctaid.z;");
+    say("div.u32 %mw_r5, %mw_cz, %mw_nz;");
+    say("rem.u32 %mw_cz, %mw_cz, %mw_nz;");
+    say("cvt.u64.u32 %mw_d, %mw_r5;");
+    load_plan("u64", "%mw_shift", offsetof(plan, stride));
+    say("mul.lo.u64 %mw_shift, %mw_shift, %mw_d;");
+    const auto linear = [&](const std::string& index, const char* size) {
+      say("mov.u32 %mw_r1, " + (index == "%ctaid" ? "%mw_cz" : index + ".z") + ";");
       say(std::string("mov.u32 %mw_r2, ") + size + ".y;");
-      say(std::string("mov.u32 %mw_r3, ") + index + ".y;");
+      say("mov.u32 %mw_r3, " + index + ".y;");
       say("mad.lo.u32 %mw_r1, %mw_r1, %mw_r2, %mw_r3;");
       say(std::string("mov.u32 %mw_r2, ") + size + ".x;");
-      say(std::string("mov.u32 %mw_r3, ") + index + ".x;");
+      say("mov.u32 %mw_r3, " + index + ".x;");
       say("mad.lo.u32 %mw_r1, %mw_r1, %mw_r2, %mw_r3;");
     };
     linear("%ctaid", "%nctaid");
     say("mov.u32 %mw_r4, %mw_r1;");
     linear("%tid", "%ntid");
     say("mov.b64 %mw_d, {%mw_r1, %mw_r4};");
-    for (std::size_t a = 0; a < actor_slots; ++a) {
-      say("ld.param.u64 %mw_e, " + plan_at(offsetof(plan, actors) + 8 * a) + ";");
-      say("setp.eq.u64 %mw_a" + std::to_string(a) + ", %mw_d, %mw_e;");
+    say_for_actors([&](const std::string& a, std::size_t k) {
+      load_plan("u64", "%mw_e", offsetof(plan, actors) + 8 * k);
+      say("setp.eq.u64 %mw_a" + a + ", %mw_d, %mw_e;");
+    });
+    if (request_.constant != nullptr) {
+      say("mov.u64 %mw_report, " + report_name(request_.kernel) + ";");
+    } else {
+      load_plan("u64", "%mw_report", offsetof(plan, report));
     }
-    say("ld.param.u64 %mw_report, " + plan_at(offsetof(plan, report)) + ";");
-    say("ld.param.u64 %mw_limit, " + plan_at(offsetof(plan, limit)) + ";");
+    say("add.u64 %mw_report, %mw_report, %mw_shift;");
+    load_plan("u64", "%mw_limit", offsetof(plan, limit));
+    write_row();
     say("mov.u64 %mw_begin, %clock64;");
     say("mov.u64 %mw_seen, 0;");
     say("mov.u64 %mw_left, " + std::to_string(membar_witness::most_delay) + ";");
@@ -273,28 +408,52 @@ class body_writer {
     }
   }
 
+  /// An actor reads its delays and what it loads early once, so that a delay of zero costs nothing but a comparison.
+  void write_row() {
+    say("mov.u64 %mw_early, 0;");
+    say("mov.u32 %mw_r6, " + std::to_string(actor_slots) + ";");
+    say_for_actors([&](const std::string& a, std::size_t k) {
+      load_plan("u64", "%mw_e", offsetof(plan, early) + 8 * k);
+      say("selp.u64 %mw_early, %mw_e, %mw_early, %mw_a" + a + ";");
+      say("selp.u32 %mw_r6, " + a + ", %mw_r6, %mw_a" + a + ";");
+    });
+    say("setp.ne.u64 %mw_p, %mw_early, 0;");
+    say("@%mw_p add.u64 %mw_early, %mw_early, %mw_shift;");
+    for (std::size_t k = 0; k < row_words(); ++k) {
+      say("mov.u32 " + row_register(static_cast<int>(k)) + ", 0;");
+    }
+    if (request_.constant != nullptr) {
+      say("mov.u64 %mw_t, " + rows_name(request_.kernel) + ";");
+    } else {
+      load_plan("u64", "%mw_t", offsetof(plan, rows));
+    }
+    say("setp.ne.u64 %mw_p, %mw_t, 0;");
+    say("setp.lt.u32 %mw_q, %mw_r6, " + std::to_string(actor_slots) + ";");
+    say("and.pred %mw_p, %mw_p, %mw_q;");
+    say("@!%mw_p bra membar_row_end;");
+    say("mad.lo.u32 %mw_r6, %mw_r5, " + std::to_string(actor_slots) + ", %mw_r6;");
+    say("mul.wide.u32 %mw_e, %mw_r6, " + std::to_string(4 * row_words()) + ";");
+    say("add.u64 %mw_t, %mw_t, %mw_e;");
+    for (std::size_t k = 0; k < row_words(); ++k) {
+      say("ld.global.u32 " + row_register(static_cast<int>(k)) + ", [%mw_t+" + std::to_string(4 * k) + "];");
+    }
+    out_ += "membar_row_end:\n";
+  }
+
   /// The delay of a site, and a load of what the thread reads too early later on.
   void write_delay(int number, const std::string& label) {
-    using membar_witness::plan;
     const std::string own = "membar_" + label + suffix_;
-    const auto choose = [&](const char* to, std::size_t first, std::size_t step) {
-      for (std::size_t a = 0; a < actor_slots; ++a) {
-        say("ld.param.u64 %mw_e, " + plan_at(first + a * step) + ";");
-        say(std::string("selp.u64 ") + to + ", %mw_e, " + (a == 0 ? "0" : to) + ", %mw_a" + std::to_string(a) + ";");
-      }
-    };
-    choose("%mw_t", offsetof(plan, early), 8);
-    say("setp.ne.u64 %mw_p, %mw_t, 0;");
-    say("@!%mw_p bra " + own + "_early;");
-    say("ld.global.u32 %mw_r1, [%mw_t];");
+    say("setp.eq.u64 %mw_p, %mw_early, 0;");
+    say("@%mw_p bra " + own + "_early;");
+    say("ld.global.u32 %mw_r1, [%mw_early];");
     say("setp.eq.u32 %mw_p, %mw_r1, " + std::to_string(membar_witness::unlikely_value) + ";");
-    say("@%mw_p st.volatile.global.u64 [%mw_report+8], %mw_t;");
+    say("@%mw_p st.volatile.global.u64 [%mw_report+8], %mw_early;");
     out_ += own + "_early:\n";
-    choose("%mw_d", offsetof(plan, delays) + 8 * static_cast<std::size_t>(number), 8 * static_cast<std::size_t>(most_sites));
-    say("setp.eq.u64 %mw_p, %mw_d, 0;");
+    say("setp.eq.u32 %mw_p, " + row_register(number) + ", 0;");
     say("@%mw_p bra " + own + "_end;");
     say("setp.lt.s64 %mw_p, %mw_left, 0;");
     say("@%mw_p bra " + own + "_end;");
+    say("cvt.u64.u32 %mw_d, " + row_register(number) + ";");
     say("sub.s64 %mw_left, %mw_left, %mw_d;");
     say("mov.u64 %mw_e, %clock64;");
     out_ += own + "_delay:\n";
@@ -323,7 +482,7 @@ class body_writer {
       return;  // a vector, or a smaller value
     }
     say("add.u64 %mw_seen, %mw_seen, 1;");
-    say("ld.param.u64 %mw_e, " + plan_at(offsetof(membar_witness::plan, watch)) + ";");
+    load_plan("u64", "%mw_e", offsetof(plan, watch));
     say("setp.eq.u64 %mw_p, %mw_seen, %mw_e;");
     say("and.pred %mw_p, %mw_p, %mw_a" + std::to_string(request_.watched_actor) + ";");
     if (!p.guard.empty()) {
@@ -336,9 +495,29 @@ class body_writer {
     say("@%mw_p st.volatile.global.u64 [%mw_report+16], 1;");
   }
 
+  /// Behind a load of parameters: addresses become those of this copy of the grid.
+  void write_shift(const piece& p) {
+    for (const loaded_pointer& l : pointers_of(p)) {
+      if (l.to.starts_with("%") && l.word < 64) {
+        out_ += "\n";
+        load_plan("u64", "%mw_e", offsetof(plan, pointers));
+        say("and.b64 %mw_e, %mw_e, " + std::to_string(std::uint64_t{1} << l.word) + "U;");
+        say("setp.ne.u64 %mw_p, %mw_e, 0;");
+        say("selp.u64 %mw_e, %mw_shift, 0, %mw_p;");
+        say(std::string(p.guard) + (p.guard.empty() ? "" : " ") + "add.u64 " + std::string(l.to) + ", " + std::string(l.to) +
+            ", %mw_e;");
+      }
+    }
+  }
+
   /// The text between two places, with the names of labels in the copy of the code, and barriers that threads of a warp may reach one by one.
   [[nodiscard]] std::string as_written(const piece& p) const {
     std::string text(text_.substr(p.begin, p.end - p.begin));
+    for (const auto& [name, own] : places_in_grid) {
+      if (std::find(p.words.begin(), p.words.end(), name) != p.words.end()) {
+        text.replace(text.find(name), name.size(), own);
+      }
+    }
     if (!request_.split_warp) {
       return text;
     }
@@ -397,6 +576,7 @@ class body_writer {
         out_ += "\n";
         write_watch(p);
       }
+      write_shift(p);
     }
     out_ += text_.substr(at, pieces_[last].begin - at);
   }
@@ -408,6 +588,7 @@ class body_writer {
   std::set<std::string_view> labels_{};
   std::map<const piece*, int> site_of_{};
   std::vector<site> sites_{};
+  std::string one_copy_{};
   std::string suffix_{};
   std::string out_{};
 };
@@ -420,6 +601,10 @@ bool has_warp_operations(std::string_view text, const std::string& kernel) {
                      [](const piece& p) { return begins_with_one_of(p.word, warp_opcodes); });
 }
 
+bool has_constant_delays(std::string_view text, const std::string& kernel) {
+  return text.find(" " + plan_name(kernel) + "[") != std::string_view::npos;
+}
+
 rewritten_kernel rewrite(std::string_view text, const rewrite_request& request) {
   const body_reader body(text, request.kernel);
   body_writer writer(text, body, request);
@@ -427,12 +612,17 @@ rewritten_kernel rewrite(std::string_view text, const rewrite_request& request) 
   const std::string parameter = ".param .align 8 .b8 membar_witness[" + std::to_string(sizeof(membar_witness::plan)) + "]";
   const std::size_t open = body.pieces().front().begin;
   const std::size_t close = body.pieces().back().end;
-  result.text = std::string(text.substr(0, body.parameters_end()));
-  result.text += body.has_list() ? (body.has_parameters() ? ",\n\t" : "\n\t") + parameter + "\n" : "(" + parameter + ")";
+  result.text = std::string(text.substr(0, body.begin()));
+  result.text += request.constant != nullptr ? constants_of(request, writer.sites().size()) : std::string();
+  result.text += text.substr(body.begin(), body.parameters_end() - body.begin());
+  if (request.constant == nullptr) {
+    result.text += body.has_list() ? (body.has_parameters() ? ",\n\t" : "\n\t") + parameter + "\n" : "(" + parameter + ")";
+  }
   result.text += text.substr(body.parameters_end(), open - body.parameters_end());
   result.text += writer.written();
   result.text += text.substr(close);
   result.sites = writer.sites();
+  result.one_copy = writer.one_copy();
   return result;
 }
 

@@ -122,6 +122,17 @@ shared_text in_image(image& of, const std::string& name, int runs) {
   return nullptr;
 }
 
+std::shared_ptr<image> image_at(const void* given) {
+  const void* code = given;
+  const std::size_t bytes = intercept::bytes_of_image(code);
+  auto one = std::make_shared<image>();
+  one->packed = intercept::ptx_of_image(given);
+  if (bytes != 0 && bytes <= most_bytes_of_a_cubin && std::memcmp(code, "\177ELF", 4) == 0) {
+    one->machine_code.assign(static_cast<const char*>(code), bytes);
+  }
+  return one;
+}
+
 /// The PTX that a folder has beside the same machine code, as Triton's cache does.
 shared_text in_triton_cache(const std::string& name, const image* of) {
   const char* const given = std::getenv("TRITON_CACHE_DIR");
@@ -332,17 +343,18 @@ const kernel* kernel_of(CUfunction handle) {
   return found;
 }
 
+std::string ptx_with_kernel(const void* given, const std::string& name) {
+  const std::shared_ptr<image> one = image_at(given);
+  shared_text text = in_image(*one, name, capability());
+  text = text == nullptr ? in_triton_cache(name, one.get()) : text;
+  return text == nullptr ? std::string() : text->text;
+}
+
 void keep_image(const void* owner, const void* given) {
   if (given == nullptr) {
     return;
   }
-  const void* code = given;
-  const std::size_t bytes = intercept::bytes_of_image(code);
-  auto one = std::make_shared<image>();
-  one->packed = intercept::ptx_of_image(given);
-  if (bytes != 0 && bytes <= most_bytes_of_a_cubin && std::memcmp(code, "\177ELF", 4) == 0) {
-    one->machine_code.assign(static_cast<const char*>(code), bytes);
-  }
+  std::shared_ptr<image> one = image_at(given);
   std::size_t kept = one->machine_code.size();
   for (const packed_ptx& p : one->packed) {
     kept += p.bytes.size();
@@ -358,12 +370,14 @@ void keep_image(const void* owner, const void* given) {
   r.images.push_back(std::move(one));
 }
 
-void keep_image_file(const void* owner, const char* path) {
+std::string image_of_file(const char* path) {
   std::string text = text_of_file(path);
   text.push_back('\0');  // the end of text
   text.resize(text.size() + 64, '\0');
-  keep_image(owner, text.c_str());
+  return text;
 }
+
+void keep_image_file(const void* owner, const char* path) { keep_image(owner, image_of_file(path).c_str()); }
 
 void keep_text(std::string_view text) {
   text = text.substr(0, text.find('\0'));

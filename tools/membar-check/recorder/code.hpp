@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "membar-check/recorder/delays.hpp"
 #include "membar-check/recorder/hooks.hpp"
 #include "membar-check/recorder/session.hpp"
 
@@ -37,6 +38,11 @@ struct kernel {
 
 /// The kernel of a handle, which is looked at once.
 [[nodiscard]] const kernel* kernel_of(CUfunction handle);
+
+/// The PTX of an image that defines the kernel, for the newest architecture that the device runs; empty if there is none.
+[[nodiscard]] std::string ptx_with_kernel(const void* given, const std::string& name);
+/// The bytes of a file, followed by zeros.
+[[nodiscard]] std::string image_of_file(const char* path);
 
 /// An image was loaded, from memory or from a file.
 void keep_image(const void* owner, const void* image);
@@ -109,7 +115,7 @@ CUresult on_module_enumerate(CUfunction* functions, unsigned count, CUmodule mod
 template <hook_id Id>
 CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
                          CUlibraryOption* options, void** values, unsigned count) {
-  const CUresult result = next<Id>(library, code, jit, jit_values, jit_count, options, values, count);
+  const CUresult result = next<Id>(library, with_delays(code), jit, jit_values, jit_count, options, values, count);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image(*library, code); });
   }
@@ -119,7 +125,7 @@ CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit
 template <hook_id Id>
 CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values, unsigned jit_count,
                               CUlibraryOption* options, void** values, unsigned count) {
-  const CUresult result = next<Id>(library, path, jit, jit_values, jit_count, options, values, count);
+  const CUresult result = next<Id>(library, file_with_delays(path), jit, jit_values, jit_count, options, values, count);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image_file(*library, path); });
   }
@@ -128,7 +134,7 @@ CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option
 
 template <hook_id Id>
 CUresult on_module_load_file(CUmodule* module, const char* path) {
-  const CUresult result = next<Id>(module, path);
+  const CUresult result = next<Id>(module, file_with_delays(path));
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image_file(*module, path); });
   }
@@ -139,7 +145,7 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {
-  const CUresult result = next<Id>(module, image, third, fourth, fifth);
+  const CUresult result = next<Id>(module, with_delays(image), third, fourth, fifth);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image(*module, image); });
   }

@@ -21,6 +21,7 @@ inline constexpr const char* flags = "MEMBAR_RECORD_FLAGS";      ///< a sum of t
 inline constexpr const char* limit = "MEMBAR_RECORD_LIMIT";      ///< bytes on disk
 inline constexpr const char* xla = "MEMBAR_RECORD_XLA";          ///< the folder into which XLA writes PTX
 inline constexpr const char* waits = "MEMBAR_RECORD_WAITS";      ///< set: recording begins by membar_record_begin
+inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";   ///< a file with the kernels that witness delays; unset: none
 }  // namespace environment
 
 enum flags : unsigned { flag_all = 1, flag_no_contents = 2 };

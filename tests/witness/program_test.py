@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check witness reports of a program whose kernels it delays, on a driver without a device: the program fails from delays of 5,000 cycles on.
+
+usage: program_test.py <membar-check> <folder of the fake driver> <program> [<nvcc>]
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from witness_test import HEAD, LOSES, SMALLEST
+
+CHECK, DRIVER, PROGRAM = (str(pathlib.Path(p).resolve()) for p in sys.argv[1:4])
+OTHER = ".visible .entry other()\n{\nret;\n}\n"
+
+wrong = []
+
+
+def expect(what, condition, got):
+    if not condition:
+        wrong.append(f"{what}: {got}")
+
+
+def cycles_of(smallest):
+    return sum(int(re.match(r"(\d+) cycles", place)[1]) for place in smallest)
+
+
+def assembles(folder, nvcc, environment):
+    """What the program loads is PTX that ptxas takes: a wrapper of the program keeps it."""
+    ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
+    request = folder / "request.json"
+    request.write_text(json.dumps({"limit": 1000, "report": str(folder / "report"), "kernels": [
+        {"name": "wrong", "actors": [0, 1 << 32], "cycles": [[0, 7000], [0, 0, 9]], "preferred": [8], "split_warp": False}]}))
+    preload = pathlib.Path(CHECK).with_name("libmembar_record.so")
+    ran = subprocess.run([PROGRAM, "k.ptx"], cwd=folder, capture_output=True, text=True,
+                         env={**environment, "LD_PRELOAD": str(preload), "MEMBAR_WITNESS_DELAYS": str(request), "FAKE_MODULE": str(folder / "loaded.ptx")})
+    expect("the delays are in the module", ran.returncode == 7, (ran.returncode, ran.stderr))
+    sites = json.loads((folder / "report").read_text())["sites"]
+    expect("its sites", [opcode for _, opcode in sites] == ["begin", "ld.relaxed.gpu.global.u32", "st.relaxed.gpu.global.u32"], sites)
+    assembled = subprocess.run([str(ptxas), "-arch=sm_90", "loaded.ptx", "-o", "x.cubin"], cwd=folder, capture_output=True, text=True)
+    expect("it assembles", assembled.returncode == 0, assembled.stderr[:1000])
+
+
+def main():
+    environment = {**os.environ, "LD_LIBRARY_PATH": DRIVER + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        (folder / "k.ptx").write_text(HEAD + OTHER + LOSES.replace("NAME", "wrong"))
+        (folder / "alone.ptx").write_text(HEAD + LOSES.replace("NAME", "wrong"))
+        for source in ("k", "alone"):
+            (folder / f"{source}.scenario").write_text(f"source {source}.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nfinal x == 2\n")
+
+        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx")):
+            done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env=environment, capture_output=True, text=True)
+            return done.returncode, done.stdout, done.stderr
+
+        for words, scenario in (((), "k.scenario"), (("file",), "k.scenario"), ((), "alone.scenario")):
+            code, out, err = run(*words, scenario=scenario, options=("--runs=40", "--format=json"))
+            expect("observed", code == 1, (words, code, out, err))
+            result = json.loads(out)
+            control, delays = result["runs"]
+            expect("status", (result["status"], result["program"]) == ("observed", [PROGRAM, "k.ptx", *words]), out)
+            expect("without delays", (control["kind"], control["runs"], control["failed"]) == ("no delays", 40, 0), control)
+            expect("with delays", delays["runs"] == 40 and 0 < delays["failed"] < 40, delays)
+            expect("what the program said", delays["example"] == "exit status 7: the sum is 1, and not 2", delays)
+            expect("the smallest delays", cycles_of(delays["smallest"]) >= SMALLEST, delays)
+            expect("their places", all(re.search(r" cycles in wrong, block [01], thread 0, (at the begin of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
+                                                 place) for place in delays["smallest"]), delays)
+            expect("they are repeated", delays["repeated"] == delays["repeated_failed"] == 5, delays)
+            expect("the same again", run(*words, scenario=scenario, options=("--runs=40", "--format=json"))[1] == out, "another result")
+
+        code, out, err = run()
+        for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 40 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
+            expect("the text", words in out, out)
+        code, out, err = run("fails", options=("--runs=1",))
+        expect("it fails anyway", code == 1 and "note: the program also fails without delays" in out, (code, out, err))
+        code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
+        expect("it does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
+        code, out, err = run(options=("--runs=1", "--seed=6"))
+        expect("not observed", code == 3 and "k.scenario\tnot observed\t" in out and "the program did not fail in 1 runs with delays" in out, (code, out, err))
+        code, out, err = run("other")
+        expect("another kernel", code == 2 and "the program loaded no PTX that defines wrong: build it so that it keeps PTX" in err, (code, out, err))
+        code, out, err = run(program=("/no/such/program",))
+        expect("no program", code == 2 and "'/no/such/program' could not be started: write its path after --" in err, (code, out, err))
+        code, out, err = run(program=())
+        expect("nothing after the dashes", code == 2 and "there is no program after --" in err, (code, out, err))
+        code, out, err = run(options=("--fixed", "k.scenario"))
+        expect("a fixed form", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
+        if len(sys.argv) > 4:
+            assembles(folder, sys.argv[4], environment)
+    for w in wrong:
+        print(w)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Delays in the kernels of the program, for membar-check witness: modules are rewritten before they are loaded.
+#pragma once
+
+namespace membar_record {
+
+/// The image to load in place of the given one: its PTX with delays if it defines a kernel that is asked for, else the image itself.
+[[nodiscard]] const void* with_delays(const void* image) noexcept;
+
+/// The same for a file: its path, or that of a rewritten copy.
+[[nodiscard]] const char* file_with_delays(const char* path) noexcept;
+
+}  // namespace membar_record
