@@ -18,6 +18,12 @@
 
 namespace membar::check {
 
+/// The instructions that may follow each instruction; the count of instructions stands for the end of the kernel.
+[[nodiscard]] std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel);
+
+/// For each instruction whether a thread may execute it after the one at `from`.
+[[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from);
+
 /// The control flow of a kernel.
 class control_flow {
  public:
@@ -31,7 +37,7 @@ class control_flow {
   /// The instructions that every path from `pc` to the end of the kernel passes.
   using pc_set = std::vector<bool>;
 
-  std::vector<std::vector<std::int32_t>> next_;  ///< per instruction; the count of instructions stands for the end
+  std::vector<std::vector<std::int32_t>> next_;  ///< see `next_instructions`
   std::vector<pc_set> passed_;
   std::vector<bool>
       matters_;  ///< events; where the source's lines are known, those that the compiler did not merge from several lines
