@@ -434,7 +434,10 @@ def main():
         expect(["race.litmus\trace", "data race on x", "--repair searches for orders, scopes, fences and barriers"], 1, "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "    0: "], 1, "--events=3", "race.litmus", cwd=folder)
-        expect(["k.ptx\terror\tthis is a source, not a scenario: check it with a scenario, a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
+        for command in ([], ["sanitize"]):
+            expect(["k.ptx\terror\tthis is a source, not a scenario: write a scenario, for example a file with the three lines 'source k.ptx', "
+                    "'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; 'membar-check lint k.ptx' "
+                    "needs no scenario"], 2, *command, "k.ptx", cwd=folder)
         # what a scenario assumes, each off by default and repeated
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
 

@@ -340,7 +340,7 @@ class state_reader {
         fail(thread, "a host thread cannot have another place");
       }
     } else if (given.count("cta") == 0 || given.count("gpu") == 0) {
-      fail(thread, "a place needs both cta and gpu");
+      fail(thread, "a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
     }
     return where;
   }

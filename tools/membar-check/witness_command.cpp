@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/text_file.hpp>
+#include <membar-check/command_help.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/witness_command.hpp>
 
@@ -27,6 +28,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -554,21 +556,24 @@ int witness_file(const witness_request& how) {
 int witness_command(const std::vector<std::string>& words) {
   CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
                "membar-check witness");
+  app.formatter(std::make_shared<command_help>("membar-check witness [OPTION...] FILE"));
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
-  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
-  app.add_option("--runs", how.runs, "the most runs of each kind (100000)")
+  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, whose threads are delayed in the same way")
+      ->type_name("FILE");
+  app.add_option("--runs", how.runs, "at most N runs of each kind (100000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seconds", how.seconds, "the most seconds of each form (20)")->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")
+  app.add_option("--seconds", how.seconds, "at most N seconds for each form (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--patience", how.patience, "end the process that launches the kernels N seconds after --seconds (60)")
       ->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--limit", how.limit, "microseconds after which a thread in a loop counts as hung, and ends (10000)")
+  app.add_option("--seed", how.seed, "the seed of the random delays (1)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  app.add_option("--limit", how.limit, "a thread that is in a loop for N microseconds counts as hung, and ends (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
-  app.add_option("--reproducer", how.reproducer, "write a program that shows it, as witness.cu in this folder")
+  app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");
-  app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--no-early-loads", how.no_early, "only delays");
+  app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--no-early-loads", how.no_early, "delay threads, but let no load take effect early");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));
