@@ -41,7 +41,7 @@ class noise {
 
   /// Starts it in `domains` and returns once all of it is under way.
   virtual void start(const domain_choice& domains) = 0;
-  /// Called between samples: a source that needs the host to go on is fed here.
+  /// Called between samples: a source that needs the host to continue is fed here.
   virtual void feed() {}
   /// Whether the traffic that `start` began has gone on without a gap until now.
   [[nodiscard]] virtual bool running() const = 0;

@@ -156,7 +156,7 @@ struct cases {
   }
 
   /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which the
-  /// label names. The search is no part of the time.
+  /// label names. The search is not part of the time.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {

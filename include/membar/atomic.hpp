@@ -69,7 +69,7 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
 ///                     one lane attempts for all lanes of its warp that change the same word, with the fences once more,
 ///                     between two barriers of the lanes. A compare_exchange of 8 or 16 bits is always the lane's own. Its
-///                     release fence stands after the load, if that finds the expected bits; at seq_cst before it.
+///                     release fence is after the load, if that finds the expected bits; at seq_cst before it.
 ///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
 ///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
 ///                     the acquire of the instruction itself.
@@ -176,7 +176,7 @@ class atomic_ref {
                   "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T>) {
-      // It is refused above.
+      // It is rejected above.
     } else if constexpr (detail::compiling_for_device) {
       detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
@@ -397,7 +397,7 @@ class atomic_ref {
     detail::require_policy<Policy>();
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T> || !detail::has_operation<value_type, Op>) {
-      // It is refused above.
+      // It is rejected above.
     } else if constexpr (adds_bytes<Op>) {
       address().add(bytes(value), order, policy);
     } else if constexpr (detail::compiling_for_device && detail::is_policy<Policy>) {
@@ -436,7 +436,7 @@ class atomic_ref {
 };
 
 /// `object`, of which the caller promises that it is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
-/// code for other memory, which is most of their code where the compiler does not know the memory. It is no instruction.
+/// code for other memory, which is most of their code where the compiler does not know the memory. It is not an instruction.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -450,7 +450,7 @@ template <class T>
 /// It has the operations of `atomic_ref`, which say what they synchronize with and become. It is neither copyable nor movable,
 /// has the size of its value, and is aligned to that size.
 ///
-/// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory. One thread stores a
+/// The default constructor leaves the value uninitialized, so that it can be in `__shared__` memory. One thread stores a
 /// value, and a barrier follows, before others use it.
 template <class T, thread_scope Scope>
 class atomic {

@@ -427,7 +427,7 @@ template <class Ask>
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` is atomic among the threads of `device` alone.
+/// Whether `use` of the object at `pointer` is atomic only among the threads of `device`.
 [[nodiscard]] inline atomicity atomicity_alone(const void* pointer, int device, const atomic_use& use) {
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }

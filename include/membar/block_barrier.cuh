@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barriers of a block by number, for some of its warps: producers arrive and go on, consumers wait. And the election of one
+/// The barriers of a block by number, for some of its warps: producers arrive and continue, consumers wait. And the election of one
 /// thread of a warp.
 #pragma once
 
@@ -12,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without `elect.sync`.
+/// Rejects, in the pass that compiles for a device, an architecture without `elect.sync`.
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -32,7 +32,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without bulk copies.
+/// Rejects, in the pass that compiles for a device, an architecture without bulk copies.
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -67,7 +67,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// As `bulk_load`, with a policy.
+/// Like `bulk_load`, with a policy.
 ///
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [to], [from], bytes, [barrier], policy`.
 template <thread_scope Scope>
@@ -83,7 +83,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
   return detail::copy_results::bytes(bytes);
 }
 
-/// As `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
+/// Like `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
 /// mbarrier at the place of `barrier`, whose phase expects the bytes.
 ///
 /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas advises to
@@ -102,7 +102,7 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// As `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+/// Like `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                         mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks,
@@ -150,7 +150,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
                : "memory");
   return detail::copy_results::copies();
 }
-/// As `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
+/// Like `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes, l2_policy policy) noexcept {
   detail::require_bulk_copies<Needed>();
@@ -162,7 +162,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// As `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
+/// Like `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute capability
 /// 10.0 (PTX ISA 8.6).
@@ -176,7 +176,7 @@ __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* fro
                : "memory");
   return detail::copy_results::copies();
 }
-/// As `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
+/// Like `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes, std::uint16_t mask,
                                                        l2_policy policy) noexcept {
@@ -250,7 +250,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
   }
   return detail::copy_results::copies();
 }
-/// As `bulk_reduce`, with a policy.
+/// Like `bulk_reduce`, with a policy.
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.OP.T [to], [from], bytes, policy`.
 template <auto Operation, class T>

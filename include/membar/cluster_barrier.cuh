@@ -17,7 +17,7 @@ enum class warp_execution : unsigned char {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without thread block clusters.
+/// Rejects, in the pass that compiles for a device, an architecture without thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -3,7 +3,7 @@
 /// Cluster launch control: a block that runs takes the place of a block that has not begun, and does its work.
 ///
 /// A grid is launched with a block for each piece of work. A block that is done with its own piece cancels the launch of another one and
-/// goes on with that one's number, until none is left: the blocks are spread over the device by who is free, without a counter.
+/// continues with that one's number, until none is left: the blocks are spread over the device by who is free, without a counter.
 #pragma once
 
 #include <membar/detail/asynchronous.cuh>
@@ -14,7 +14,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without cluster launch control.
+/// Rejects, in the pass that compiles for a device, an architecture without cluster launch control.
 template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -66,7 +66,7 @@ class alignas(16) cancelled_launch {
     return block;
   }
 
-  /// The answer's address in shared memory, for PTX by hand.
+  /// The answer's address in shared memory, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept { return detail::shared_address(this); }
 
  private:

@@ -88,7 +88,7 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
 
 namespace detail {
 
-/// Throws unless elements `first` to `first + count` lie in a table of `size`.
+/// Throws unless elements `first` to `first + count` are in a table of `size`.
 inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
   if (first > size || count > size - first) {
     throw error(

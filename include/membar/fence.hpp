@@ -57,7 +57,7 @@ MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   static_assert(fence_order<Order>,
                 "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
   if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
-    // It is refused above.
+    // It is rejected above.
   } else if constexpr (detail::compiling_for_device) {
     detail::device_fence<Scope, Order::value>();
   } else {

@@ -86,7 +86,7 @@ struct shared_memory_carveout {
 #if CUDART_VERSION >= 13000
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
-/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, refuses it on
+/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, rejects it on
 /// streams, and reads it back from neither.
 struct nvlink_centric_scheduling {
   bool enabled = true;

@@ -16,7 +16,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
+/// Rejects, in the pass that compiles for a device, an architecture before that of thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -141,7 +141,7 @@ class remote_mbarrier {
     }
   }
 
-  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
+  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
   ///
   /// PTX: `mbarrier.arrive_drop.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -174,7 +174,7 @@ class remote_mbarrier {
     asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
   }
 
-  /// The address in the state space `.shared::cluster`, for PTX by hand.
+  /// The address in the state space `.shared::cluster`, for handwritten PTX.
   [[nodiscard]] __device__ constexpr unsigned address() const noexcept { return address_; }
 
  private:
@@ -287,7 +287,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
+  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
   template <class Order>
   __device__ mbarrier_token arrive_drop_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -352,7 +352,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
+  /// Like `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
   /// have the parities 0, 1, 0, and so on. A thread that misses two completions takes a later phase for its own.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait_parity(unsigned parity, Order) noexcept {
@@ -370,7 +370,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait`, and may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
+  /// Like `test_wait`, and may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
   /// answer it, unless that arrival depends on the answer.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
@@ -403,7 +403,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait_parity`, and may suspend the thread for a time that the system chooses.
+  /// Like `test_wait_parity`, and may suspend the thread for a time that the system chooses.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
@@ -449,7 +449,7 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// As `wait`, for a phase named by its parity, as `test_wait_parity` says.
+  /// Like `wait`, for a phase named by its parity, as `test_wait_parity` says.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait_parity(unsigned parity, Order order, wait_budget budget) noexcept {
     return repeat(budget, [&] {
@@ -473,7 +473,7 @@ class alignas(8) mbarrier {
     return remote_mbarrier(detail::cluster_address(address(), rank));
   }
 
-  /// The address in the state space `.shared::cta`, for PTX by hand.
+  /// The address in the state space `.shared::cta`, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     static_assert(Scope == thread_scope::system,

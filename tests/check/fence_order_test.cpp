@@ -199,7 +199,7 @@ void compare_with_every_order(bool scopes) {
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          3);  // every thread accesses, fences and accesses; the first one goes on with a fence and an access
+                          3);  // every thread accesses, fences and accesses; the first one continues with a fence and an access
     left[0] = 5;
     bool keeps = true;
     bool breaks = false;

@@ -14,7 +14,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A launch in which the n-th thread of each block executes the n-th text, and thread 0 `begin` before all go on.
+/// A launch in which the n-th thread of each block executes the n-th text, and thread 0 `begin` before all continue.
 struct block_of_threads {
   std::string begin;
   std::vector<std::string> bodies;

@@ -22,7 +22,7 @@ struct long_message {
 };
 
 // A put is weak accesses, sixteen bytes wide, and orders nothing. A small one is a load and a store of each thread, on the
-// straight way to the meeting; in a large one eight loads stand before the first store.
+// straight way to the meeting; in a large one eight loads are before the first store.
 // CHECK-LABEL: .entry put_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ld.weak.v4.b32

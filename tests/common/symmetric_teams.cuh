@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, one on two streams is refused, and a late half
+/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, one on two streams is rejected, and a late half
 /// can be waited for again.
 #pragma once
 

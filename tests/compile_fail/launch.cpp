@@ -145,10 +145,10 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: the_kernel_parameter_does_not_hold_this_constant
   REFUSED(a_float_has_no_25_bits, launch(config, float_kernel, (1 << 24) + 1));
   launch(config, float_kernel, 1 << 24);
-  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its type
+  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its type
   REFUSED(a_variable_is_not_narrowed, launch(config, byte_kernel, count));
   launch(config, byte_kernel, static_cast<unsigned char>(count));
-  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its
+  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its
   REFUSED(a_variable_does_not_change_its_sign, launch(config, size_kernel, count));
   launch(config, size_kernel, static_cast<std::size_t>(count));
   // expect: constant expression

@@ -29,7 +29,7 @@ using network = membar::symmetric::basic_peer_backend<membar::symmetric::visibil
 
 __global__ void copies(span<int> data, span<float> floats, object<padded> with_gap, object<whole> one,
                        object<counter<int>> count, object<symmetric::signal<symmetric::set>> flag, int* own, pe other) {
-  // expect: a private pointer is no symmetric address
+  // expect: a private pointer is not a symmetric address
   REFUSED(a_private_pointer_is_not_put_to, symmetric::put(symmetric::by_block, own, own, other));
   symmetric::put(symmetric::by_block, data, own, other);
   // expect: the result of at(pe) is the address of another PE
@@ -56,10 +56,10 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: by_thread, by_warp or by_block
   REFUSED(an_operation_has_a_group, symmetric::put(32, data, own, other));
   symmetric::put_nonblocking(symmetric::by_warp, data, own, other);
-  // expect: this type has bytes that are no value
+  // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_put_at_a_fixed_size, symmetric::put_value(with_gap, padded{'a', 1}, other));
   symmetric::put_value(one, whole{1, 2}, other);
-  // expect: this type has bytes that are no value
+  // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_fetched_at_a_fixed_size, *own = symmetric::fetch(with_gap, other).large);
   *own = symmetric::fetch(one, other).second;
   // expect: take one of the span by [index]

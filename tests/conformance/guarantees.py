@@ -63,7 +63,7 @@ ROWS = [
         r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
     Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
     Row("aggregated.cuh", "performed its operation with the order itself", r"[.+]aggregated\."),
-    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
+    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence is on the "
         "path that orders them.", r"^proxies/"),
     Row("bulk_copy.cuh", "Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>`",
         r"^proxies/.*[+](copy|load)_in_bulk"),
@@ -91,7 +91,7 @@ PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress 
 ELSEWHERE = {
     "load_store.cuh": {"Synchronizes with nothing, and races": "it is in the controls",
                        "Synchronizes with nothing.": "it is in the controls"},
-    "aggregated.cuh": {"a barrier of the lanes stands before the leader's operation if that releases, and one after it if it acquires.":
+    "aggregated.cuh": {"a barrier of the lanes is before the leader's operation if that releases, and one after it if it acquires.":
                        "only groups of one lane run, because each lane runs another instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
                        "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},

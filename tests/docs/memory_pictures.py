@@ -20,7 +20,7 @@ def cells(p, x, y, width, words, kind="generic", height=34):
 
 def local():
     p = Picture(760, 186, "How the local memory of a warp lies",
-                "Word 0 of all 32 threads lies in one line of 128 bytes, word 1 of all in the next. If all threads use one index, a warp reads one "
+                "Word 0 of all 32 threads is in one line of 128 bytes, word 1 of all in the next. If all threads use one index, a warp reads one "
                 "line. If their indices differ, it reads many.")
     for row in range(3):
         y = 44 + 44 * row

@@ -127,7 +127,7 @@ TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_sync
             "put and small ran at the same time and received the same pointer: move both or neither.");
 }
 
-/// As `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
+/// Like `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
 records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsigned graph = 0) {
   records r = pair(4096);
   r.kernels = {{0, 2, 0, 1000, 2000, 1, 7}, {0, 1, graph, 1500, 1800, 0, 9}, {0, 1, 0, 100, 200, 0, 3}};

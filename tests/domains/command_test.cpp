@@ -618,7 +618,7 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // It stands behind membar-domains' library, and would find itself if that asked for it.
+  // It is behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }

@@ -52,7 +52,7 @@ class one_gpu_pes : public processes_on_gpus<1> {
 using sharings = ::testing::Types<by_cuda_ipc, by_files>;
 TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
-/// 0 if `bytes` from `mine` on are refused with these words.
+/// 0 if `bytes` from `mine` on are rejected with these words.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }
@@ -132,8 +132,8 @@ TEST_F(ipc_pes, refuse_what_has_no_handle) {
     const int wrong =
         refused(group, "because PE 0 gave managed memory at", managed) +
         refused(group, "because PE 0 gave memory of a pool", pool) +
-        refused(group, "because PE 0 gave what is no memory of a device at", host) +
-        refused(group, "because PE 0 gave what is no memory of a device at", &local) +
+        refused(group, "because PE 0 gave memory that is not on a device at", host) +
+        refused(group, "because PE 0 gave memory that is not on a device at", &local) +
         refused(group, "because PE 0 gave memory of cuMemMap",
                 mapped.memory().addresses[static_cast<std::size_t>(group.rank())]) +
         refused(group, "and its allocation has 1048064 from there on", whole.get() + 512) +

@@ -252,7 +252,7 @@ TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_r
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50));
   EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
-  EXPECT_GE(run.instances, 192U * 50U);  // it goes on until as many have run as were asked for
+  EXPECT_GE(run.instances, 192U * 50U);  // it continues until as many have run as were asked for
   EXPECT_LT(run.instances, run.steps * run.layout.instances());
   EXPECT_TRUE(make_report(one, run).sound());
 }

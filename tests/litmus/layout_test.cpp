@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The layout of instances: which thread runs what and where its memory lies, for every instance, seat and step.
+// The layout of instances: which thread runs what and where its memory is, for every instance, seat and step.
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 

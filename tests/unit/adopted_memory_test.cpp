@@ -184,7 +184,7 @@ TEST_F(adopted_memories, that_are_misaligned_are_refused_on_every_pe) {
          memory.addresses[0] = static_cast<unsigned char*>(memory.addresses[0]) + (self == 0 ? 128 : 0);
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "because PE 0 was given an address that is no multiple of 256"));
+    EXPECT_TRUE(says(each, "because PE 0 was given an address that is not a multiple of 256"));
   }
 }
 

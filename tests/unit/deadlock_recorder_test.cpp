@@ -232,7 +232,7 @@ TEST(deadlock_recorder, the_host_waits_before_it_has_enqueued_all) {
     EXPECT_STREQ(error.what(), error.report().sentence.c_str());
     EXPECT_NE(error.report().sentence.find("PE 0's wait for stream 1 by the host would never return"), std::string::npos);
   }
-  // Nothing was recorded of the wait, and the program can go on.
+  // Nothing was recorded of the wait, and the program can continue.
   record.notify(1, 0, signal_add(1)).synchronize_stream(pe(0), main_stream);
   EXPECT_EQ(kinds(record), nothing);
 }

@@ -39,7 +39,7 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// 0 if each process is refused with these words when it shares `bytes`, and has nothing open then.
+/// 0 if each process is rejected with these words when it shares `bytes`, and has nothing open then.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
       unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
@@ -175,7 +175,7 @@ TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
   };
   for (const row& each : {row{origin::managed, "managed memory"}, row{origin::pool, "memory of a pool, as of cudaMallocAsync,"},
                           row{origin::mapped, "memory of cuMemMap, as of PyTorch's expandable_segments,"},
-                          row{origin::host, "what is no memory of a device"}}) {
+                          row{origin::host, "memory that is not on a device"}}) {
     where = symmetric::make_rendezvous();
     expect_success(2, [&](host_group& group, int rank) {
       now().allocated_by = rank == 1 ? each.from : origin::device;
@@ -194,9 +194,9 @@ TEST_F(ipc_memories, that_are_no_allocation_are_refused_on_every_pe) {
     const allocated mine(size);
     int local = 0;
     return refused(group,
-                   "because PE 0 gave what is no memory of a device at 0x0: allocate it by cudaMalloc, or let process_memory",
+                   "because PE 0 gave memory that is not on a device at 0x0: allocate it by cudaMalloc, or let process_memory",
                    rank == 0 ? nullptr : mine.at()) +
-           refused(group, "because PE 1 gave what is no memory of a device at 0x", rank == 1 ? &local : mine.at());
+           refused(group, "because PE 1 gave memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
   });
 }
 

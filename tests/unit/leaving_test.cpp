@@ -60,7 +60,7 @@ class engine {
 /// Whether everything was given back, and nothing reported.
 bool all_is_clean() { return now().clean() && now().shared.empty() && now().failures.empty(); }
 
-/// 0 if the call is refused with these words within a second.
+/// 0 if the call is rejected with these words within a second.
 template <class Call>
 int unless_refused_at_once(const char* words, Call call) {
   const auto begin = clock::now();

@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// The sentence with which a hold is refused; empty where it is given, and then ended.
+  /// The sentence with which a hold is rejected; empty where it is given, and then ended.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }

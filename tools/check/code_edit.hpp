@@ -223,7 +223,7 @@ class edited_program {
 
   [[nodiscard]] const program& get() const noexcept { return now_; }
 
-  /// Where an instruction of a thread stood: kernel and index. A fence that was put in stands where its neighbour stood.
+  /// Where an instruction of a thread stood: kernel and index. A fence that was put in is where its neighbour stood.
   [[nodiscard]] std::pair<int, int> origin(int thread, int pc) const {
     const int k = kernel_of(model::at(before_.threads, thread).kernel);
     const std::vector<int>& origins = model::at(origins_, k);

@@ -172,7 +172,7 @@ class commuting_updates {
     return model::at(order, i) != nullptr && model::at(order, i)->update != 0;
   }
 
-  /// The place of the last write up to place `i` that is no update or completes a phase.
+  /// The place of the last write up to place `i` that is not an update or completes a phase.
   [[nodiscard]] static int last_complete(const std::vector<const graph_event*>& order, int i) noexcept {
     while (is_update(order, i) && !model::at(order, i)->completes) {
       --i;

@@ -407,7 +407,7 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Whether `e`, the last event, has read the past, and by that alone a round of a loop in which threads wait together fails. No write changes
+  /// Whether `e`, the last event, has read the past, and only by that a round of a loop in which threads wait together fails. No write changes
   /// `e` later. Executions in which it reads later values show all that this one does.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) const {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&

@@ -2,7 +2,7 @@
 /// @file
 /// The Fence-SC order of an execution: whether some order of its `fence.sc` is consistent, and which accesses race in one.
 ///
-/// The order is no part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
+/// The order is not part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
 #pragma once
 
 #include <check/graph.hpp>

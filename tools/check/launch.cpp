@@ -91,7 +91,7 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
 /// The launches that a new one comes after.
 void add_order(program& p, const launch_request& request) {
   p.launches_before.push_back(request.after);
-  if (!request.dependent) {  // a launch that a dependent one let begin may go on after that one has ended
+  if (!request.dependent) {  // a launch that a dependent one let begin may continue after that one has ended
     std::vector<int>& before = p.launches_before.back();
     for (std::size_t k = 0; k < before.size(); ++k) {
       if (p.dependent[static_cast<std::size_t>(before[k])]) {

@@ -56,7 +56,7 @@ struct assumptions {
     std::uint64_t bytes = 0;
   };
   bool shuffle_orders = false;            ///< shuffles, votes, matches and `redux` order memory as `bar.warp.sync` does
-  bool same_value_writes = false;         ///< a write of the value that is there, or that another one writes, is no race
+  bool same_value_writes = false;         ///< a write of the value that is there, or that another one writes, is not a race
   bool kernel_boundary_acquires = false;  ///< the end of a kernel is a fence that acquires, at system scope
   std::vector<range> accepted_races{};
 
@@ -197,7 +197,7 @@ struct check_options {
   bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
   std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
   /// Of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be. Only for a property that asks for memory
-  /// alone, as the final conditions of a scenario do: one that looks at the execution may tell equal threads apart.
+  /// alone, as the final conditions of a scenario do: one that looks at the execution may distinguish equal threads.
   bool symmetry = false;
   /// Of executions that differ by the order of updates that commute (commuting_updates.hpp) explore one. Only for a property that asks for memory
   /// alone: registers that can matter to nothing hold what one order gives.

@@ -450,7 +450,7 @@ class scenario_reader {
         read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
-      } else if (accept("device")) {  // where memory lies makes no difference to the model
+      } else if (accept("device")) {  // where memory is makes no difference to the model
         m.device = static_cast<int>(small("a device", 15));
       } else if (accept("host")) {
         m.host = true;

@@ -58,7 +58,7 @@ class values {
   [[nodiscard]] value of(const ptx::source_operand& o) const;
   [[nodiscard]] const value& word(std::int32_t w) const { return words_[static_cast<std::size_t>(w)]; }
 
-  /// Whether the predicate of the condition holds in some threads of a block by their number alone, such as the first.
+  /// Whether the predicate of the condition holds in some threads of a block only by their number, such as the first.
   [[nodiscard]] bool selects_some(const condition& c) const;
   /// The same for one thread of a block or of each warp: by an equality, or by elect.sync.
   [[nodiscard]] bool selects_one(const condition& c) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
-#include <membar-check/device_code.hpp>
 #include <membar-check/command_help.hpp>
+#include <membar-check/device_code.hpp>
 #include <membar-check/lint_command.hpp>
 #include <membar-check/progress.hpp>
 #include <membar-check/sarif_document.hpp>
@@ -113,7 +113,7 @@ class suppressions {
   static void require_rule(const std::string& name, const std::string& file) {
     if (std::ranges::none_of(lint::rules(), [&](const lint::rule& r) { return r.name == name; })) {
       throw membar::model::error(file + " allows " + membar_tools::quote(name) +
-                                 ", which is no rule: `membar-check lint --rules` lists them");
+                                 ", which is not a rule: `membar-check lint --rules` lists them");
     }
   }
   const std::vector<std::string>& lines_of(const std::string& file) {

@@ -64,8 +64,8 @@ void check_pattern(const std::string& pattern) {
   if (const int wrong = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); wrong != 0) {
     char why[200] = {};
     regerror(wrong, &compiled, why, sizeof why);
-    throw error("--kernels needs an extended regular expression of names, as 'scan|reduce': " + quote(pattern) + " is none (" +
-                why + ")");
+    throw error("--kernels needs an extended regular expression, for example 'scan|reduce', but " + quote(pattern) +
+                " is not one (" + why + ")");
   }
   regfree(&compiled);
 }

@@ -221,7 +221,7 @@ void check_together(const request& how) {
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;
   how.options.merge_updates = true;
-  how.options.symmetry = true;  // final conditions ask for memory alone, which does not say which of equal threads wrote it
+  how.options.symmetry = true;  // final conditions ask only for memory, which does not say which of equal threads wrote it
   CLI::App app("", "membar-check");
   app.formatter(std::make_shared<help_text>());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -66,8 +66,9 @@ class allowed_findings {
         continue;
       }
       if (all.size() < 2 || !is_status(all[0])) {
-        throw membar::model::error(file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
-                                   " is no suppression: give a status, as race, and a part of a place or a kernel's name");
+        throw membar::model::error(
+            file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
+            " is not a suppression: give a status, for example race, and a part of a place or of a kernel's name");
       }
       entries_.push_back(std::move(all));
     }

@@ -192,7 +192,7 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables of one name stand in blocks of their own, one after the other: the largest is enough for all
+      // variables of one name are in blocks of their own, one after the other: the largest is enough for all
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -603,7 +603,7 @@ class kernel_decoder {
     return result;
   }
 
-  /// Appends an instruction of registers alone.
+  /// Appends an instruction that uses only registers.
   void append_computed(const ptx_statement& s, op code, ptx_type type, destination_operand to,
                        std::initializer_list<source_operand> by) {
     instruction i = placed(s);

@@ -252,7 +252,7 @@ struct instruction {
   bool parity = false;               ///< a test of an mbarrier: names the phase by its parity
   bool keeps_phase = false;          ///< an arrival that may not complete the phase
   bool is_expected = false;          ///< the arrival of copies: the phase expects it in addition
-  bool restricted = false;           ///< a fence for the initialization of mbarriers alone
+  bool restricted = false;           ///< a fence for the initialization of mbarriers only
   bool reads_only = false;           ///< a wait for groups: for the reading of their sources
   bool multicast = false;            ///< a copy to several blocks
   bool of_pair = false;              ///< by `.cta_group::2`

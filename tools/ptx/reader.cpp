@@ -411,7 +411,7 @@ class ptx_reader {
           s.targets.push_back(name());
         } while (accept(","));
         expect(";");
-      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is refused
+      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is rejected
         while (now().kind != kind_t::end && !accept(";")) {
           ++at_;
         }

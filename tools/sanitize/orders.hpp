@@ -22,7 +22,7 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// What the thread releases: all that comes before, and what it has done itself. Its time goes on.
+  /// What the thread releases: all that comes before, and what it has done itself. Its time advances.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;

@@ -164,7 +164,7 @@ struct run_state {
     }
   }
 
-  /// What a thread does next is not defined. The others go on: what they show is an execution in which its turn has not come.
+  /// What a thread does next is not defined. The others continue: what they show is an execution in which its turn has not come.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;

@@ -199,7 +199,7 @@ void give_actors(membar_witness::launch& l, int number, const std::vector<actor>
 }  // namespace
 
 const check::graph& memory_of_run::execution() const noexcept {
-  std::abort();  // conditions of scenarios ask for memory alone
+  std::abort();  // conditions of scenarios ask only for memory
 }
 
 std::vector<actor> actors_of(const check::program& p, const check::finding& f) {

@@ -39,7 +39,7 @@ class program_parts {
       }
     }
   }
-  /// The last operation, which is no part, was taken back.
+  /// The last operation, which is not a part, was taken back.
   void take_back() noexcept { --next_; }
 
   [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }

@@ -69,7 +69,7 @@ struct replacement {
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
 /// the value. `next` is called last with the value that it is applied to. No lane sleeps.
 ///
-/// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
+/// Only one lane accesses the object. So a barrier of the lanes is before its release fence, and one after its acquire
 /// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
 ///
 /// A lane of `same_word` may be here again, for a later operation on another word, while this one still attempts. It has another
@@ -145,7 +145,7 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
-/// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
+/// Rejects, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
@@ -182,7 +182,7 @@ class back_off {
 /// whether it stored.
 ///
 /// Each lane attempts for itself, so a lane that fails has read the object itself. It tries again where only the rest of the
-/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence stands after that load;
+/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence is after that load;
 /// at seq_cst it stands before.
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bits desired) noexcept {
@@ -213,7 +213,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   return exchanged;
 }
 
-/// Refuses, in the pass that compiles for a device, vectors on an architecture without vector atomics.
+/// Rejects, in the pass that compiles for a device, vectors on an architecture without vector atomics.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
@@ -304,7 +304,7 @@ struct element_bits {
   }
 };
 
-/// Whether the address lies in the shared memory of another block of the cluster.
+/// Whether the address is in the shared memory of another block of the cluster.
 ///
 /// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
@@ -318,7 +318,7 @@ struct element_bits {
 
 /// Whether ptxas follows the instruction by loops for shared memory, which read the object.
 ///
-/// Those loops stand after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
+/// Those loops are after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
 /// an instruction without that half, and a fence.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool reads_again_in_shared_memory() noexcept {
@@ -433,7 +433,7 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
       return;
     }
     if (__isShared(object) != 0) {
-      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence stands alone.
+      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence is separate.
       half_fence<Scope, release_half(Order)>();
       reduce_by_instruction<Op, T, Scope, memory_order::relaxed, state_space::shared>(object, operand);
       return;

@@ -155,7 +155,7 @@ MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept
 template <class From, class To>
 concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
 
-/// An integer that an operation is given. A value that the conversion may cut is refused, unless it is a constant that the object holds:
+/// An integer that an operation is given. A value that the conversion may cut is rejected, unless it is a constant that the object holds:
 /// of any other, such as what a function returned, the compiler says that it is not a constant expression. Cast it.
 template <class T>
 class integer_operand {
@@ -174,7 +174,7 @@ class integer_operand {
   MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
     static_assert(
         !is_variable<From>,
-        "membar: this value is wider than the atomic object, and is no constant expression: cast it to the object's type");
+        "membar: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type");
   }
   template <class From>
     requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)

@@ -110,7 +110,7 @@ __device__ inline std::size_t address_of(const void* address) noexcept {
   }
 }
 
-/// The order of the instruction itself. For seq_cst a `fence.sc` stands before it, and the instruction has `Otherwise`.
+/// The order of the instruction itself. For seq_cst a `fence.sc` is before it, and the instruction has `Otherwise`.
 template <class Order, memory_order Otherwise>
 struct own_order {
   using type = Order;

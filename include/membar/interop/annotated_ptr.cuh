@@ -37,7 +37,7 @@ struct annotated<cuda::annotated_ptr<T, Property>> {
 
 /// Reads through a `cuda::annotated_ptr` with an order, as `load`; the pointer's property is the L2 policy of the instruction.
 ///
-/// The order and the other hints stand after the pointer. A second policy does not compile.
+/// The order and the other hints follow the pointer. A second policy does not compile.
 template <thread_scope Scope, class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load(const cuda::annotated_ptr<T, Property>& pointer,
                                                             Said... said) noexcept {
@@ -48,7 +48,7 @@ template <thread_scope Scope, class T, class Property, class... Said>
 /// Reads through a `cuda::annotated_ptr` without an order, as `load_weak`; the pointer's property is the L2 policy of the
 /// instruction.
 ///
-/// The other hints stand after the pointer. A second policy does not compile.
+/// The other hints follow the pointer. A second policy does not compile.
 template <class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load_weak(const cuda::annotated_ptr<T, Property>& pointer,
                                                                  Said... said) noexcept {

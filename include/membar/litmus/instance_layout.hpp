@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory lies.
+/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
 ///
 /// A step runs `instances()` instances of a test at once. Every GPU thread runs each test thread of its launch, each for a
 /// different instance. The step's permutations choose the instance. They depend on the seed and the step's number only, so

@@ -36,7 +36,7 @@ inline namespace v0_2 {
 namespace model {
 
 /// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
-/// orders. False if that is no order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
+/// orders. False if that is not an order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
 template <class Rules>
 [[nodiscard]] constexpr bool cohere(candidate& c, const Rules& rules, const event_structure& f) noexcept {
   for (event_set w = f.writes; w != 0; w = rest(w)) {

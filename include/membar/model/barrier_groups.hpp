@@ -80,7 +80,7 @@ class barrier_groups {
   [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
     const event& x = at_event(x_index);
     const event& y = at_event(y_index);
-    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is no mbarrier is -1
+    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is not an mbarrier is -1
       return false;
     }
     if (x.mbarrier) {

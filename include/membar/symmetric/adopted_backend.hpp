@@ -140,7 +140,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::address:
       return "no address for some PE";
     case adopted_fault::alignment:
-      return "an address that is no multiple of 256";
+      return "an address that is not a multiple of 256";
     case adopted_fault::bytes:
       return "no bytes";
     case adopted_fault::room:

@@ -753,7 +753,7 @@ class all_reduce {
   }
 
   [[nodiscard]] of_pe& at(pe which) const {
-    static_cast<void>(stop_.on(which));  // which refuses those of other processes
+    static_cast<void>(stop_.on(which));  // which rejects those of other processes
     return *locals_[static_cast<std::size_t>(which.index() - first_local_)];
   }
   static constexpr unsigned most_blocks = 128;  // 32 move 64 MiB between two H100 in 330 us, 64 in 231, 128 in 211

@@ -165,7 +165,7 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// As `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
+/// Like `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {

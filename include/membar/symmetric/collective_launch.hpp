@@ -311,7 +311,7 @@ template <class Backend>
 ///
 /// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
 /// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
-/// (`std::rethrow_if_nested`). If CUDA refuses a launch all the same, that is an error on every PE if the backend
+/// (`std::rethrow_if_nested`). If CUDA rejects a launch all the same, that is an error on every PE if the backend
 /// gathers without kernels, as the peer backend. With NVSHMEM it is an error only on that PE: after the launch, its kernels
 /// may have no room to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
 /// for other kernels, of this PE or of another PE on the same device. They delay the launch, forever if they wait for it.

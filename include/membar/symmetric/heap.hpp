@@ -236,7 +236,7 @@ class heap {
     if (unwaited_) {  // their kernels may still use the memory, which the region gives back
       membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
     }
-    give_back_abandoned();  // which is no leak: their scopes have ended
+    give_back_abandoned();  // which is not a leak: their scopes have ended
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,

@@ -195,7 +195,7 @@ class host_group {
     int channels_made = 0;
     std::vector<const channel*> channels;  ///< that live
     std::vector<letter> left;              ///< what the others have said on leaving a channel
-    pid_t process = ::getpid();            ///< a child that is forked is no member
+    pid_t process = ::getpid();            ///< a child that is forked is not a member
     fault why = fault::none;
     int culprit = -1;
   };
@@ -431,7 +431,7 @@ class host_group {
       give_up(fault::files, at_->rank);
     }
     if (said.from == other && said.what == kind::left) {
-      at_->left.push_back(said);  // of another channel: its owner may go on
+      at_->left.push_back(said);  // of another channel: its owner may continue
       refuse_left(by);
       return false;
     }
@@ -533,16 +533,17 @@ class host_group {
     return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
   }
 
-  /// Throws unless the directory is this user's alone. False if there is none yet.
+  /// Throws unless the directory belongs only to this user. False if there is none yet.
   [[nodiscard]] static bool is_private(const std::string& directory) {
     struct stat facts {};
     if (::lstat(directory.c_str(), &facts) != 0) {
       return false;
     }
     if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: %s is no directory of this user alone: make one with mode 0700, as make_rendezvous does",
-                  directory.c_str());
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: %s is not a directory that belongs only to this user: make one with mode 0700, as make_rendezvous does",
+          directory.c_str());
     }
     return true;
   }
@@ -753,7 +754,8 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (!is_own(first.get())) {
-    throw error(cudaErrorInvalidValue, "membar: the rendezvous in %s is another user's: use a directory of this user alone",
+    throw error(cudaErrorInvalidValue,
+                "membar: the rendezvous in %s belongs to another user: use a directory that belongs only to you",
                 where.directory.c_str());
   }
   letter hello = letter_of(kind::hello);

@@ -94,7 +94,7 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
     case ipc_fault::device:
       return "memory of a device without CUDA IPC";
     default:
-      return "what is no memory of a device";
+      return "memory that is not on a device";
   }
 }
 

@@ -36,7 +36,7 @@ template <class Address>
       "membar: the result of at(pe) is the address of another PE, and no symmetric address: pass the symmetric object, "
       "and the PE beside it");
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
-                "membar: a private pointer is no symmetric address: pass an object of a symmetric heap");
+                "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
                 "membar: not a symmetric address: pass an object of a symmetric heap");
   return is_symmetric<Address>;
@@ -50,10 +50,10 @@ template <class Address>
         !is_counter<typename Address::element_type>,
         "membar: a counter is changed by AMOs of its own type only: a put or a get of it would not be atomic with them");
     static_assert(!is_signal<typename Address::element_type>,
-                  "membar: a signal is changed by notify and put_signal only, and waited for: it is no data");
+                  "membar: a signal is changed by notify and put_signal only, and waited for: it is not data");
     static_assert(is_counter<typename Address::element_type> || is_signal<typename Address::element_type> ||
                       !is_word<typename Address::element_type>,
-                  "membar: barrier words and packed messages have operations of their own: they are no data");
+                  "membar: barrier words and packed messages have operations of their own: they are not data");
     return !is_word<typename Address::element_type>;
   } else {
     return false;
@@ -87,7 +87,7 @@ template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
   static_assert(
       has_no_padding<T>,
-      "membar: an operation of fixed size moves every byte, and this type has bytes that are no value: take the "
+      "membar: an operation of fixed size moves every byte, and this type has bytes that do not belong to its value: take the "
       "padding out, or put "
       "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;

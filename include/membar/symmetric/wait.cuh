@@ -75,7 +75,7 @@ struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
 
-/// Tells the backend that a thread has seen a signal, where a network lies between some PEs and the backend needs that.
+/// Tells the backend that a thread has seen a signal, where a network is between some PEs and the backend needs that.
 template <class Signal, class Order>
 __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
                                     Order) noexcept {

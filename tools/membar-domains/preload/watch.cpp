@@ -305,7 +305,7 @@ struct launches {
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
   bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
-  /// As `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
+  /// Like `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
   template <class Get>
   void count(Get get) {
     if (!any_default) {
