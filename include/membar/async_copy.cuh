@@ -3,7 +3,7 @@
 /// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0), or
 /// writes a value into the shared memory of another block of the cluster (9.0).
 ///
-/// How the end is known is in the type that a call gives: copies that have begun are committed to a group or arrive at an mbarrier;
+/// The type that a call returns says how its completion is known: copies that have begun are committed to a group or arrive at an mbarrier;
 /// a remote store gives the bytes that a phase of the other block's mbarrier expects. A store or reduction that releases
 /// (`async_store_release`, 10.0) goes to global memory, and its end is known to those who read its value.
 ///
@@ -13,7 +13,7 @@
 /// * They come after what precedes their call in the thread. What follows the call is not ordered with them.
 /// * What a copy wrote is visible to the thread that waited for it: with `async_wait` in the thread that committed, or with `acquire`
 ///   on the mbarrier in any thread.
-/// * A completion orders only its own operation: a wait for an `async_store` says nothing of ordinary stores before it.
+/// * A completion orders only its own operation: a wait for an `async_store` says nothing about ordinary stores before it.
 ///
 /// Source: PTX ISA, "cp.async", "cp.async.mbarrier.arrive", "st.async", "red.async", "Asynchronous Operations".
 #pragma once
@@ -86,7 +86,7 @@ template <> struct ptx_remote_type<async_operation::add, unsigned long long> { s
 template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
 // clang-format on
 
-/// Returns whether one `cp.async` can copy the type, so that the compiler prints one sentence only.
+/// Returns whether one `cp.async` can copy the type, so that the compiler prints a single message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -212,7 +212,7 @@ __device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barr
 /// Stores `value` at the place of `to` in the shared memory of block `rank` of the cluster. It completes on the mbarrier at the place
 /// of `barrier` there, whose phase expects the bytes: a wait that acquires the phase sees the value.
 ///
-/// It is a weak store, and the completion releases it alone, at cluster scope: what the thread stored before is not released.
+/// It is a weak store, and the completion releases only this store, at cluster scope: what the thread stored before is not released.
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}`. Requires: compute capability 9.0; the other block
@@ -287,7 +287,7 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints one sentence only.
+/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints a single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;

@@ -419,7 +419,7 @@ template <class Ask>
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both do it.
+/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both use it.
 [[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_peer = true;

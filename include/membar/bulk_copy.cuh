@@ -2,7 +2,7 @@
 /// @file
 /// Bulk copies between global and shared memory: one thread starts them, and the hardware does them beside the program.
 ///
-/// How the end of a copy is known is in its type. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
+/// The type that a copy returns says how its completion is known. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
 /// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.
 ///
 /// A bulk copy reads and writes through the async proxy, and is not in program order:
@@ -218,7 +218,7 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints one sentence only.
+/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");

@@ -22,7 +22,7 @@ enum class l1_priority {
   no_allocate       ///< the line is not brought into L1
 };
 
-/// The priority with which L2 evicts the line of an access; the names mean what those of `l1_priority` mean.
+/// The priority with which L2 evicts the line of an access; the names have the same meaning as in `l1_priority`.
 enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last };
 
 /// The cache operators of PTX ISA 2.0, which name caches instead of priorities.

@@ -43,7 +43,7 @@ class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: 
 };
 
 namespace detail {
-/// Makes what `cluster_arrive` returns, and nobody else.
+/// Only `cluster_arrive` makes its result, through this class.
 struct cluster_arrivals {
   [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
 };

@@ -3,7 +3,7 @@
 /// Cluster launch control: a block that runs takes the place of a block that has not begun, and does its work.
 ///
 /// A grid is launched with a block for each piece of work. A block that is done with its own piece cancels the launch of another one and
-/// continues with that one's number, until none is left: the blocks are spread over the device by who is free, without a counter.
+/// continues with that one's number, until none is left: free blocks take over the remaining work, without a counter.
 #pragma once
 
 #include <membar/detail/asynchronous.cuh>

@@ -23,7 +23,7 @@ template <thread_scope Scope, memory_order Order>
 __device__ inline void device_fence() noexcept {
   require_architecture_of<Scope>();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  // ptxas 13.0 does not refuse a fence of one direction here, and leaves 16 zero bytes in its place.
+  // ptxas 13.0 does not reject a fence of one direction here, but emits 16 zero bytes in its place.
   constexpr memory_order own = Order == memory_order::seq_cst ? Order : memory_order::acq_rel;
 #else
   constexpr memory_order own = Order;

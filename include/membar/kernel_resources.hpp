@@ -71,11 +71,11 @@ template <class... Parameters>
 /// For tests: throws `error` if the kernel uses local memory.
 inline void require_no_local_memory(const kernel_resources& resources, const char* kernel) {
   if (resources.local_bytes != 0) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: the kernel %s uses %zu bytes of local memory per thread beside %d registers: index its arrays at compile "
-        "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)",
-        kernel, resources.local_bytes, resources.registers);
+    throw error(cudaErrorInvalidValue,
+                "membar: the kernel %s uses %zu bytes of local memory per thread in addition to %d registers: index its arrays "
+                "at compile "
+                "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)",
+                kernel, resources.local_bytes, resources.registers);
   }
 }
 

@@ -341,7 +341,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
   }
 }
 
-/// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
+/// No launch: it exists so that the compiler's message says what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

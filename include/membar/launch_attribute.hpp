@@ -258,7 +258,7 @@ struct attribute_traits<preferred_cluster_dimensions> {
     if (major < 10) {
       throw error(cudaErrorNotSupported,
                   "membar: device %d, of compute capability %d.x, has no preferred cluster dimensions, which need 10.0: leave "
-                  "them out, and give the launch cluster_dimensions alone",
+                  "them out, and give the launch only cluster_dimensions",
                   device, major);
     }
     out->val.preferredClusterDim = {c.x, c.y, c.z};
@@ -311,11 +311,11 @@ struct attribute_traits<shared_memory_opt_in> {
     const std::size_t block = static_cast<std::size_t>(most);
     const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
     if (launch.dynamicSmemBytes > room) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a launch with %zu bytes of dynamic shared memory, beside %zu static ones of the kernel, was asked for, "
-          "but a block of device %d has at most %zu together: ask for at most %zu",
-          launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to %zu static ones of the kernel, was "
+                  "requested, "
+                  "but a block of device %d has at most %zu together: ask for at most %zu",
+                  launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
     // Always all the room, so that threads that launch the kernel with different sizes do not undo each other's permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
@@ -381,7 +381,7 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints one sentence only.
+/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints a single message.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,

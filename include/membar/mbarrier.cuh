@@ -27,7 +27,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Returns whether the order is one of an arrival, so that the compiler prints one sentence only.
+/// Returns whether the order is one of an arrival, so that the compiler prints a single message.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -210,12 +210,12 @@ class alignas(8) mbarrier {
   /// The greatest number of arrivals, and of bytes, that a phase may expect.
   static constexpr unsigned most = (1U << 20) - 1;
 
-  /// An mbarrier that is there already, such as that of a `cuda::barrier`: `of(cuda::device::barrier_native_handle(barrier))`.
+  /// An existing mbarrier, such as a `cuda::barrier`'s: `of(cuda::device::barrier_native_handle(barrier))`.
   [[nodiscard]] __device__ static mbarrier& of(void* native) noexcept { return *static_cast<mbarrier*>(native); }
   /// The mbarrier's 64 bits, which nothing but mbarrier instructions may access.
   [[nodiscard]] __device__ unsigned long long* native_handle() noexcept { return &bits_; }
 
-  /// Makes an mbarrier whose phases expect so many arrivals, 1 to `most`. One thread does, before all other use of it.
+  /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread calls it, before any other use.
   ///
   /// Synchronizes with nothing: a barrier of the block follows, and before that `mbarrier_init_fence` (fence.cuh) if another
   /// block or an asynchronous copy uses the mbarrier.
@@ -370,7 +370,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `test_wait`, and may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
+  /// Like `test_wait`, but may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
   /// answer it, unless that arrival depends on the answer.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
@@ -386,7 +386,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `try_wait(token, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait(token, order)`, suspended for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
@@ -403,7 +403,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `test_wait_parity`, and may suspend the thread for a time that the system chooses.
+  /// Like `test_wait_parity`, but may suspend the thread for a time that the system chooses.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
@@ -419,7 +419,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;

@@ -73,7 +73,7 @@ template <class Order>
 concept fence_order =
     order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
 
-/// The rule for reductions, which return nothing: relaxed or release. What is not returned cannot be acquired.
+/// The rule for reductions, which return nothing: relaxed or release. A value that is not returned cannot be acquired.
 template <class Order>
 concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
 

@@ -341,7 +341,7 @@ SCENARIOS = [
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
-    (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
+    (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, for example {data 1}"]),
     (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor a memory"]),
     (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor a memory"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),

@@ -130,8 +130,7 @@ TEST_F(ipc_pes, refuse_what_has_no_handle) {
     const support::device_memory<unsigned char> whole(1 << 20);
     int local = 0;
     const int wrong =
-        refused(group, "because PE 0 gave managed memory at", managed) +
-        refused(group, "because PE 0 gave memory of a pool", pool) +
+        refused(group, "because PE 0 gave managed memory at", managed) + refused(group, "because PE 0 gave pool memory", pool) +
         refused(group, "because PE 0 gave memory that is not on a device at", host) +
         refused(group, "because PE 0 gave memory that is not on a device at", &local) +
         refused(group, "because PE 0 gave memory of cuMemMap",

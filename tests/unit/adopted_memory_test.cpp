@@ -201,7 +201,7 @@ TEST_F(adopted_memories, of_different_sizes_are_refused_on_every_pe) {
 TEST_F(adopted_memories, whose_table_finds_no_room_are_refused_on_every_pe) {
   now().fails["cudaMalloc"] = {.code = cudaErrorMemoryAllocation, .device = 1};
   for (const std::string& each : thrown([&](int self) { return of(self, {5, 0, 3}); })) {
-    EXPECT_TRUE(says(each, "because PE 1 was given a device without room for a table"));
+    EXPECT_TRUE(says(each, "because PE 1 was given a device without memory for a table"));
   }
   EXPECT_TRUE(now().clean());
 }

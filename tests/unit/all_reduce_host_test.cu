@@ -80,7 +80,7 @@ TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
     EXPECT_EQ(enqueued(8, first),
               "membar: PE 1 did not come to an all-reduce within 5000 ms of PE 0: see what it waits for, or give a larger "
               "budget, and "
-              "make the all-reduce anew on every PE");
+              "construct the all-reduce again on every PE");
   }
   *sums->on(pe(0)).failure = 1;
   EXPECT_TRUE(

@@ -181,7 +181,7 @@ TEST(deadlock_recorder, a_grid_too_large_for_its_waits) {
   wrong.kernel(pe(0), main_stream, kernel_shape{265, 264, false}, roles, "halo");
   EXPECT_EQ(kinds(wrong), only(hazard::grid_too_large));
   EXPECT_TRUE(says(wrong, "PE 0's halo in stream 1 has 265 blocks"));
-  EXPECT_TRUE(says(wrong, "room for 264"));
+  EXPECT_TRUE(says(wrong, "can hold 264"));
   recorder cooperative(1);
   cooperative.kernel(pe(0), main_stream, kernel_shape{265, 264, true}, roles);
   EXPECT_TRUE(says(cooperative, "its cooperative launch fails"));

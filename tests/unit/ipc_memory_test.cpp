@@ -173,9 +173,10 @@ TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
     origin from;
     std::string words;
   };
-  for (const row& each : {row{origin::managed, "managed memory"}, row{origin::pool, "memory of a pool, as of cudaMallocAsync,"},
-                          row{origin::mapped, "memory of cuMemMap, as of PyTorch's expandable_segments,"},
-                          row{origin::host, "memory that is not on a device"}}) {
+  for (const row& each :
+       {row{origin::managed, "managed memory"}, row{origin::pool, "pool memory, for example of cudaMallocAsync,"},
+        row{origin::mapped, "memory of cuMemMap, for example of PyTorch's expandable_segments,"},
+        row{origin::host, "memory that is not on a device"}}) {
     where = symmetric::make_rendezvous();
     expect_success(2, [&](host_group& group, int rank) {
       now().allocated_by = rank == 1 ? each.from : origin::device;

@@ -270,10 +270,10 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   ASSERT_EQ(now().launches.size(), 3U);
   EXPECT_EQ(now().launches.back().dynamic_shared_bytes, 226U * 1024);
   EXPECT_TRUE(now().launches.back().attributes.empty()) << "it is no attribute of CUDA's launch";
-  EXPECT_EQ(
-      made(226 * 1024 + 1),
-      "membar: a launch with 231425 bytes of dynamic shared memory, beside 1024 static ones of the kernel, was asked for, but "
-      "a block of device 0 has at most 232448 together: ask for at most 231424");
+  EXPECT_EQ(made(226 * 1024 + 1),
+            "membar: a launch with 231425 bytes of dynamic shared memory, in addition to 1024 static ones of the kernel, was "
+            "requested, but "
+            "a block of device 0 has at most 232448 together: ask for at most 231424");
   EXPECT_EQ(now().launches.size(), 3U);
 }
 

@@ -252,7 +252,7 @@ class explorer {
     }
   }
 
-  /// The bytes of stack between the begin of the exploration and `here`.
+  /// The bytes of stack between the beginning of the exploration and `here`.
   [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(&here);
     return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;

@@ -641,7 +641,8 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
   if (bytes > 8 && !braces && maps.count(text) == 0) {
     throw model::error(
-        line, 1, parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, as {data 1}");
+        line, 1,
+        parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, for example {data 1}");
   }
   std::vector<std::string> words =
       braces ? words_of(std::string_view(text).substr(1, text.size() - 2)) : std::vector<std::string>{text};

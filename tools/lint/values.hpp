@@ -22,7 +22,7 @@ namespace membar::lint {
 struct origin {
   enum class kind_t : std::uint8_t { parameter, table, global, shared };
   kind_t kind = kind_t::parameter;  ///< `table`: a pointer that was loaded from memory that a parameter leads to
-  std::int64_t number = 0;  ///< `parameter`, `table`: bytes from the begin of the parameters; else the variable's address
+  std::int64_t number = 0;  ///< `parameter`, `table`: bytes from the beginning of the parameters; else the variable's address
   auto operator<=>(const origin&) const = default;
 };
 

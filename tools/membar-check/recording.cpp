@@ -449,7 +449,7 @@ class scenario_writer {
       if (std::all_of(launches.begin(), launches.end(), ended)) {
         out += " after " + stream;
       } else {
-        comment = "   # it also comes after some launches of " + stream + ", which this format cannot say";
+        comment = "   # it also comes after some launches of " + stream + ", which this format cannot express";
       }
     }
     return out + (l.depends_on >= 0 ? " dependent" : "");

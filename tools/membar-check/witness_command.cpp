@@ -320,7 +320,7 @@ void rewrite_form(form& f, const std::vector<witness::actor>& actors, const witn
 std::string place_of_site(const form& f, int launch, int number) {
   const witness::site& s = f.program.sites.at(static_cast<std::size_t>(launch)).at(static_cast<std::size_t>(number));
   if (number == 0) {
-    return "at the begin of the kernel";
+    return "at the beginning of the kernel";
   }
   const check::program& p = f.prepared.checked;
   for (std::size_t t = 0; t < p.threads.size(); ++t) {

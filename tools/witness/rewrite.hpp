@@ -3,7 +3,7 @@
 /// Rewrites the PTX of kernels so that chosen threads are delayed before their memory accesses, fences and barriers.
 ///
 /// A rewritten kernel has one more parameter, `membar_witness`, a struct that launcher.hpp describes. With delays of zero it does what it did
-/// before. Each delay belongs to a site, which is the begin of the kernel or a statement, and to one of four actors, which are threads.
+/// before. Each delay belongs to a site, which is the beginning of the kernel or a statement, and to one of four actors, which are threads.
 #pragma once
 
 #include <cstdint>

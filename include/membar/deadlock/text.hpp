@@ -131,7 +131,7 @@ class program_text {
     const stream_operation& operation = program_.operations[kernel];
     return {hazard::grid_too_large,
             "membar: grid too large: " + whole(kernel) + " has " + std::to_string(operation.shape.blocks) +
-                " blocks that may wait, and the device has room for " + std::to_string(operation.shape.room) + " at once, " +
+                " blocks that may wait, and the device can hold " + std::to_string(operation.shape.room) + " at once, " +
                 (operation.shape.cooperative ? "so that its cooperative launch fails"
                                              : "so that those that run may wait for those that cannot begin") +
                 ": launch at most that many, cooperatively and on every PE (collective_launch)",

@@ -56,8 +56,8 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Whether the lane at distance 2 seems to change the same word: a cheap sign that more than two lanes do. It may be wrong either
-/// way without harm to anything but the time.
+/// Whether the lane at distance 2 seems to change the same word: a cheap hint that more than two lanes change it. If it is
+/// wrong, only time is lost.
 [[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
   return __shfl_xor_sync(__activemask(), low, 2) == low;
@@ -118,7 +118,7 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
+/// Replaces the value by `function(value)` and returns the previous value. It compares bits. The order is applied outside of the
 /// attempts.
 ///
 /// A lane attempts by itself first, without the cost of finding out which lanes share its word, unless it would change a word that
@@ -239,11 +239,11 @@ template <atom_op Op, class T>
 
 /// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster.
 ///
-/// The processor refuses some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
+/// The processor does not execute some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
 /// instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it takes for local
-/// memory. An H200 refuses 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
-/// same extra code, and counts as refused here. So do 64-bit add, exchange and compare-and-swap have it, but an H200 does not
-/// refuse them. Additions of float and double have a loop for that memory.
+/// memory. An H200 does not execute 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
+/// same extra code, and is treated in the same way here. So do 64-bit add, exchange and compare-and-swap have it, but an H200
+/// executes them. Additions of float and double have a loop for that memory.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -343,7 +343,7 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
   }
 }
 
-/// Performs a read-modify-write and returns the value before.
+/// Performs a read-modify-write and returns the previous value.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
   require_architecture_of<Scope>();
@@ -366,7 +366,7 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
         return fetch_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       }
       // The instruction of shared memory is faster than the generic one there, and of integers of 32 bits ptxas makes no loop. At
-      // wider scopes the object may be in another block's, where the question alone would cost.
+      // wider scopes the object may be in another block's shared memory, and testing for that would cost time.
       if constexpr (Scope == thread_scope::block && sizeof(T) == 4 && kind_of<T> == value_kind::integer) {
         if (__isShared(object) != 0) {
           return fetch_by_instruction<Op, T, Scope, Order, state_space::shared>(object, operand);

@@ -159,7 +159,7 @@ __device__ constexpr bool takes_policy() noexcept {
   return !is_loop && !lacks_instruction;
 }
 
-/// Performs a read-modify-write with an L2 policy on an object in global memory, and returns the value before.
+/// Performs a read-modify-write with an L2 policy on an object in global memory, and returns the previous value.
 ///
 /// There ptxas makes no loop of an instruction, so its own order is enough.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>

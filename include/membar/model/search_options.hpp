@@ -64,7 +64,7 @@ struct search_options {
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
+                " does more than wait, and more than one jump back is not followed: --bounded decides only the shorter runs");
   }
 }
 

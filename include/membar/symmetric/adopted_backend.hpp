@@ -144,7 +144,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::bytes:
       return "no bytes";
     case adopted_fault::room:
-      return "a device without room for a table of addresses";
+      return "a device without memory for a table of addresses";
     case adopted_fault::wrong_memory:
       return "an address that is not of the PE it was given for";
   }

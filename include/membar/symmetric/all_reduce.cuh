@@ -97,8 +97,8 @@ struct alignas(16) reduced_vector {
   }
 };
 
-/// Sends a vector to an empty box, which holds zeros. It travels whole, in one `.b128`, with every bit turned over. Of ones alone it would
-/// look like nothing: then its first NaNs become other NaNs.
+/// Sends a vector to an empty box, which holds zeros. One `.b128` store moves the whole vector, with every bit inverted, so that a vector of
+/// zeros is not taken for an empty box. A vector whose bits are all ones would then be: its first elements, which are NaNs, become other NaNs.
 template <class T>
 __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) noexcept {
   if ((vector.words[0] & vector.words[1] & vector.words[2] & vector.words[3]) == 0xffffffffU) {
@@ -686,13 +686,13 @@ class all_reduce {
         throw error(
             cudaErrorTimeout,
             "membar: PE %llu did not come to an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
-            "budget, and make the all-reduce anew on every PE",
+            "budget, and construct the all-reduce again on every PE",
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
         throw error(
             cudaErrorTimeout,
-            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and make the "
-            "all-reduce anew on every PE",
+            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and construct "
+            "the all-reduce again on every PE",
             first_local_ + static_cast<int>(i));
       }
     }
@@ -744,7 +744,7 @@ class all_reduce {
 
   [[nodiscard]] static std::size_t limited(const all_reduce_options& options, std::size_t most, std::size_t pes) {
     if (most == 0) {
-      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was asked for: give the most of one call");
+      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was requested: give the most of one call");
     }
     const std::size_t bytes =
         options.most_in_one_shot != 0 ? options.most_in_one_shot : (std::size_t{1} << 20) / (pes < 2 ? 1 : pes - 1);
@@ -784,7 +784,7 @@ class all_reduce {
     }
     if (agreed == 0) {
       throw error(cudaErrorInvalidConfiguration,
-                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device has no room for "
+                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device cannot hold "
                   "that: let fewer PEs share it",
                   threads);
     }

@@ -37,7 +37,7 @@ struct launch_offer {
   bool no_arguments = false;      ///< `arguments` threw
 };
 
-/// Throws `error` unless every PE has room for its grid, and all launch one kernel in one configuration.
+/// Throws `error` unless every PE can hold its grid, and all launch one kernel in one configuration.
 /// `offers` are by PE. What it throws depends only on the offers, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
@@ -68,8 +68,8 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch is given up on every PE, because PE %zu has no room for a block of it, or no "
-                  "cooperative launch: make the block or its shared memory smaller, or compile the kernel with "
+                  "membar: a collective launch is given up on every PE, because PE %zu cannot hold a block of it, or "
+                  "cannot launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
                   "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
@@ -77,7 +77,7 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
       throw error(cudaErrorCooperativeLaunchTooLarge,
                   "membar: a collective launch is given up on every PE, because PE %zu was to run %llu blocks that wait for "
                   "each other and "
-                  "has room for %llu at once: launch at most that many on each PE, each doing more",
+                  "can hold %llu at once: launch at most that many on each PE, each doing more",
                   pe, each.blocks, each.room);
     }
   }

@@ -343,7 +343,7 @@ class heap {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
     if (bytes == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of 0 bytes was asked for: give it the sum of its allocations");
+                  "membar: a symmetric heap of 0 bytes was requested: give it the sum of its allocations");
     }
     return backend.map(bytes);
   }
@@ -390,7 +390,7 @@ class heap {
     if (!local.contains(which)) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a symmetric address of PE %d was asked for in the process of PEs %d to %d: it is valid on its own PE only",
+          "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d: it is valid on its own PE only",
           which.index(), local.front().index(), local.front().index() + local.size() - 1);
     }
   }
@@ -411,12 +411,13 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were asked of a symmetric heap of %zu bytes: ask for 1 or more that it has "
-                  "room for",
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: request at least 1, and "
+                  "at most as "
+                  "many as fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
-      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was asked for: it is a power of two", alignment);
+      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: it is a power of two", alignment);
     }
     require_alignment(alignment);
     free_abandoned();
@@ -535,7 +536,7 @@ class heap {
         char there[40];
         throw error(cudaErrorInvalidValue,
                     "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, and that of PE 0 %s: a "
-                    "call failed on one of them alone; make the heap anew on every PE",
+                    "call failed on only one of them; construct the heap again on every PE",
                     i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
       }
     }
@@ -553,7 +554,7 @@ class heap {
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
         throw error(cudaErrorInvalidValue,
-                    "membar: an alignment of %zu was asked for, and the backend's memory at PE %llu has less: ask for 256 at "
+                    "membar: an alignment of %zu was requested, and the backend's memory at PE %llu has less: ask for 256 at "
                     "most, or for peer_memory::mapped",
                     alignment, one - 1);
       }

@@ -55,7 +55,7 @@ struct copy_flag_calls {
   return calls;
 }
 
-/// Whether copies are synchronous in the context of the current device. Makes that context if there is none.
+/// Whether copies are synchronous in the context of the current device. Creates that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
   check(cudaFree(nullptr), "a working CUDA driver and device are needed");
   unsigned flags = 0;

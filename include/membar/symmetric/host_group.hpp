@@ -95,7 +95,7 @@ class host_group {
 
   /// Waits for the work of a stream, of which kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
   /// process. Not collective. Errors: `error` within a second for a process that has ended, also while the kernels still run, unless
-  /// they need it no more and end meanwhile; what the stream failed with.
+  /// they no longer need it and end meanwhile; what the stream failed with.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};
@@ -632,7 +632,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
     const bool left = errno == EADDRINUSE && refuses();
     if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
       throw error(cudaErrorOperatingSystem,
-                  "membar: another group meets in %s: give each job a directory of its own, as make_rendezvous does",
+                  "membar: another group uses %s: give each job a directory of its own, as make_rendezvous does",
                   where.directory.c_str());
     }
   }
@@ -800,7 +800,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
 
 inline host_group host_group::join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget) {
   if (count < 1 || rank < 0 || rank >= count) {
-    throw error(cudaErrorInvalidValue, "membar: PE %d of a group of %d was asked for: number the processes from 0", rank,
+    throw error(cudaErrorInvalidValue, "membar: PE %d of a group of %d was requested: number the processes from 0", rank,
                 count);
   }
   if (where.token.size() > sizeof(letter::bytes)) {

@@ -88,9 +88,9 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
     case ipc_fault::managed:
       return "managed memory";
     case ipc_fault::pool:
-      return "memory of a pool, as of cudaMallocAsync,";
+      return "pool memory, for example of cudaMallocAsync,";
     case ipc_fault::mapped:
-      return "memory of cuMemMap, as of PyTorch's expandable_segments,";
+      return "memory of cuMemMap, for example of PyTorch's expandable_segments,";
     case ipc_fault::device:
       return "memory of a device without CUDA IPC";
     default:
@@ -140,7 +140,7 @@ struct ipc_part {
   return part;
 }
 
-/// A number that processes of one host have in common, until it starts again; 0 if the system does not tell it.
+/// A number that processes of one host have in common, until it restarts; 0 if the system does not provide it.
 [[nodiscard]] inline unsigned long long number_of_host() noexcept {
   unsigned long long hash = 0;
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
@@ -178,8 +178,8 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 /// one process for each PE, all of one host, one user and one PID namespace; peer access between their devices, which may be hidden
 /// from each other's processes. Errors, on every PE: `error` for sizes that differ; memory that has no such handle: managed, of
 /// `cudaMallocAsync`, of `cuMemMap`, or of the host; a part that is longer than its allocation; devices without peer access; another
-/// host; a handle that cannot be opened, with its PE. A rank out of range and an empty callback are errors of that process alone, as no
-/// other can be told. What the callback throws passes through. After an error nothing is open.
+/// host; a handle that cannot be opened, with its PE. A rank out of range and an empty callback are errors only of that process, which
+/// cannot tell the others. What the callback throws passes through. After an error nothing is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
@@ -207,7 +207,7 @@ class ipc_memory {
 
  private:
   using fault = detail::ipc_fault;
-  /// What came of opening the memory of the others.
+  /// The result of opening the memory of the others.
   enum class outcome : unsigned char { opened, no_access, refused };
 
   /// Asks the callback how many processes there are.

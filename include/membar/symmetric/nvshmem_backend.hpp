@@ -77,7 +77,7 @@ class nvshmem_session {
   /// As PE `rank` of `count`, with the id that all of them share.
   [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
     if (rank < 0 || rank >= count) {
-      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was asked for: number them from 0", rank, count);
+      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number them from 0", rank, count);
     }
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (const int status = nvshmemx_set_attr_uniqueid_args(rank, count, &id, &how); status != 0) {
@@ -143,17 +143,16 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. One that is not closed is left to the
-/// end of NVSHMEM, because a destructor waits for no other PE.
+/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. An allocation that is not closed lives
+/// until NVSHMEM ends, because a destructor does not wait for other PEs.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
       : memory_(nvshmem_align(alignment, bytes)), bytes_(bytes), self_(self), count_(count) {
     if (memory_ == nullptr) {
-      throw error(
-          cudaErrorMemoryAllocation,
-          "membar: NVSHMEM's heap has no room for %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
-          bytes);
+      throw error(cudaErrorMemoryAllocation,
+                  "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
+                  bytes);
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
@@ -289,7 +288,7 @@ class basic_nvshmem_backend {
       if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
         check(cudaStreamDestroy(stream_));
         throw error(cudaErrorNotSupported,
-                    "membar: the visibility class everywhere was asked for, but no load or store of PE %d reaches PE %d: use "
+                    "membar: the visibility class everywhere was requested, but no load or store of PE %d reaches PE %d: use "
                     "nvshmem_backend, which is destination_only",
                     i, static_cast<int>(other) - 1);
       }

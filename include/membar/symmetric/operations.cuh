@@ -28,7 +28,7 @@ __device__ constexpr bool require_group() noexcept {
   return is_group<Group>;
 }
 
-/// Requires a symmetric address. Returns whether it is one, so that the compiler prints one sentence only.
+/// Requires a symmetric address. Returns whether it is one, so that the compiler prints a single message.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
   static_assert(

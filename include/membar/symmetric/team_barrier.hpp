@@ -20,8 +20,8 @@ namespace symmetric {
 /// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run concurrently, also
 /// if they have PEs in common, and those of one team are called in one order on every PE of it.
 ///
-/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its end is local, like a
-/// `scoped_array`'s. `on_stream.cuh` has its operations on
+/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its destructor is local,
+/// like a `scoped_array`'s. `on_stream.cuh` has its operations on
 /// streams, `barrier.cuh` those in kernels. Errors: `error`, on every PE, for a team of a PE that the backend does not have, and
 /// where processes name different teams.
 template <backend Backend>
@@ -70,7 +70,7 @@ class team_barrier {
     }
     return here.guard->on(stream);
   }
-  /// Takes it from an arrival, which `enqueue` makes, until its wait. Where that throws it is not taken.
+  /// Takes it from an arrival, which `enqueue` makes, until its wait. If that throws, it is not taken.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
     const unsigned long long capture = stream_guard::capture_of(stream);
@@ -79,7 +79,7 @@ class team_barrier {
     local(which).arrived = std::move(held);
     local(which).capture = capture;
   }
-  /// Gives it back after the wait, which `enqueue` makes. Where that throws the arrival is still to be waited for. Errors: as `take`; one
+  /// Releases it after the wait, which `enqueue` makes. If that throws, the arrival must still be waited for. Errors: as `take`; one
   /// that has not arrived.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {

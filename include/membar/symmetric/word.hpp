@@ -115,11 +115,11 @@ class barrier_word : public detail::word_of_64 {};
 
 /// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
 /// (epoch.cuh). A captured graph whose operations take it does the next one in each replay; a number that is an argument would
-/// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
+/// be the same in all. One group at a time uses it, only on its own PE. It holds 0 at first.
 class epoch : public detail::word_of_64 {};
 
 /// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once it is set it stays set: free it and the words that were
-/// waited for, and allocate them anew. It holds 0 at first.
+/// waited for, and allocate them again. It holds 0 at first.
 class abort_flag : public detail::word_of_64 {};
 
 /// Room for a packed message of a `T` (packed.cuh), any trivially copyable type, `half2` or `__nv_bfloat162`: 16-byte words, each
