@@ -411,9 +411,8 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: request at least 1, and "
-                  "at most as "
-                  "many as fit",
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for 1 or more, and "
+                  "at most as many as fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
