@@ -154,14 +154,14 @@ TEST(check_of_pairs, counts_the_launches_that_had_the_pointer) {
   EXPECT_TRUE(warned(fewer)) << "more records than launches";
 }
 
-TEST(check_of_pairs, a_reduction_with_a_fence_and_a_buffer_of_its_own_is_no_warning) {
+TEST(check_of_pairs, a_reduction_with_a_fence_and_its_own_buffer_gives_no_warning) {
   const check_report r = checked(pair(1 << 20), both_at_device, both_at_device);
   EXPECT_EQ(r.pairs, 1U);
   EXPECT_EQ(r.sharing, 0U);
   EXPECT_TRUE(r.warnings.empty());
 }
 
-TEST(check_of_pairs, kernels_one_after_the_other_are_no_pair) {
+TEST(check_of_pairs, kernels_one_after_the_other_are_not_a_pair) {
   EXPECT_EQ(checked(pair(4096, 2000), both_at_device, both_at_device).pairs, 0U);
   records other_device = pair(4096);
   other_device.kernels[0].device = 1;

@@ -511,7 +511,7 @@ TEST_F(asynchronous, small_copies_on_an_mbarrier_arrive_whole) {
   expect_copied_by_word<true, membar::async_caching::l2_only>();
 }
 
-TEST_F(asynchronous, small_copies_arrive_beside_their_threads) {
+TEST_F(asynchronous, small_copies_arrive_in_addition_to_their_threads) {
   constexpr unsigned rounds = 5'000;
   std::vector<unsigned> values(rounds + 64);
   for (unsigned i = 0; i < values.size(); ++i) {

@@ -123,7 +123,7 @@ TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   EXPECT_EQ(results_of({2, 1'024}, 1, sync_after_a_barrier_that_nobody_came_to, alone.get(), count)[0], 0U);
 }
 
-TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
+TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_rejected_at_launch) {
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
   EXPECT_THROW(static_cast<void>(results_of({room + 1, 32}, room + 1, wait_for_one_more)), membar::error);
   finish();

@@ -409,7 +409,7 @@ TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("mbarrier.try_wait.acquire.cluster b, 1").scope, membar::thread_scope::cluster);
 }
 
-TEST(reader, forms_that_do_not_exist_are_refused) {
+TEST(reader, forms_that_do_not_exist_are_rejected) {
   const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
   for (const char* text : {"ld.release.gpu r0, x",
                            "st.acquire.gpu x, 1",

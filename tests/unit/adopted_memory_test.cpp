@@ -161,14 +161,14 @@ TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_th
   }
 }
 
-TEST_F(adopted_memories, in_another_order_than_the_pes_are_refused_on_every_pe) {
+TEST_F(adopted_memories, in_another_order_than_the_pes_are_rejected_on_every_pe) {
   each_is(thrown([&](int self) { return self == 2 ? of(self, {1, 0, 2}) : of(self); }),
           "membar: memory is adopted on no PE, because PE 2 was given an address that is not of the PE it was given for: give "
           "every "
           "process the addresses at which its device reaches the memory of each PE, in the order of the PEs");
 }
 
-TEST_F(adopted_memories, without_an_address_are_refused_on_every_pe) {
+TEST_F(adopted_memories, without_an_address_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.addresses[2] = self == 1 ? nullptr : memory.addresses[2];
@@ -178,7 +178,7 @@ TEST_F(adopted_memories, without_an_address_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(adopted_memories, that_are_misaligned_are_refused_on_every_pe) {
+TEST_F(adopted_memories, that_are_misaligned_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.addresses[0] = static_cast<unsigned char*>(memory.addresses[0]) + (self == 0 ? 128 : 0);
@@ -188,7 +188,7 @@ TEST_F(adopted_memories, that_are_misaligned_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(adopted_memories, of_different_sizes_are_refused_on_every_pe) {
+TEST_F(adopted_memories, of_different_sizes_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.bytes = self == 1 ? 4096 : size;
@@ -198,7 +198,7 @@ TEST_F(adopted_memories, of_different_sizes_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(adopted_memories, whose_table_finds_no_room_are_refused_on_every_pe) {
+TEST_F(adopted_memories, whose_table_finds_no_room_are_rejected_on_every_pe) {
   now().fails["cudaMalloc"] = {.code = cudaErrorMemoryAllocation, .device = 1};
   for (const std::string& each : thrown([&](int self) { return of(self, {5, 0, 3}); })) {
     EXPECT_TRUE(says(each, "because PE 1 was given a device without memory for a table"));

@@ -255,7 +255,7 @@ TEST(deadlock_recorder, hosts_that_wait_before_they_enqueue_what_the_other_waits
   EXPECT_EQ(kinds(wrong), only(hazard::host_before_enqueue));
 }
 
-TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_refused_for_the_rest) {
+TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_rejected_for_the_rest) {
   steps record(2);
   record.work(pe(0), side_stream);
   record.wait(0, signal_at_least(1)).synchronize_stream(pe(0), side_stream);
@@ -366,7 +366,7 @@ TEST(deadlock_recorder, halves_in_kernels_of_one_stream) {
   EXPECT_EQ(kinds(alone), only(hazard::missing_member));
 }
 
-TEST(deadlock_recorder, halves_that_do_not_fit_are_refused) {
+TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
   const auto refused = [](recorder& record, auto call, const char* words) {
     const std::size_t before = record.operations().size();
     try {
@@ -695,7 +695,7 @@ TEST(deadlock_recorder, a_long_program_that_misses_a_notification_says_which) {
   EXPECT_TRUE(says(record, "to 4999 only"));
 }
 
-TEST(deadlock_recorder, a_wait_that_is_refused_changes_nothing_in_a_long_program) {
+TEST(deadlock_recorder, a_wait_that_is_rejected_changes_nothing_in_a_long_program) {
   steps record(2);
   for (int i = 0; i != 20'000; ++i) {
     record.work(pe(0), main_stream);
@@ -851,7 +851,7 @@ class replayed : public steps {
   handle sends_, waits_;
 };
 
-TEST(deadlock_recorder, an_epoch_numbers_each_replay_anew) {
+TEST(deadlock_recorder, an_epoch_gives_each_replay_the_next_number) {
   replayed record;
   for (int replay = 0; replay != 3; ++replay) {
     record.send().receive();
@@ -862,7 +862,7 @@ TEST(deadlock_recorder, an_epoch_numbers_each_replay_anew) {
   EXPECT_TRUE(says(record, "(signal 7 >= the next number of epoch 2)")) << sentence(record);
 }
 
-TEST(deadlock_recorder, an_epoch_goes_on_where_the_host_has_waited_or_the_record_is_forgotten) {
+TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_record_is_forgotten) {
   for (const bool forgets : {false, true}) {
     replayed record;
     for (int i = 0; i != 600; ++i) {  // so many that the recorder leaves them behind
@@ -910,7 +910,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
 
 using checker = membar::deadlock::detail::checker;
 
-TEST(deadlock_checker, begins_anew_once_for_all_orders_that_are_taken_away) {
+TEST(deadlock_checker, starts_over_once_for_all_orders_that_are_invalidated) {
   deadlock::program program;
   program.pes = 2;
   const auto add = [&](operation_kind kind, int who, int stream, int signal) -> stream_operation& {

@@ -168,7 +168,7 @@ TEST_F(ipc_memories, are_closed_once_by_the_destructor) {
   });
 }
 
-TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
+TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
   struct row {
     origin from;
     std::string words;
@@ -190,7 +190,7 @@ TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(ipc_memories, that_are_no_allocation_are_refused_on_every_pe) {
+TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     int local = 0;
@@ -201,7 +201,7 @@ TEST_F(ipc_memories, that_are_no_allocation_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, that_end_after_their_allocation_are_refused_on_every_pe) {
+TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     return refused(
@@ -212,7 +212,7 @@ TEST_F(ipc_memories, that_end_after_their_allocation_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, of_different_sizes_or_none_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     return refused(group, "PE 1 shares 99999 bytes, and PE 0 100000: share as many", mine.at(),
@@ -221,7 +221,7 @@ TEST_F(ipc_memories, of_different_sizes_or_none_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, of_a_device_without_ipc_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_a_device_without_ipc_are_rejected_on_every_pe) {
   now().attribute(cudaDevAttrIpcEventSupport, 1) = 0;
   expect_success(2, [](host_group& group, int) {
     const allocated mine(size);
@@ -229,7 +229,7 @@ TEST_F(ipc_memories, of_a_device_without_ipc_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, of_devices_without_peer_access_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   now().no_access = {{1, 2}};
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
@@ -259,7 +259,7 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
   });
 }
 
-TEST_F(ipc_memories, whose_handle_cannot_be_made_are_refused_on_every_pe) {
+TEST_F(ipc_memories, whose_handle_cannot_be_made_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     if (rank == 1) {
       now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
@@ -300,7 +300,7 @@ TEST_F(ipc_memories, take_a_rank_and_a_callback) {
   EXPECT_TRUE(says(refusal([&] { const ipc_memory none(nullptr, size, 0, nullptr); }), "without a callback"));
 }
 
-TEST_F(ipc_memories, of_several_hosts_are_refused) {
+TEST_F(ipc_memories, of_several_hosts_are_rejected) {
   EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
                    "PE 2 is on another host than PE 0, and CUDA IPC reaches one host"));
   EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");

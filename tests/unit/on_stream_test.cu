@@ -116,7 +116,7 @@ class teams_on_streams : public on_stream {
   fake_cuda::stream other;
 };
 
-TEST_F(teams_on_streams, one_team_is_refused_on_two_streams_at_once) {
+TEST_F(teams_on_streams, one_team_is_rejected_on_two_streams_at_once) {
   barrier_on_stream(pair, pe(0), budget, stream.handle());
   stream.busy = true;
   const std::string refused = refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); });
@@ -171,7 +171,7 @@ TEST_F(on_stream, an_empty_part_may_be_at_the_end_of_the_heap) {
   put_on_stream(small, whole.subspan(whole.size(), 0), whole.local(), pe(1), stream.handle());
 }
 
-TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_refused) {
+TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_rejected) {
   team_barrier<peer_backend> alone(heap, team::listed({pe(1)}));
   EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not of it"));
   EXPECT_TRUE(now().launches.empty());

@@ -80,7 +80,7 @@ TEST_F(peers, are_at_least_one) {
   EXPECT_TRUE(says(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
 }
 
-TEST_F(peers, that_do_not_exist_are_refused) {
+TEST_F(peers, that_do_not_exist_are_rejected) {
   EXPECT_EQ(refusal([] { const peer_backend far(std::vector<int>{0, 9}); }),
             "membar: device 9 was named as a PE, and the process sees devices 0 to 3: name one of them");
 }
@@ -283,7 +283,7 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
   EXPECT_EQ(all.largest_free(), whole);
 }
 
-TEST_F(heap, says_what_room_is_left) {
+TEST_F(heap, says_how_much_space_is_left) {
   const scoped_array most(all.allocate<char>((1 << 16) - 256));
   EXPECT_EQ(
       refusal([&] { return all.allocate<char>(257); }),
@@ -295,7 +295,7 @@ TEST_F(heap, says_what_room_is_left) {
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
 
-TEST_F(heap, refuses_to_free_twice) {
+TEST_F(heap, rejects_to_free_twice) {
   const auto first = all.allocate<int>(8);
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
@@ -306,7 +306,7 @@ TEST_F(heap, refuses_to_free_twice) {
   all.free(second);
 }
 
-TEST_F(heap, refuses_to_free_what_is_anothers) {
+TEST_F(heap, rejects_to_free_what_is_anothers) {
   symmetric::heap one(backend, 1 << 16);
   symmetric::heap other(backend, 1 << 16);
   const auto data = one.allocate<int>(8);
@@ -484,7 +484,7 @@ class heap_of_processes : public peers {
   symmetric::heap<fake_cluster> all{cluster, 8192};
 };
 
-TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
+TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
@@ -625,7 +625,7 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
   EXPECT_EQ(*place, 0);
 }
 
-TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
+TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // behind size, element and alignment, which agree
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),

@@ -75,7 +75,7 @@ TEST(team, has_each_of_its_pes_at_the_rank_that_it_has) {
   }
 }
 
-TEST(team, that_cannot_be_is_refused) {
+TEST(team, that_cannot_be_is_rejected) {
   EXPECT_EQ(refusal([] { return team::strided(pe(0), 0, 2); }),
             "membar: a team of 2 PEs from PE 0 on, 0 apart, was requested: it has 1 PE or more, from 0 on, at least 1 apart");
   EXPECT_NE(refusal([] { return team::strided(pe(-1), 1, 2); }), "");
