@@ -277,13 +277,13 @@ class aggregated_ref {
   /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes of one object pass one limit.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object must pass the same limit.
   template <class Order>
   __device__ T fetch_inc(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::incremented(old, count, most); }, limit, order);
   }
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes of one object pass
-  /// one limit.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes that update the same object
+  /// must pass the same limit.
   template <class Order>
   __device__ T fetch_dec(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);

@@ -291,7 +291,7 @@ namespace detail {
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
-  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which releases too");
+  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which also releases");
   constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
   static_assert(!named || scoped,
                 "membar: an asynchronous operation on global memory has device or system scope, and system scope with mmio");

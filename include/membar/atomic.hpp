@@ -4,7 +4,7 @@
 ///
 /// On the device a call becomes one instruction where the machine has one. Otherwise it becomes the sequence that `atomic_ref`
 /// lists: a fence and an instruction at seq_cst, a two-way form, or a loop. An operation with none of these does not compile.
-/// A plain C++ compiler reads this header, too, for the host's side of a protocol.
+/// A plain C++ compiler can also read this header, for the host's side of a protocol.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -188,7 +188,7 @@ class atomic_ref {
   /// stored.
   ///
   /// The first order is for success, the second for failure. Where there is one order, a failure has it without its release half:
-  /// acquire for acq_rel. It never fails spuriously. Padding is compared too: take `expected` from the object itself, or use a
+  /// acquire for acq_rel. It never fails spuriously. Padding is also compared: take `expected` from the object itself, or use a
   /// type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
   MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
@@ -378,7 +378,7 @@ class atomic_ref {
     } else if constexpr (detail::compiling_for_device) {
       return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
     } else if constexpr (detail::is_by_element<Op, T>) {
-      // On the host, too, the operation is atomic per element.
+      // The operation is also atomic per element on the host.
       T old = value;
       for (int i = 0; i != T::size; ++i) {
         old.elements[i] = detail::host_fetch_element<Op, detail::order_of<Order>>(&object_->elements[i], value.elements[i]);

@@ -412,7 +412,7 @@ template <class Ask>
 
 }  // namespace detail
 
-/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host uses the object too.
+/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host also uses the object.
 [[nodiscard]] inline atomicity atomicity_with_host(const void* pointer, int device, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_host = true;

@@ -36,7 +36,7 @@ class named_barrier {
 
   __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
 
-  /// Arrives and waits until `threads` threads have arrived. What any of them did before its `sync` or `arrive`, the thread sees after.
+  /// Arrives and waits until `threads` threads have arrived. The thread then sees what any of them did before its `sync` or `arrive`.
   ///
   /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>
@@ -47,7 +47,7 @@ class named_barrier {
                  : "memory");
   }
 
-  /// Arrives and does not wait. What the thread did before, the threads that `sync` at this barrier see after; it sees nothing of theirs.
+  /// Arrives and does not wait. The threads that `sync` at this barrier then see what this thread did before; this thread sees nothing of theirs.
   ///
   /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>

@@ -9,7 +9,7 @@
 ///
 /// * Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>` (fence.cuh) between, in the block that
 ///   starts the copy: each thread that stored has one before the barrier, or the copying thread has one after a flag.
-/// * Ordinary loads come before a copy that overwrites what they read only with such a fence too.
+/// * Ordinary loads come before a copy that overwrites what they read only with such a fence as well.
 /// * What a copy wrote is visible, without a fence, to a thread that has waited for it: on the mbarrier with `acquire`, or by
 ///   `bulk_wait` in the thread that committed.
 /// * The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that committed and by what

@@ -81,7 +81,7 @@ __device__ inline void cluster_wait(cluster_arrival) noexcept {
   asm volatile("barrier.cluster.wait.acquire%0;" ::"C"(detail::ptx_aligned<Execution>::text) : "memory");
 }
 
-/// Arrives with `release` and waits: what any thread of the cluster did before, all see after.
+/// Arrives with `release` and waits: what any thread of the cluster did before the call is visible to all of them after it.
 ///
 /// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: as these.
 template <warp_execution Execution = warp_execution::diverged>

@@ -4,7 +4,7 @@
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
 /// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at the same time,
-/// such as the coefficients of a formula. Kernel parameters are in constant memory too; `const __grid_constant__` keeps one
+/// such as the coefficients of a formula. Kernel parameters are also in constant memory; `const __grid_constant__` keeps one
 /// there.
 #pragma once
 

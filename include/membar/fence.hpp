@@ -43,7 +43,7 @@ void device_fence() noexcept;
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
 /// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
-/// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
+/// both accesses include each other's threads; cumulative: what the releasing thread has observed is also released. All
 /// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel` before

@@ -119,7 +119,7 @@ concept may_change_the_value =
     std::is_arithmetic_v<To> && (std::is_arithmetic_v<From> || std::is_enum_v<From>) && std::convertible_to<From, To> &&
     !requires(From from) { std::type_identity_t<To[1]>{static_cast<From>(from)}; };
 
-/// The rule that brace-initialization rejects a conversion of constants too.
+/// The rule that brace-initialization also rejects a conversion of constants.
 template <class From, class To>
 concept always_refused =
     (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
@@ -299,10 +299,10 @@ template <class... Attributes>
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
   constexpr bool non_portable = (std::same_as<Attributes, non_portable_cluster_size> || ...);
   static_assert(has_dimensions || !non_portable,
-                "membar: a launch with non_portable_cluster_size is given cluster_dimensions too");
+                "membar: a launch with non_portable_cluster_size also needs cluster_dimensions");
   constexpr bool preferred = (std::same_as<Attributes, preferred_cluster_dimensions> || ...);
   static_assert(has_dimensions || !preferred,
-                "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
+                "membar: a launch with preferred cluster dimensions also needs cluster_dimensions");
   return has_dimensions || !(preferred || non_portable);
 }
 

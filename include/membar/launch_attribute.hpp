@@ -66,7 +66,7 @@ struct launch_completion_event {
 };
 
 /// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
-/// and divide the grid's. The launch must be given `cluster_dimensions` too.
+/// and divide the grid's. The launch must also be given `cluster_dimensions`.
 ///
 /// Requires compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
 /// error and ignores them: the node of the captured launch does not have them.
@@ -103,7 +103,7 @@ struct shared_memory_opt_in {
 };
 
 /// The launch may have clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place.
-/// The launch must be given `cluster_dimensions` too.
+/// The launch must also be given `cluster_dimensions`.
 ///
 /// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
 struct non_portable_cluster_size {

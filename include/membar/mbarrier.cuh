@@ -190,7 +190,7 @@ class remote_mbarrier {
 /// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes the other's
 /// thread. A fence before a relaxed arrival and one after a relaxed wait do the same. The completion of an asynchronous copy
 /// synchronizes with each wait that acquires its phase, whatever the scope: what the copy wrote is visible then, without a
-/// proxy fence. It orders nothing else that the thread did that started the copy.
+/// proxy fence. It orders nothing else that the thread which started the copy did.
 ///
 /// Requires: shared memory; compute capability 8.0, and 9.0 for what is not `init`, `arrive(release)`, `arrive_no_complete`,
 /// `arrive_drop(release)`, `test_wait` with `acquire` and `wait` with `acquire`, at block scope. Expected arrivals are 1 to
@@ -224,7 +224,7 @@ class alignas(8) mbarrier {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
   }
 
-  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive any more.
+  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive afterwards.
   __device__ void invalidate() noexcept {
     // mbarrier.inval.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");

@@ -31,7 +31,7 @@ ROWS = [
         r"^sequential_consistency/.*(store|load)\.seq_cst"),
     Row("fence.hpp", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a "
         "relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and "
-        "both accesses include each other's threads; cumulative: what the releasing thread has observed is released too.",
+        "both accesses include each other's threads; cumulative: what the releasing thread has observed is also released.",
         r"^(message_passing|causality|host)/.*thread_fence"),
     Row("fence.hpp", "All `seq_cst` fences in scope also have one order.",
         r"^sequential_consistency/.*thread_fence\.seq_cst"),
@@ -67,7 +67,7 @@ ROWS = [
         "path that orders them.", r"^proxies/"),
     Row("bulk_copy.cuh", "Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>`",
         r"^proxies/.*[+](copy|load)_in_bulk"),
-    Row("bulk_copy.cuh", "Ordinary loads come before a copy that overwrites what they read only with such a fence too.",
+    Row("bulk_copy.cuh", "Ordinary loads come before a copy that overwrites what they read only with such a fence as well.",
         r"^proxies/.*[+](store|load)_before_load_in_bulk"),
     Row("bulk_copy.cuh", "The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that "
         "committed and by what that thread synchronizes with.", r"^asynchronous/Reuse"),

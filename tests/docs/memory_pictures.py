@@ -64,7 +64,7 @@ def texture():
     p.labelled(304, 60, 190, 68, "async", "texture unit", "clamps, filters, converts")
     p.arrow("order", (494, 94), (550, 94))
     p.labelled(554, 68, 190, 52, "generic", "one value", "a mean of the four")
-    p.text(304, 156, "It reads through L1, by a proxy of its own: what ordinary stores", "note")
+    p.text(304, 156, "It reads through L1, by its own proxy: what ordinary stores", "note")
     p.text(304, 174, "have written only a later kernel may fetch.", "note")
     return p.svg()
 

@@ -241,7 +241,7 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster brings to all of them: each writes it to a place of its own.
+/// A box that the first block of a cluster brings to all of them: each writes it to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;

@@ -97,7 +97,7 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
-/// Block 0 waits without success at a barrier of its own, and at once both blocks meet: a thread that is slow to read the one's result
+/// Block 0 waits without success at its own barrier, and at once both blocks meet: a thread that is slow to read the one's result
 /// must not find the other's.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {

@@ -26,7 +26,7 @@ struct seen_rounds {
   bool timed_out = false;
 };
 
-/// What host and device share, in pinned host memory, each in a line of its own.
+/// What host and device share, in pinned host memory, each in its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;

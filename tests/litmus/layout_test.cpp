@@ -38,7 +38,7 @@ instance_layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned
           .seed = 7};
 }
 
-/// `threads` test threads, each in a block of its own, in clusters of their own.
+/// `threads` test threads, each in its own block, in clusters of their own.
 std::vector<seat> apart(unsigned char threads) {
   std::vector<seat> all;
   for (unsigned char t = 0; t < threads; ++t) {

@@ -92,7 +92,7 @@ class collective_launch_of : public fake_cuda::test {
     processes.clear();  // joins
     return told;
   }
-  /// What each of the processes is told, each with a grid of its own.
+  /// What each of the processes is told, each with its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);

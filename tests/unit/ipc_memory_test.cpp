@@ -247,11 +247,10 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
       now().fails["cudaIpcOpenMemHandle"] = {.after = 1, .code = cudaErrorMapBufferObjectFailed, .times = 1};
     }
     const allocated mine(size);
-    const int wrong =
-        refused(group,
-                "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
-                "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE a process of its own",
-                mine.at());
+    const int wrong = refused(group,
+                              "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
+                              "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
+                              mine.at());
     ipc_memory again(mine.at(), size, rank, group.callback());  // the group has survived
     const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
     again.close();

@@ -810,7 +810,7 @@ void name_readings(const program& checked, const check_property& property, const
 
 namespace {
 
-/// Runs `what` on a thread with a stack of its own, or here if there is none to be had.
+/// Runs `what` on a thread with its own stack, or here if there is none to be had.
 void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
   struct task {
     const std::function<void()>* what;

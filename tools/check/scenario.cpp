@@ -1046,7 +1046,7 @@ class preparation {
     }
   }
 
-  /// A host thread has a name of its own.
+  /// A host thread has its own name.
   void check_names(const scenario::launch_line& l) {
     for (const std::string& name : {l.kernel, l.stream}) {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {

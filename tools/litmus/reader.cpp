@@ -287,7 +287,7 @@ class state_reader {
     const location base = at(test_.locations, of);
     location& l = at(test_.locations, index);
     l.physical = base.physical;
-    // a generic alias is a virtual address of its own; a surface, texture or constant is a view of the address it names
+    // a generic alias is its own virtual address; a surface, texture or constant is a view of the address it names
     l.address = kind_name == "generic" ? index : base.address;
     l.initial = base.initial;
   }

@@ -89,7 +89,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
-  // XLA compiles by a library of its own; what it is asked for decides nothing but the files that it writes.
+  // XLA compiles by its own library; what it is asked for decides nothing but the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
   const std::string dump =

@@ -313,7 +313,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Each finding as the result of a file of its own.
+/// Each finding as the result of its own file.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;

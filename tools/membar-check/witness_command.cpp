@@ -224,7 +224,7 @@ void take_line(const std::string& line, outcome& result) {
   }
 }
 
-/// Launches one form in a process of its own, which is ended when it takes too long.
+/// Launches one form in its own process, which is ended when it takes too long.
 outcome run_apart(const form& f, const judge_request& by, const witness_request& how) {
   int ends[2];
   if (pipe(ends) != 0) {

@@ -408,7 +408,7 @@ class kernel_decoder {
     return i;
   }
 
-  /// The carry flag is a register of its own: a source if the instruction takes it, and a destination if it gives it.
+  /// The carry flag is its own register: a source if the instruction takes it, and a destination if it gives it.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];

@@ -39,7 +39,7 @@ def _victim_section(results, victim):
     divisor, unit = words.unit_of(min(case.get("p50_ns") for case in members))
     ratios = {case: results.ratios_of(case) for case in members}
     for case, formed in ratios.items():
-        if case.arm in ("same", "separate"):  # whose slowdown has a name of its own
+        if case.arm in ("same", "separate"):  # whose slowdown has its own name
             formed["slowdown"] = None
     columns = [name for name in ("interference", "relief", "residual", "slowdown") if any(formed[name] for formed in ratios.values())]
     widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]

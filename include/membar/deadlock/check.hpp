@@ -195,7 +195,7 @@ class checker {
     return all;
   }
 
-  /// The waits and collectives that miss something in the whole program.
+  /// The waits and collectives for which the whole program lacks a notification or a call.
   void add_missing(std::vector<report>& all) const {
     const program_text text(program_);
     for (const std::size_t n : watch_->left()) {

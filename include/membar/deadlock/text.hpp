@@ -124,7 +124,7 @@ class program_text {
     return {hazard::concurrent_collectives,
             "membar: concurrent collectives: " + whole(first) + " and " + whole(second) +
                 " may run at once, which no team allows: put them on one stream, let the second's stream wait for an event "
-                "after the first, or give each a team of its own",
+                "after the first, or give each its own team",
             {}};
   }
   [[nodiscard]] report grid_too_large(std::size_t kernel) const {

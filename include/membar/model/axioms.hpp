@@ -118,8 +118,8 @@ template <class Rules>
   return true;
 }
 
-/// Which atomics are performed before which others, each named by its read: those whose writes coherence orders, and an atomic
-/// before those that see its write or a later one.
+/// The order of atomics, each named by its read: coherence orders two atomics that write, and an atomic comes before
+/// those that see its write or a later one.
 [[nodiscard]] constexpr relation performed_before(const candidate& c, const event_structure& f, std::span<const event> events,
                                                   event_set reads) noexcept {
   relation before;

@@ -496,7 +496,7 @@ class thread_paths : public path_values {
     throw error("the address of an asynchronous operation is that of a location, and is in its register from the start");
   }
 
-  // An instruction that starts an asynchronous operation: its own event, then what is done later, in a thread of its own.
+  // An instruction that starts an asynchronous operation: its own event, then what is done later, in its own thread.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
     if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects the arrival that comes later

@@ -629,7 +629,7 @@ class all_reduce {
   all_reduce& operator=(const all_reduce&) = delete;
   ~all_reduce() = default;
 
-  /// For a kernel of your own at PE `which`, of at most `most_in_one_shot()` elements.
+  /// For your own kernel at PE `which`, of at most `most_in_one_shot()` elements.
   [[nodiscard]] all_reduce_memory<T, Backend> on(pe which) const {
     return {boxes_.on(which),
             ended_.on(which),

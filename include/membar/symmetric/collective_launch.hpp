@@ -187,7 +187,7 @@ struct offer_word {
   static constexpr int blocks = 0;  ///< tagged
   static constexpr int room = 1;
   static constexpr int state = 2;          ///< what failed
-  static constexpr int configuration = 3;  ///< a hash, in place of the kernel's
+  static constexpr int configuration = 3;  ///< a hash, sent in place of the kernel's name
   static constexpr int kernel = 4;
   static constexpr int dynamic_shared_bytes = 5;
   static constexpr int grid = 6;  ///< three extents, then those of the block and of the cluster

@@ -168,7 +168,7 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have it too.
+  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have the same offset.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
   /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
@@ -335,7 +335,7 @@ class heap {
   template <class, symmetric::backend>
   friend class scoped_array;
 
-  // Enough for packed words and 16-byte accesses, and a signal has a sector of its own.
+  // Enough for packed words and 16-byte accesses, and a signal has its own sector.
   static constexpr std::size_t least_alignment = 128;
   static constexpr const char* kernel_failed = "a kernel failed that used symmetric memory whose scope has ended";
 
@@ -438,7 +438,7 @@ class heap {
           bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
     try {
-      // This is a barrier too: only after it may a PE put into what another has zeroed.
+      // This is also a barrier: only after it may a PE put into what another has zeroed.
       detail::agree_on_success(*backend_, zeroed(offset, bytes), "the zeroing of an allocation");
     } catch (...) {
       bytes_of_.give_back(offset);

@@ -632,7 +632,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
     const bool left = errno == EADDRINUSE && refuses();
     if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
       throw error(cudaErrorOperatingSystem,
-                  "membar: another group uses %s: give each job a directory of its own, as make_rendezvous does",
+                  "membar: another group uses %s: give each job its own directory, as make_rendezvous does",
                   where.directory.c_str());
     }
   }

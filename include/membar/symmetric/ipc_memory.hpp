@@ -328,7 +328,7 @@ class ipc_memory {
         throw error(
             status,
             "membar: memory is shared by CUDA IPC on no PE, because PE %zu could not open that of PE %u with %s (%s): give "
-            "each PE a process of its own, all of one user and one PID namespace (docker: --pid), or use process_memory",
+            "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
             i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }
     }

@@ -113,7 +113,7 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
 
 /// Loads the kernels of all operations below at every PE of this process. The first launch of a kernel may wait for running
 /// kernels, and one of them may wait for it. So call this once for each backend type before the first kernel that waits, and
-/// load the program's own kernels too.
+/// also load the program's own kernels.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
 template <backend Backend>

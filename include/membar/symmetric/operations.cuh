@@ -186,7 +186,7 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// What fence, quiet and flush return, for the notification whose argument the call is. Each has a type of its own, with the group
+// What fence, quiet and flush return, for the notification whose argument the call is. Each has its own type, with the group
 // that did it, because the order holds for the one thread that fenced for the group. It is not copied: a put between the fence
 // and the notification would not be ordered.
 
@@ -197,7 +197,7 @@ struct fenced {
   fenced(const fenced&) = delete;
   fenced& operator=(const fenced&) = delete;
 };
-/// The group's earlier puts are complete too: visible as the visibility class says.
+/// The group's earlier puts are also complete: visible as the visibility class says.
 template <class Group>
 struct quieted : fenced<Group> {};
 /// Sources may be reused and results are available. It says nothing about other PEs.
@@ -315,7 +315,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 
 /// Stores one object as a single access at `other`. Executed by the calling thread.
 ///
-/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: that too where it reaches the PE,
+/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same where it reaches the PE,
 /// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
@@ -328,7 +328,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 ///
 /// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
 /// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
-/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: that too where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
+/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
 /// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {

@@ -123,7 +123,7 @@ class stream_guard {
       if (!(next == current_)) {
         throw error(cudaErrorNotPermitted,
                     "membar: team %s is in use on %s and was to be used on %s: one team, one of them at a time; end the first "
-                    "hold, or give the second a team of its own",
+                    "hold, or give the second its own team",
                     team_, user_name(current_).text, user_name(next).text);
       }
       if (thread_ != std::this_thread::get_id()) {

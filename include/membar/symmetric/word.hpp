@@ -93,7 +93,7 @@ inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
-                "membar: a counter holds a number of 4 or 8 bytes, which atomic operations between PEs have");
+                "membar: a counter holds a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
   static_assert(
       std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
       "membar: a floating-point counter is loaded, stored, exchanged and added to: the links carry nothing else of it");

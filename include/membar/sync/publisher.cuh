@@ -25,7 +25,7 @@ struct publisher_report {
 /// visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
 /// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier. Then four warps each make a
-/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it. One other warp
+/// `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it. One other warp
 /// runs `p.serve_warp(idle)`.
 /// With `From = device` the object lives in device memory, and one block serves the whole device. All-zero bytes are a
 /// publisher whose sources are all open.

@@ -32,7 +32,7 @@ struct pointers_of_launch {
 [[nodiscard]] pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void** extra, const see_pointer& see);
 
 /// Calls `see` with each pointer in the memory of the current device at this address: in its first 4096 bytes, to the end of the allocation. The
-/// copy runs in a stream of its own, and is given up after a fifth of a second. Whether the memory could be read.
+/// copy runs in its own stream, and is given up after a fifth of a second. Whether the memory could be read.
 [[nodiscard]] bool look_into_table(CUdeviceptr table, const see_pointer& see);
 
 /// A call gave addresses a meaning that they did not have: what is kept is void.
