@@ -334,7 +334,7 @@ class aggregated_ref {
 /// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
 /// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
 /// threads of the block at `clear` and `flush`; what `atomic_ref` requires. It is aligned to 4 bytes at least, and its size is a
-/// multiple of that, so plain variables may be beside bins of 8 or 16 bits.
+/// multiple of that, so plain variables may be next to bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram has at least one bin");

@@ -197,7 +197,7 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// Like `async_arrive`, beside the arrivals that the phase expects: the phase expects one more at the call, and gets it when the copies
+/// Like `async_arrive`, in addition to the arrivals that the phase expects: the call makes it expect one more, which comes when the copies
 /// are done. An arrival of the same thread follows, because the phase may be complete before the call otherwise.
 ///
 /// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,

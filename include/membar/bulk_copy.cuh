@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bulk copies between global and shared memory: one thread starts them, and the hardware does them beside the program.
+/// Bulk copies between global and shared memory: one thread starts them, and the hardware performs them while the program continues.
 ///
 /// The type that a copy returns says how its completion is known. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
 /// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.

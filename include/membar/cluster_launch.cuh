@@ -25,7 +25,7 @@ __device__ constexpr void require_launch_control() noexcept {
 
 }  // namespace detail
 
-/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and of which.
+/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster.
 ///
 /// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase, and written by another
 /// `cancel_launch` after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a barrier. Source: PTX ISA,

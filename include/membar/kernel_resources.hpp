@@ -2,7 +2,7 @@
 /// @file
 /// What a kernel uses of a multiprocessor: registers, local and shared memory, and how many blocks fit at the same time.
 ///
-/// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and lies
+/// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and is
 /// in device memory. Arrays that are indexed at run time, big structs, and values that do not fit into registers (spills) are
 /// there.
 #pragma once

@@ -317,7 +317,7 @@ struct attribute_traits<shared_memory_opt_in> {
                   "but a block of device %d has at most %zu together: ask for at most %zu",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
-    // Always all the room, so that threads that launch the kernel with different sizes do not undo each other's permission.
+    // Always the whole limit, so that threads that launch the kernel with different sizes do not undo each other's permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
             "ask for less dynamic shared memory");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which lanes are at an activemask together is not said: every division of those that come to it is explored.
+// Which lanes are at an activemask together is not said: every division of those that reach it is explored.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// Of a block of so many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
+/// Of a block of this many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;

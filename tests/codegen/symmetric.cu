@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the operations of symmetric memory come to over peer access: which fences and orders there are, where they stand, and
+// What the operations of symmetric memory reach over peer access: which fences and orders there are, where they stand, and
 // that there are no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>

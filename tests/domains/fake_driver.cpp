@@ -62,7 +62,7 @@ std::map<CUstream, double> clocks;
 std::vector<put> puts;
 CUgraph_st captured;
 
-/// Handles of functions and nodes that are gone are given again.
+/// Handles of functions and nodes that are destroyed are given again.
 std::deque<CUfunction> functions, free_functions;
 std::vector<CUgraphNode> free_nodes;
 CUgraphNode new_node(const CUgraphNode_st& of) {

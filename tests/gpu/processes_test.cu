@@ -20,7 +20,7 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // as if a protocol had so many passes
+constexpr unsigned few = 1'000;  // as if a protocol had this many passes
 
 /// Parts of allocations of cudaMalloc.
 struct by_cuda_ipc {

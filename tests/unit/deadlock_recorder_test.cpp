@@ -392,7 +392,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // Large enough that the recorder would begin anew after a wait of the host.
+  // Large enough that the recorder would begin again after a wait of the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -732,7 +732,7 @@ TEST(deadlock_recorder, signals_of_allocations_and_heaps_are_different_signals) 
   record.notify(pe(0), main_stream, pe(1), first, signal_add(1));
   record.wait(pe(1), main_stream, first, signal_at_least(1));
   record.synchronize_pe(pe(1));
-  // Freed, and allocated anew at the same offset: it holds 0, and nobody notifies it. Or of another heap.
+  // Freed, and allocated again at the same offset: it holds 0, and nobody notifies it. Or of another heap.
   for (const object_identity other : {object_identity{1, 2, 0}, object_identity{2, 1, 0}, object_identity{1, 1, 1}}) {
     steps again(2);
     again.append(record.operations());

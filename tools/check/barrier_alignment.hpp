@@ -45,7 +45,7 @@ class control_flow {
 
 /// Why it is undefined that a thread which continues from the barrier `mine` and one that has arrived at it by `other` meet; empty if it is not. PTX
 /// counts those that arrive at a barrier's number, whichever instruction they come by. But CUDA defines `__syncthreads()` in a branch only where
-/// all threads of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
+/// all threads of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp reach the same one. Source: CUDA C++
 /// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
 [[nodiscard]] std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other,
                                             bool one_warp);

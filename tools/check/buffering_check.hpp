@@ -5,7 +5,7 @@
 ///
 /// Such an execution grows event by event along dependencies and reads-from, which have no cycle. Beside it grows one without a
 /// cycle, in which a read whose source is not there yet reads an older write. That continues until a read is to take a write that follows from
-/// it: by program order, reads-from or barriers, but not by dependencies. The exploration comes to that write too, and sees the read. If
+/// it: by program order, reads-from or barriers, but not by dependencies. The exploration reaches that write too, and sees the read. If
 /// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of only their location
 /// lead there: each step continues in the location's coherence, whatever the reads on the way read. Two cases need more:
 ///  * a read-modify-write cannot read an older write that another read-modify-write has read. So a read-modify-write is asked for when it reads, as if it came before all

@@ -34,7 +34,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An order with its scope, or none: what an access or a fence has, or shall have.
+/// An order with its scope, or none: what an access or a fence has, or is to have.
 struct strength {
   bool strong = false;  ///< false: a weak access, or no fence
   memory_order order = memory_order::relaxed;
@@ -252,7 +252,7 @@ class edited_program {
     f.code = op::fence;
     f.order = s.order;
     f.scope = s.scope;
-    f.guard = i.guard;  // so that only who executes the instruction comes to the fence
+    f.guard = i.guard;  // so that only who executes the instruction reaches the fence
     f.guard_negated = i.guard_negated;
     f.line = i.line;
     f.file = i.file;

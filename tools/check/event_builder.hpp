@@ -137,7 +137,7 @@ class event_builder {
     return nullptr;
   }
 
-  /// Whether a thread is at its first read-modify-write, and an equal one before it has not come to its own. Equal threads
+  /// Whether a thread is at its first read-modify-write, and an equal one before it has not reached its own. Equal threads
   /// do them in the order of their numbers: in any execution they can be numbered so, as they come in any order of its events
   /// along program order and reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {

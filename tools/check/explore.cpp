@@ -183,7 +183,7 @@ class explorer {
     return false;
   }
 
-  /// Graphs are kept, so that copies take no memory anew.
+  /// Graphs are kept, so that copies allocate no memory again.
   [[nodiscard]] graph& take_graph() {
     if (graphs_used_ == graphs_.size()) {
       graphs_.push_back(std::make_unique<graph>());

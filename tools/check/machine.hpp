@@ -111,7 +111,7 @@ class machine {
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
   /// The state before the first event. `watch` is called for each instruction that is not an event, and for each that is one when
-  /// the thread comes to it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
+  /// the thread reaches it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
   /// first registers, which otherwise begin as 0.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}, std::span<const std::uint64_t> words = {}) const {
@@ -179,7 +179,7 @@ class machine {
     return s;
   }
 
-  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that comes to where a loop begins stands
+  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that reaches where a loop begins stands
   /// there (`comes_to_head`), and may execute instructions itself (`hurries`).
   template <class Watch>
   void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
@@ -362,7 +362,7 @@ class machine {
  private:
   /// After the registers a bit for each says whether it is unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  /// Then, if asynchronous operations hold registers, a byte for each says what does.
+  /// Then, if asynchronous operations hold registers, a byte for each register says which operation.
   [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
   }

@@ -50,7 +50,7 @@ struct memory_object {
 
 /// What a scenario assumes of the hardware or accepts of its program, in addition to what the PTX ISA says.
 struct assumptions {
-  /// Bytes at addresses that are accessed at least as by relaxed accesses of system scope.
+  /// Bytes whose accesses count as at least relaxed, at system scope.
   struct range {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;

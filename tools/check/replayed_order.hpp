@@ -44,7 +44,7 @@ class replayed_order {
   }
 
  private:
-  /// What performs the operation of a thread, which it has started after so many others; -1 if it has not.
+  /// What performs the operation of a thread, which it has started after this many others; -1 if it has not.
   [[nodiscard]] static int performer_of(const graph& g, int t, int number) {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (e->starts >= 0 && number-- == 0) {

@@ -526,7 +526,7 @@ class synchronization_events {
     return passed;
   }
 
-  /// Whether arrival `e`, the write of a read-modify-write, is of a phase that follows one for whose end nobody has waited before. Source:
+  /// Whether arrival `e`, the write of a read-modify-write, belongs to a phase that follows one for whose end nobody has waited before. Source:
   /// PTX ISA, "Phase of the mbarrier object": a wait for each phase returns true before an arrival at the next one.
   [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
     const graph_event* completed = e.partner->source;

@@ -92,7 +92,7 @@ int read_kernels(const std::string& path) {
 
 bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
 
-/// What is asked for, with explorations that tell how far they are.
+/// What is asked for, with explorations that report their progress.
 request watched_by(membar_check::progress_line& progress, request how) {
   how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
   return how;

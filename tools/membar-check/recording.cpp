@@ -49,7 +49,7 @@ using u64 = std::uint64_t;
 /// The most launches of a scenario.
 constexpr std::size_t most_of_a_group = 8;
 
-/// Launches that run at once, or of which one depends programmatically on another, become one scenario if their code is of one module.
+/// Launches that run concurrently, or that depend programmatically on each other, become one scenario if their code is in one module.
 std::vector<std::vector<int>> groups_of(std::vector<recorded_launch>& all) {
   std::vector<std::vector<int>> groups;
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
@@ -277,7 +277,7 @@ class scenario_writer {
     }
   }
 
-  /// The address in the scenario that a pointer becomes; nothing if it is none.
+  /// The address in the scenario that a pointer becomes; nothing if it is not one.
   [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
     const u64 address = space.in_job(word);
     if (address == 0) {

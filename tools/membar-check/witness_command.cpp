@@ -70,13 +70,13 @@ struct form {
   check_status without_delays = check_status::verified;  ///< what exploring the rewritten kernels says
 };
 
-/// Runs of one kind, as the child process tells them.
+/// Runs of one kind, as the child process reports them.
 struct arm {
   std::string name;
   membar_witness::tally counts;
 };
 
-/// What the child process tells.
+/// What the child process reports.
 struct outcome {
   std::string device{};
   int driver = 0;
@@ -164,7 +164,7 @@ membar_witness::judge judge_of(const form& f, const judge_request& by) {
   };
 }
 
-/// Launches one form, and tells what became of it, a line for each kind of runs.
+/// Launches one form, and reports the result, a line for each kind of run.
 void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

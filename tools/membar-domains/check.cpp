@@ -27,7 +27,7 @@ scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
                                         : otherwise;
 }
 
-/// The opcode of a PTX statement, divided at its dots; empty where it is none.
+/// The opcode of a PTX statement, divided at its dots; empty if it is not one.
 std::vector<std::string_view> opcode_in(std::string_view statement) {
   constexpr std::string_view blanks = " \t\r";
   const auto next_word = [&] {

@@ -262,7 +262,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// A call that is read, and ends the check where a thread comes to it.
+  /// A call that is read, and ends the check where a thread reaches it.
   void unsupported_call(const ptx_statement& s, const std::string& what) {
     instruction i = placed(s);
     i.code = op::unsupported;

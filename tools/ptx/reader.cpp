@@ -157,7 +157,7 @@ class ptx_reader {
     }
   }
 
-  /// The state space of a declaration, which is a word with a dot before it. Null if it is none.
+  /// The state space of a declaration, which is a word with a dot before it. Null if it is not one.
   [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
     if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
       return nullptr;

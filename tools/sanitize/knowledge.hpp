@@ -78,7 +78,7 @@ struct knowledge {
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
-  bool several = false;     ///< it is of several blocks that the scope includes
+  bool several = false;     ///< it belongs to several blocks that the scope includes
   bool fence = false;       ///< a proxy fence of one direction: only that is passed on
   bool restricted = false;  ///< a fence for the initialization of mbarriers only
   bool copy = false;        ///< the completion of an asynchronous operation, which is performed where its mbarrier is

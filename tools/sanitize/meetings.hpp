@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they come to know.
+/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they learn.
 #pragma once
 
 #include <check/barrier_alignment.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, as what one thread comes to know of others. The rules are those of
+/// Release and acquire patterns, fences, and the order of `fence.sc`, as what one thread learns of others. The rules are those of
 /// `check::event_rules`.
 #pragma once
 
@@ -112,7 +112,7 @@ class thread_order {
     }
   }
 
-  /// A strong write. `chained`: it is of a read-modify-write that has read strongly what was there.
+  /// A strong write. `chained`: it belongs to a read-modify-write that has read strongly what was there.
   void write(object& o, lane& l, const access& a, memory_order order, bool chained, bool completes) {
     const bool releases = model::releases(order);
     const bool mbarrier = a.by->mbarrier != check::mbarrier_op::none && a.rmw;

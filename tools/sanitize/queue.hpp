@@ -15,7 +15,7 @@
 namespace membar::sanitize {
 
 /// The threads that can continue. A schedule is one of
-///  * in turn: a thread continues until it waits or has had so many events;
+///  * in turn: a thread continues until it waits or has had this many events;
 ///  * at random: any of the threads, for a random number of events;
 ///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
 ///    Finding Bugs", ASPLOS 2010.
@@ -54,7 +54,7 @@ class thread_queue {
   /// Takes out the thread that continues; `events` becomes for how many events at most.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // so often goes on who waits for longest: threads that only poll hold up nobody
+        64;  // how often the thread that waits for longest runs, so that threads that only poll delay nobody
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;

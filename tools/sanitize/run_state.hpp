@@ -157,7 +157,7 @@ struct run_state {
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// The last event is none after all, unless it is what is looked for.
+  /// The last event does not count after all, unless it is what is looked for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();

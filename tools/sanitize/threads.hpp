@@ -123,7 +123,7 @@ struct lane {
 /// A sync point at which threads are.
 struct meeting_point {
   std::uint64_t number = 0;
-  int warp = -1;  ///< -1: it is of the block
+  int warp = -1;  ///< -1: it belongs to the block
   std::vector<int> arrived{};
 };
 

@@ -80,7 +80,7 @@ struct node {
   std::uint64_t number = 0;  ///< of an epoch, if one numbers it
   std::uint16_t afters = 0;  ///< how many; `many` for more, and then the first of the list is how many
   kind_t kind = kind_t::passes;
-  bool blocks = false;  ///< it can hold up what comes after it in its queue
+  bool blocks = false;  ///< it can delay what comes after it in its queue
 
   static constexpr std::uint16_t many = 0xffff;
 };
@@ -88,7 +88,7 @@ struct node {
 /// The nodes that one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::size_t first = 0;
-  std::size_t end = 0;  ///< past its last node. Nodes in no queue may stand between.
+  std::size_t end = 0;  ///< past its last node. Nodes in no queue may be in between.
   bool any_order = false;
 };
 

@@ -291,7 +291,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     c.cause[first(s)] = 0;
   }
   if (rules.holds(rule::observation_precedes)) {
-    // obs ; ppcb: sources are writes, and the rows of reads are still ppcb alone
+    // obs ; ppcb: sources are writes, and the rows of reads are still only ppcb
     for (event_set w = f.writes; w != 0; w = rest(w)) {
       const event_set after = c.cause.image(c.observation[first(w)]);
       c.cause[first(w)] |= after;

@@ -203,7 +203,7 @@ struct decision {
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity alone.
+/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity.
 /// Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options
 /// allow, or if the state was not found and a loop was cut.
 template <class Rules = every_rule>

@@ -75,7 +75,7 @@ struct litmus_test {
     result.filter = filter;
     return result;
   }
-  test_view view() const&& = delete;  // it would look into a test that is gone
+  test_view view() const&& = delete;  // it would look into a test that is destroyed
 };
 
 /// A value as it is printed: the address of a location by its name, anything else as a number.

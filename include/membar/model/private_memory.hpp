@@ -4,7 +4,7 @@
 /// every way at the end, and states that differ only in how they were reached are visited once.
 ///
 /// Memory is private if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
-/// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
+/// barrier or other memory depends on what they read. Causality between its accesses then follows only from the rest. With edges
 /// of the CUDA API no memory is private: base causality may have a cycle, where threads wait for one that begins after them.
 /// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
 /// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.

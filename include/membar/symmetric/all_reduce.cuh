@@ -483,7 +483,7 @@ template <class T, class Floats>
   return squares;
 }
 
-/// Writes a row of which the block has added up the squares: each thread the vectors that it wrote to the residual.
+/// Writes a row whose squares the block has added up: each thread writes the vectors that it wrote to the residual.
 template <class T>
 __device__ inline void write_normalized(const residual_rms_norm<T>& norm, T* out, std::size_t row, float squares) noexcept {
   using vector = reduced_vector<T>;
@@ -582,7 +582,7 @@ struct all_reduce_options {
 /// and every further call throw `error`, which names the PE that did not arrive. Then construct the class again on every PE.
 ///
 /// Memory of the heap at each PE: `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`, at most. Requires: loads and stores that
-/// reach every PE; two to eight PEs, of which as many run at once as there are.
+/// reach every PE; two to eight PEs, all of which run at the same time.
 template <class T, class Op = sum, backend Backend = peer_backend>
 class all_reduce {
   static_assert(detail::is_reduced<T>, "membar: an all-reduce is of float, __half or __nv_bfloat16");

@@ -27,7 +27,7 @@ namespace symmetric {
 struct launch_offer {
   unsigned long long blocks = 0;  ///< of its grid
   unsigned long long room = 0;    ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
-  cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
+  cudaError_t failed = cudaSuccess;  ///< the error of finding `room`, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
   std::array<unsigned, 3> block{};
@@ -254,7 +254,7 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Whether the backend gathers by kernels, which may have no room beside a grid that waits for other PEs.
+/// Whether the backend gathers by kernels, which may not fit beside a grid that waits for other PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
@@ -309,11 +309,11 @@ template <class Backend>
 /// PE. It is called before anything is launched. All PEs of the process
 /// are launched before it returns. The host does not wait for the kernels.
 ///
-/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
+/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and how many blocks it can hold, what differs, or
 /// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
 /// (`std::rethrow_if_nested`). If CUDA rejects a launch all the same, that is an error on every PE if the backend
 /// gathers without kernels, as the peer backend. With NVSHMEM it is an error only on that PE: after the launch, its kernels
-/// may have no room to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
+/// may have no space to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
 /// for other kernels, of this PE or of another PE on the same device. They delay the launch, forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,

@@ -176,7 +176,7 @@ class array {
     return {heap_ != nullptr ? heap_->number() : 0, id_, index};
   }
 
-  /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process; a
+  /// The objects' symmetric address for the kernels of PE `which`, which belongs to this process. Errors: a PE of another process; a
   /// `scoped_array` that is closed, or whose heap has ended.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
@@ -300,7 +300,7 @@ class heap {
   /// Which heap of the process this is, from 1. Equal at every PE if all processes make their heaps in one order.
   [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
-  /// The reach of PE `which`, which is of this process.
+  /// The reach of PE `which`, which belongs to this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
     require_local(which);
     return region_.reach_of(which);
@@ -642,7 +642,7 @@ class heap {
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
-  bool alone_;                ///< all PEs are of this process
+  bool alone_;                ///< all PEs belong to this process
   std::vector<int> devices_;  ///< of this process's PEs
   scope* scopes_ = nullptr;
   bool unwaited_ = false;  ///< a scope has ended since the devices were waited for

@@ -93,7 +93,7 @@ class host_group {
     return all;
   }
 
-  /// Waits for the work of a stream, of which kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
+  /// Waits for the work of a stream whose kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
   /// process. Not collective. Errors: `error` within a second for a process that has ended, also while the kernels still run, unless
   /// they no longer need it and end meanwhile; what the stream failed with.
   void synchronize(cudaStream_t stream) {

@@ -197,7 +197,7 @@ template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
-  /// `all_gather` needs room on the device.
+  /// `all_gather` needs free space on the device, because it runs kernels.
   static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;

@@ -331,7 +331,7 @@ class basic_peer_backend {
     return atomicity_between(facts_, links, use);
   }
 
-  /// Copies `mine` to `all`: all PEs are of this process.
+  /// Copies `mine` to `all`: all PEs belong to this process.
   void all_gather(const unsigned long long* mine, unsigned long long* all) const {
     for (int i = 0; i != count(); ++i) {
       all[i] = mine[i];

@@ -45,7 +45,7 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// The barrier for the kernels of PE `which`, which is of the team and of this process. Errors: another one.
+  /// The barrier for the kernels of PE `which`, which belongs to the team and to this process. Errors: another one.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);

@@ -49,7 +49,7 @@ template <hook_id Id>
 
 /// How a launch came to be recorded.
 struct launch_origin {
-  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: it is none
+  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: none
   std::size_t node = 0;              ///< the node's number there
   std::vector<std::size_t> after{};  ///< the nodes before it
 };

@@ -31,7 +31,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The functions of CUPTI that recording needs. The library is loaded only for watch: its presence alone costs time.
+/// The functions of CUPTI that recording needs. The library is loaded only for watch: its mere presence costs time.
 struct cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
