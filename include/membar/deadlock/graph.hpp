@@ -78,7 +78,7 @@ struct node {
   std::uint32_t chain = 0;   ///< of nodes that come one after the other
   unsigned kernel = 0;       ///< nodes of one launch share a number; 0: not of a kernel
   std::uint64_t number = 0;  ///< of an epoch, if one numbers it
-  std::uint16_t afters = 0;  ///< how many; `many` for more, and then the first of the list is how many
+  std::uint16_t afters = 0;  ///< how many; `many` if there are more, whose number is then the first of the list
   kind_t kind = kind_t::passes;
   bool blocks = false;  ///< it can delay what comes after it in its queue
 

@@ -123,7 +123,7 @@ namespace detail {
   return x;
 }
 
-/// What a random number is used for. A group or a location adds its number.
+/// The purpose of a random number. A group or a location adds its number.
 namespace purpose {
 inline constexpr unsigned cluster_base = 0x000;
 inline constexpr unsigned cluster_gap = 0x100;

@@ -386,7 +386,7 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Whether an instruction of the program initializes the mbarrier. One that no instruction initializes is so from the start.
+  // Whether an instruction of the program initializes the mbarrier. An mbarrier that no instruction initializes is initialized from the start.
   [[nodiscard]] constexpr bool has_initialization(const event& operation) const noexcept {
     for (const thread_view& t : execution_.program().threads) {
       for (const instruction& i : t.code) {
@@ -466,8 +466,8 @@ class barrier_groups {
     }
   }
 
-  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; those who
-  // wait for that phase come after them.
+  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; waits
+  // for that phase come after them.
   [[nodiscard]] constexpr bool have_passed(event_set members, event_set waits) noexcept {
     for (event_set p = passed_; p != 0; p = rest(p)) {
       if (at_event(first(p)).location != at_event(first(members)).location) {

@@ -123,7 +123,7 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
 }
 
 /// Adds to base causality what precedes the accesses of asynchronous operations: what precedes the instruction that starts them.
-/// Nothing goes on through these steps: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
+/// These steps are not transitive: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
 /// "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {

@@ -190,7 +190,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   return rules;
 }
 
-/// The error of a program whose mixed-size data race leaves open what is asked.
+/// The error of a program whose mixed-size data race leaves the answer open.
 [[nodiscard]] inline error left_open() {
   return error("mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open");
 }

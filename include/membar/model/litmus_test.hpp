@@ -24,7 +24,7 @@ struct observable {
   term what{};
 };
 
-/// What is suspicious about the text of a test, and where. The test has a verdict all the same.
+/// A suspicious part of a test's text, and its position. The test has a verdict all the same.
 struct remark {
   int line = 0;
   int column = 0;

@@ -37,7 +37,7 @@ class private_memory : public thread_paths {
   // Declared once more, because nvcc looks for the function of a class in between.
   constexpr bool path_chosen() override = 0;
 
-  /// Whether the memory that `all` are the accesses of is private.
+  /// Whether the memory whose accesses are `all` is private.
   [[nodiscard]] constexpr bool is_private(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
     if (!program_.api.empty()) {
@@ -84,7 +84,7 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Reads that a register depends on whose final value is asked for.
+  /// Reads on which a register with a requested final value depends.
   [[nodiscard]] constexpr event_set asked() const {
     event_set result = 0;
     for (int t = 0; t < program_.threads.size(); ++t) {

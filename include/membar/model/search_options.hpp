@@ -36,8 +36,8 @@ struct search_options {
   std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
   bool bounded = false;      ///< a loop that was cut is not an error
   bool every_execution =
-      true;  ///< false: what changes no answer about final states is left out, as loads that nothing asks for
-  search_control* control = nullptr;  ///< whose `is_repeated` is asked where not every execution is
+      true;  ///< false: executions that change no answer about final states are left out, such as those that differ in unused loads
+  search_control* control = nullptr;  ///< its `is_repeated` is called where not every execution is needed
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end
 

@@ -339,7 +339,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // What the events of one instruction have in common.
+  // The common part of the events of one instruction.
   [[nodiscard]] constexpr event event_of(int thread, int index, const thread_state& state) const noexcept {
     const instruction& i = at(code(thread), index);
     event e;
