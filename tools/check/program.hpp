@@ -145,7 +145,7 @@ struct check_result {
   check_statistics counts{};
   bool load_buffering_is_open = false;        ///< some execution may be load-buffered, and those were not explored
   bool symmetric = false;                     ///< executions that equal threads in other places show were left out
-  const instruction* discarded_at = nullptr;  ///< a load that a race was not reported for, as its thread never uses the value
+  const instruction* discarded_at = nullptr;  ///< a load whose race was not reported, because its thread never uses the value
   int discarded = 0;                          ///< that thread
   std::uint64_t seed = 0;                     ///< of the random execution that showed what was found
 };

@@ -540,7 +540,7 @@ class barrier_groups {
     return true;
   }
 
-  // `members` complete the phase. `waits` wait for it, and so do any of `choice`.
+  // `members` complete the phase. `waits` wait for it; those of `choice` may also do so.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits, event_set choice) {
     if (choice != 0) {
       return end_phase(open, left, phase, members, waits, rest(choice)) &&

@@ -129,7 +129,7 @@ class private_memory : public thread_paths {
     std::set<std::vector<std::int64_t>>& seen;
   };
 
-  // Reads whose value a later access or a register that somebody asks for depends on.
+  // Reads on whose value a later access, or a register with a requested final value, depends.
   [[nodiscard]] event_set watched(event_set all) const {
     event_set result = 0;
     for (event_set s = all & facts_.reads; s != 0; s = rest(s)) {

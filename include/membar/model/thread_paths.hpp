@@ -600,7 +600,7 @@ class thread_paths : public path_values {
   waits waiting_;
   cut_loop cut_;
   int vector_number_ = -1;
-  int issued_ = -1;  ///< the event of the instruction that starts the asynchronous operation at hand
+  int issued_ = -1;  ///< the event of the instruction that starts the current asynchronous operation
 };
 
 }  // namespace model

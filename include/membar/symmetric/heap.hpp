@@ -271,7 +271,7 @@ class heap {
     }
   }
 
-  /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 128. Collective.
+  /// `size` objects at every PE, zeroed, aligned to `alignment`, at least 128. Collective.
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || membar::detail::is_bytes<T>,
