@@ -176,7 +176,7 @@ __device__ inline void async_commit(started_copies) noexcept {
 /// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void async_wait() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_async_copies<Pending >= 0>();
   // cp.async.wait_group N;  PTX ISA 7.0, sm_80
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");

@@ -221,7 +221,7 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// Returns whether a bulk reduction has the operation on the type, so that the compiler prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
-  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
+  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes an async_operation");
   constexpr bool legal = sizeof(ptx_bulk_type<Operation, typename element_of<T>::type>::text) > 1;
   static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
   require_bulk_copies<legal>();
@@ -283,7 +283,7 @@ __device__ inline void bulk_commit(uncommitted_copies) noexcept {
 /// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void bulk_wait() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_bulk_copies<Pending >= 0>();
   // cp.async.bulk.wait_group N;  PTX ISA 8.0, sm_90
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
@@ -298,7 +298,7 @@ __device__ inline void bulk_wait() noexcept {
 /// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void bulk_wait_read() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_bulk_copies<Pending >= 0>();
   // cp.async.bulk.wait_group.read N;  PTX ISA 8.0, sm_90
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

@@ -118,7 +118,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 /// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
-  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys what it is given: pass a pointer to what is not const");
+  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to data that is not const");
   static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
   detail::require_cache_control<800, T>();
   // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)

@@ -40,7 +40,7 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   // expect: no instance of function template "membar::v0_2::async_arrive" matches
   REFUSED(an_arrival_of_copies_names_the_copies, async_arrive(own));
   async_arrive_beside(async_copy(to, numbers), far);
-  // expect: no fewer than 0 groups can be pending
+  // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_small_groups_are_pending, async_wait<-1>());
   async_wait<1>();
   // expect: no instance of function template "membar::v0_2::async_store" matches

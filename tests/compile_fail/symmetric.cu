@@ -32,10 +32,10 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: a private pointer is not a symmetric address
   REFUSED(a_private_pointer_is_not_put_to, symmetric::put(symmetric::by_block, own, own, other));
   symmetric::put(symmetric::by_block, data, own, other);
-  // expect: the result of at(pe) is the address of another PE
+  // expect: the result of at(pe) is an address of another PE
   REFUSED(the_address_of_another_pe_is_not_put_to, symmetric::put(symmetric::by_block, data.at(other), own, other));
   symmetric::put(symmetric::by_warp, data, data.local(), other);
-  // expect: the result of at(pe) is the address of another PE
+  // expect: the result of at(pe) is an address of another PE
   REFUSED(the_address_of_another_pe_is_not_got_from, symmetric::get(symmetric::by_thread, own, data.at(other), other));
   symmetric::get(symmetric::by_thread, own, data, other);
   // expect: memory of this PE, not the result of at(pe)

@@ -27,7 +27,7 @@ struct sixteen_bytes {
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
-// expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
+// expect: the scope at which a publisher publishes must be wider than the scope of its sources
 REFUSED(a_publisher_widens, static_assert(complete<publisher<1, 2, thread_scope::system, thread_scope::device>>));
 static_assert(complete<publisher<1, 2, thread_scope::block, thread_scope::device>>);
 // expect: a publisher widens

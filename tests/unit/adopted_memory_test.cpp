@@ -223,7 +223,7 @@ TEST_F(adopted_memories, have_one_heap_at_a_time_and_no_more_than_there_is) {
   each_is(thrown([&](int self) { return of(self); },
                  [&](adopted_backend& backend, int) {
                    EXPECT_TRUE(says(refusal([&] { const symmetric::heap large(backend, 2 * size); }),
-                                    "a symmetric heap of 32768 bytes was to be made in 16384 bytes of adopted memory"));
+                                    "a symmetric heap of 32768 bytes cannot be made in 16384 bytes of adopted memory"));
                    {
                      const symmetric::heap heap(backend, size);
                      EXPECT_TRUE(says(refusal([&] { const symmetric::heap second(backend, 256); }), "a second heap"));
@@ -276,7 +276,7 @@ TEST_F(adopted_memories, are_the_buffers_of_a_rendezvous_of_pytorch) {
   EXPECT_EQ(part.bytes, 1024U);
   EXPECT_EQ(part.addresses[2], static_cast<unsigned char*>(handle.buffers[2]) + 512);
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle, size, 8)); }),
-                   "8 bytes from byte 16384 on of a symmetric buffer of PyTorch were to be adopted, which has 16384"));
+                   "8 bytes from byte 16384 on of a symmetric buffer of PyTorch cannot be adopted, because it has 16384"));
   handle.buffers[0] = nullptr;
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle)); }), "no load or store reaches"));
 }

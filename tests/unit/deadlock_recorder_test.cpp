@@ -380,7 +380,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
   recorder record(2);
   refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "that it has not arrived at: record the arrival first");
   record.arrive(pe(0), main_stream);
-  refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, and was to call another");
+  refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, so it cannot call another");
   refused(record, [&] { record.collective(pe(0), main_stream); }, "record the wait for the barrier first");
   refused(record, [&] { record.wait_for_team(pe(0), side_stream); }, "in another stream than that in which it has arrived");
   record.begin_capture(pe(0), main_stream);

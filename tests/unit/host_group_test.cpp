@@ -273,7 +273,7 @@ TEST_F(host_groups, tell_a_process_that_is_later_than_the_budget_that_it_was_too
                          } else if (!given_up.wait_for(1)) {
                            return 2;
                          }
-                         const int wrong = unless_refused("PE 1 of the group did not come to a collective call within",
+                         const int wrong = unless_refused("PE 1 of the group did not reach a collective call within",
                                                           [&] { static_cast<void>(all.all_gather(1)); });
                          given_up.come();
                          return wrong;

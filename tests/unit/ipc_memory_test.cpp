@@ -217,7 +217,7 @@ TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
     const allocated mine(size);
     return refused(group, "PE 1 shares 99999 bytes, and PE 0 100000: share as many", mine.at(),
                    size - static_cast<unsigned>(rank)) +
-           refused(group, "0 bytes were to be shared by CUDA IPC: share at least one", mine.at(), 0);
+           refused(group, "0 bytes cannot be shared by CUDA IPC: share at least one", mine.at(), 0);
   });
 }
 
@@ -295,7 +295,7 @@ TEST_F(ipc_memories, are_open_nowhere_whenever_the_callback_throws) {
 TEST_F(ipc_memories, take_a_rank_and_a_callback) {
   const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
   EXPECT_EQ(refusal([&] { const ipc_memory none(nullptr, size, 1, gather); }),
-            "membar: PE 1 of 1 was to share memory: number the processes from 0, as the callback returns their numbers");
+            "membar: PE 1 of 1 cannot share memory: number the processes from 0, as the callback returns their numbers");
   EXPECT_TRUE(says(refusal([&] { const ipc_memory none(nullptr, size, 0, nullptr); }), "without a callback"));
 }
 

@@ -78,7 +78,7 @@ TEST_F(process_memories, of_different_sizes_or_kinds_are_rejected_on_every_pe) {
                             const process_memory memory(group, size,
                                                         rank == 0 ? shared_by::automatic : shared_by::file_descriptor);
                           }) +
-           unless_refused("0 bytes were to be shared", [&] { const process_memory memory(group, 0); });
+           unless_refused("0 bytes cannot be shared", [&] { const process_memory memory(group, 0); });
   });
 }
 

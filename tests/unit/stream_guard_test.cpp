@@ -46,11 +46,11 @@ TEST_F(guarded_team, is_used_on_one_stream_at_a_time) {
 TEST_F(guarded_team, is_not_used_by_the_host_and_a_stream_at_once) {
   {
     const auto held = guard.on(first.handle());
-    EXPECT_TRUE(says(on_host(), "was to be used on the host"));
+    EXPECT_TRUE(says(on_host(), "cannot be used on the host"));
   }
   const auto held = guard.on_host();
   EXPECT_TRUE(says(on(first), "is in use on the host"));
-  EXPECT_TRUE(says(refusal([&] { return guard.on(nullptr); }), "was to be used on the default stream"));
+  EXPECT_TRUE(says(refusal([&] { return guard.on(nullptr); }), "cannot be used on the default stream"));
 }
 
 TEST_F(guarded_team, may_be_held_again_by_whoever_holds_it) {

@@ -117,7 +117,7 @@ TEST_F(barrier_of_a_team, is_for_its_pes) {
   EXPECT_EQ(even.on(pe(2)).members(), team::listed({pe(0), pe(2)}));
   EXPECT_EQ(even.on(pe(2)).words().size(), 5U) << "one for each PE, and the count";
   EXPECT_EQ(refusal([&] { return even.on(pe(1)); }),
-            "membar: PE 1 was to use the barrier of team PEs 0, 2, and is not of it: name one of the team");
+            "membar: PE 1 cannot use the barrier of team PEs 0, 2, because it is not in the team: name one of its members");
 }
 
 TEST_F(barrier_of_a_team, has_pes_that_there_are) {

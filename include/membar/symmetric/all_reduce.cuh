@@ -685,7 +685,7 @@ class all_reduce {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
         throw error(
             cudaErrorTimeout,
-            "membar: PE %llu did not come to an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
+            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
             "budget, and construct the all-reduce again on every PE",
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {

@@ -75,8 +75,8 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     }
     if (each.blocks > each.room) {
       throw error(cudaErrorCooperativeLaunchTooLarge,
-                  "membar: a collective launch is given up on every PE, because PE %zu was to run %llu blocks that wait for "
-                  "each other and "
+                  "membar: a collective launch is given up on every PE, because PE %zu cannot run %llu blocks that wait for "
+                  "each other: it "
                   "can hold %llu at once: launch at most that many on each PE, each doing more",
                   pe, each.blocks, each.room);
     }
@@ -85,11 +85,10 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& mine = offers[pe];
     const launch_offer& first = offers[0];
     if (mine.blocks != first.blocks) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu was to run %llu blocks, and PE 0 %llu: launch the same "
-          "grid on every PE",
-          pe, mine.blocks, first.blocks);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, and PE 0 %llu: launch the same "
+                  "grid on every PE",
+                  pe, mine.blocks, first.blocks);
     }
     const auto same = [&](const char* what, const std::array<unsigned, 3>& here, const std::array<unsigned, 3>& there) {
       if (here != there) {
@@ -110,11 +109,10 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
           pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
     }
     if (mine.kernel != first.kernel) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu was to launch another kernel than PE 0: launch the same "
-          "on every PE, and collective launches in one order",
-          pe);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch differs between PEs: PE %zu launches another kernel than PE 0: launch the same "
+                  "on every PE, and collective launches in one order",
+                  pe);
     }
   }
 }

@@ -259,7 +259,7 @@ class heap {
       if (const unsigned long long left = all[static_cast<std::size_t>(i)]; left != 0) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: a symmetric heap was to be closed, and PE %d has %llu allocations that were not freed: free or close "
+            "membar: a symmetric heap cannot be closed, because PE %d has %llu allocations that were not freed: free or close "
             "each on every PE",
             i, left);
       }

@@ -32,7 +32,7 @@ using membar::detail::driver_function;
 inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
   if (here != there) {
     throw error(cudaErrorInvalidValue,
-                "membar: %zu objects of the host were to be copied %s %zu symmetric ones: pass as many, or a subspan", here,
+                "membar: %zu objects of the host cannot be copied %s %zu symmetric ones: pass as many, or a subspan", here,
                 direction, there);
   }
 }

@@ -514,7 +514,7 @@ class host_group {
       case fault::late:
         throw error(
             cudaErrorTimeout,
-            "membar: PE %d of the group did not come to a collective call within %lld ms: see what it waits for, or give the "
+            "membar: PE %d of the group did not reach a collective call within %lld ms: see what it waits for, or give the "
             "group a larger budget",
             at_->culprit, most);
       default:

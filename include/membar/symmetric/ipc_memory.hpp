@@ -216,7 +216,7 @@ class ipc_memory {
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: PE %d of %zu was to share memory: number the processes from 0, as the callback returns their numbers", self,
+          "membar: PE %d of %zu cannot share memory: number the processes from 0, as the callback returns their numbers", self,
           count);
     }
     return {self, static_cast<int>(count), std::move(all_gather)};
@@ -259,7 +259,7 @@ class ipc_memory {
     const detail::ipc_part part = detail::part_of_allocation(mine, bytes_);
     detail::refuse_other_sizes(detail::gathered(processes_, bytes_));
     if (bytes_ == 0) {
-      throw error(cudaErrorInvalidValue, "membar: 0 bytes were to be shared by CUDA IPC: share at least one");
+      throw error(cudaErrorInvalidValue, "membar: 0 bytes cannot be shared by CUDA IPC: share at least one");
     }
     const auto start = reinterpret_cast<std::uintptr_t>(mine);
     const std::uintptr_t told = part.fault == fault::room ? part.size - (start - part.base) : start;

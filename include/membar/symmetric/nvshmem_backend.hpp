@@ -102,7 +102,7 @@ class nvshmem_session {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
       throw error(
           cudaErrorInitializationError,
-          "membar: NVSHMEM was to be used as the program initialized it, and it is not initialized: call nvshmem_init or "
+          "membar: NVSHMEM cannot be used as the program initialized it, because it is not initialized: call nvshmem_init or "
           "nvshmemx_init_attr first, or of_launcher, of_id or of_mpi");
     }
     nvshmem_session session;
@@ -121,7 +121,7 @@ class nvshmem_session {
       // The other PEs are elsewhere, and would never join this one in nvshmem_finalize.
       std::fprintf(
           stderr,
-          "membar: an exception ends the NVSHMEM session of PE %d, and so the job: catch it while the session lives to "
+          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session lives to "
           "read what it says\n",
           nvshmem_my_pe());
       std::fflush(nullptr);

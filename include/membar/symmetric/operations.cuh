@@ -31,10 +31,9 @@ __device__ constexpr bool require_group() noexcept {
 /// Requires a symmetric address. Returns whether it is one, so that the compiler prints a single message.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
-  static_assert(
-      !is_direct<Address>,
-      "membar: the result of at(pe) is the address of another PE, and no symmetric address: pass the symmetric object, "
-      "and the PE beside it");
+  static_assert(!is_direct<Address>,
+                "membar: the result of at(pe) is an address of another PE, not a symmetric address: pass the symmetric object "
+                "and the PE");
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
                 "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
@@ -53,7 +52,7 @@ template <class Address>
                   "membar: a signal is changed by notify and put_signal only, and waited for: it is not data");
     static_assert(is_counter<typename Address::element_type> || is_signal<typename Address::element_type> ||
                       !is_word<typename Address::element_type>,
-                  "membar: barrier words and packed messages have operations of their own: they are not data");
+                  "membar: barrier words and packed messages have their own operations: they are not data");
     return !is_word<typename Address::element_type>;
   } else {
     return false;

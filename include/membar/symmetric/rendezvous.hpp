@@ -55,7 +55,7 @@ struct rendezvous {
   rendezvous made;
   unsigned char random[16];
   if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    throw error(cudaErrorOperatingSystem, "membar: the system gave no random bytes (%s): make a token of the launcher's",
+    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token of the launcher's",
                 std::strerror(errno));
   }
   for (const unsigned char each : random) {

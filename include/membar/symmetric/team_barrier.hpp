@@ -63,10 +63,11 @@ class team_barrier {
     const of_pe& here = local(which);
     if (has_arrived(here, stream)) {
       const auto of_this_stream = here.guard->on(stream);  // which refuses another one
-      throw error(cudaErrorNotPermitted,
-                  "membar: PE %d was to be at the next barrier of team %s, and has not waited for the last one at which it "
-                  "arrived: call wait_on_stream first",
-                  which.index(), detail::team_text(members_).text);
+      throw error(
+          cudaErrorNotPermitted,
+          "membar: PE %d cannot be at the next barrier of team %s, because it has not waited for the last one at which it "
+          "arrived: call wait_on_stream first",
+          which.index(), detail::team_text(members_).text);
     }
     return here.guard->on(stream);
   }
@@ -87,7 +88,7 @@ class team_barrier {
     if (!has_arrived(here, stream)) {
       throw error(
           cudaErrorNotPermitted,
-          "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first, in "
+          "membar: PE %d cannot wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first, in "
           "the same capture",
           which.index(), detail::team_text(members_).text);
     }
@@ -138,8 +139,8 @@ class team_barrier {
   void require_member(pe which) const {
     if (!members_.contains(which)) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d was to use the barrier of team %s, and is not of it: name one of the team", which.index(),
-                  detail::team_text(members_).text);
+                  "membar: PE %d cannot use the barrier of team %s, because it is not in the team: name one of its members",
+                  which.index(), detail::team_text(members_).text);
     }
   }
   [[nodiscard]] of_pe& local(pe which) {

@@ -96,7 +96,7 @@ class counter {
                 "membar: a counter holds a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
   static_assert(
       std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
-      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links carry nothing else of it");
+      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links support nothing else for it");
 
  public:
   using value_type = T;

@@ -56,7 +56,7 @@ class publisher {
 
   static_assert(Sources > 0, "membar: a publisher has at least one source");
   static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
-  static_assert(From < To, "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
+  static_assert(From < To, "membar: the scope at which a publisher publishes must be wider than the scope of its sources");
 
  public:
   static constexpr int sources = Sources;
