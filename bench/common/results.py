@@ -129,7 +129,7 @@ def _lines_of(value, depth):
 
 
 def parsed(text):
-    """Returns the document of a result. Files by Google Benchmark have no version of this format."""
+    """Returns the document of a result. Files of Google Benchmark have no format version."""
     document = json.loads(text)
     version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
     if version != FORMAT_VERSION:
