@@ -321,7 +321,7 @@ class atomic_ref {
     }
   }
 
-  /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so.
+  /// Returns once the value's bits differ from those of `old`, ordered as a load that has read the new value.
   ///
   /// It polls with back-off and without a time limit. Relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>

@@ -941,7 +941,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated again serve as if nothing had been.
+  // Words that are allocated again work as at first.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());

@@ -47,7 +47,7 @@ ROWS = [
     Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
     Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
-    Row("atomic.hpp", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
+    Row("atomic.hpp", "Returns once the value's bits differ from those of `old`, ordered as a load that has read the new value.",
         r"^(?!asynchronous).*\.wait\."),
     Row("headers/atomic.md", "Read-modify-write operations return the previous value.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),

@@ -299,7 +299,7 @@ TEST(deadlock_recorder, a_barrier_in_two_halves) {
   whole.collective(0).notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).collective(1);
   EXPECT_EQ(kinds(halves), nothing);
   EXPECT_EQ(kinds(whole), only(hazard::barrier_before_put));
-  // After the wait for the barrier that order hangs again.
+  // After the wait for the barrier, this order would hang again.
   steps late(2);
   late.arrive(pe(0), main_stream);
   late.wait_for_team(pe(0), main_stream);

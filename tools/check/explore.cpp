@@ -3,8 +3,8 @@
 //
 // An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
 // takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
-// after such a read and does not precede the write is dropped. That is done only from the one execution in which everything
-// dropped reads and writes what is latest, so that none appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
+// after such a read and does not precede the write is dropped. This is done only from the one execution in which everything
+// dropped reads and writes the latest values, so that no execution appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
 // "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
 //
 // An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
