@@ -212,13 +212,13 @@ __global__ void numbers_and_policies(void* object) {
   // expect: an L2 policy applies to one instruction, but this operation is a loop
   REFUSED(a_loop_on_a_byte_takes_no_policy, b.fetch_add(1, relaxed, hot));
   b.fetch_add(1, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation is a
+  // expect: an L2 policy applies to one instruction, but this operation is a
   REFUSED(a_reduction_of_a_byte_takes_no_policy, b.add(1, relaxed, hot));
   b.add(1, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation is
+  // expect: an L2 policy applies to one instruction, but this operation is
   REFUSED(an_update_takes_no_policy, n.fetch_update([](int x) { return x; }, relaxed, hot));
   n.fetch_update([](int x) { return x; }, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation
+  // expect: an L2 policy applies to one instruction, but this operation
   REFUSED(a_minimum_of_numbers_takes_no_policy, f.fetch_fminimum_num(1, relaxed, hot));
   f.fetch_min(1, relaxed, hot);
 }
@@ -231,7 +231,7 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits
   REFUSED(a_const_object_is_referred_to_as_const, const atomic_ref<int, thread_scope::device> refused_const(*constant));
   static_cast<void>(atomic_ref<const int, thread_scope::device>(*constant).load(relaxed));
-  // expect: an atomic_ref is given a variable that is not volatile
+  // expect: an atomic_ref takes a variable that is not volatile
   REFUSED(a_volatile_object_is_not_referred_to, const atomic_ref<int, thread_scope::device> refused_volatile(*moving));
   n.store(1, release);
   // expect: an atomic_ref<T, Scope> refers to an object of type T

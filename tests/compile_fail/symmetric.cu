@@ -91,11 +91,11 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   // expect: may pass a value between two polls
   REFUSED(a_sum_is_not_tested_exactly, *own = symmetric::test(sum, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test(sum, symmetric::at_least(1)) ? 1 : 0;
-  // expect: it is waited for at system scope
+  // expect: wait for it at system scope
   REFUSED(a_signal_is_not_waited_for_at_device_scope,
           symmetric::wait<thread_scope::device>(symmetric::by_block, flag, symmetric::equals(1), budget));
   symmetric::wait<thread_scope::system>(symmetric::by_block, flag, symmetric::equals(1), budget);
-  // expect: it is waited for at system scope
+  // expect: wait for it at system scope
   REFUSED(a_signal_is_not_tested_at_device_scope,
           *own = symmetric::test<thread_scope::device>(flag, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test<thread_scope::system>(flag, symmetric::equals(1)) ? 1 : 0;

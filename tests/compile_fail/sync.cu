@@ -30,7 +30,7 @@ constexpr bool complete = sizeof(T) != 0;
 // expect: the scope at which a publisher publishes must be wider than the scope of its sources
 REFUSED(a_publisher_widens, static_assert(complete<publisher<1, 2, thread_scope::system, thread_scope::device>>));
 static_assert(complete<publisher<1, 2, thread_scope::block, thread_scope::device>>);
-// expect: a publisher widens
+// expect: must be wider than the scope of its sources
 REFUSED(a_publisher_does_not_keep_the_scope,
         static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::device>>));
 static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::system>>);
