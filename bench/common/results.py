@@ -163,7 +163,7 @@ def load(path, bench):
     for index, entry in enumerate(document["benchmarks"]):
         name = name_of(entry)
         if name is None:
-            raise ResultError("%s: entry %d of \"benchmarks\" has no name; write the file anew with the bench %s and --benchmark_out"
+            raise ResultError("%s: entry %d of \"benchmarks\" has no name; write the file again with the bench %s and --benchmark_out"
                               % (path, index, bench))
         if entry.get("run_type") != "aggregate" or entry.get("aggregate_name") == "median":
             cases.setdefault(name, Case(name)).add(entry)

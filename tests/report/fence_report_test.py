@@ -139,7 +139,7 @@ class Ranking(Scratch):
             self.assertEqual(len(self.findings_of(one(GRAPH, 1000, NVLINK, same)).shown), count)
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 1030))
         self.assertEqual(found.headline(), "Nothing to change: what is known waits at most 1.03 times as long during foreign traffic.")
-        self.assertEqual(found.remarks, ["Not held up: ends of kernels."])
+        self.assertEqual(found.remarks, ["Not delayed: ends of kernels."])
 
     def test_says_if_nothing_was_measured_and_why(self):
         for made, said in ((Synthetic().waived(BOUNDARY, "none", "alone", "no GPU"), "Nothing was measured: no GPU."),

@@ -107,7 +107,7 @@ TEST_F(on_stream, a_status_keeps_what_failed_first) {
   EXPECT_EQ(status_after(late, aborted).expected, 5U);
   EXPECT_EQ(status_after(aborted, {stream_result::aborted, 0, 9, 4, 1}).expected, 6U);
   EXPECT_EQ(status_after(done, late).result, stream_result::timed_out);
-  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated anew";
+  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated again";
   EXPECT_EQ(status_after({}, done).missing, -1);
 }
 

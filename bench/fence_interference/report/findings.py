@@ -148,7 +148,7 @@ class Findings:
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
         if calm:
-            self.remarks.append(f"Not held up: {words.listed(calm)}.")
+            self.remarks.append(f"Not delayed: {words.listed(calm)}.")
         self.remarks += _not_measured(results)
 
     def headline(self):

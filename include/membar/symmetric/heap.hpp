@@ -233,7 +233,7 @@ class heap {
     while (scopes_ != nullptr) {  // their arrays outlive this heap
       let_go(*scopes_);
     }
-    if (unwaited_) {  // their kernels may still use the memory, which the region gives back
+    if (unwaited_) {  // their kernels may still use the memory, which the region releases
       membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
     }
     give_back_abandoned();  // which is not a leak: their scopes have ended
