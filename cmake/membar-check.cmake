@@ -36,7 +36,7 @@ endfunction()
 
 # membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): a test that checks the
 # kernels that a program launches, from a recording in <folder>, which is recordings/<name> beside the CMakeLists.txt. The target <name>_recording makes
-# that anew on a machine with a GPU; commit it, and the test needs no GPU. Without a recording the test makes one in the build folder if it can, and is
+# that again on a machine with a GPU; commit it, and the test needs no GPU. Without a recording the test makes one in the build folder if it can, and is
 # skipped if not. <program> is a target or a path. The test passes if the status of every scenario is <status>, which is "verified" where none is given.
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")

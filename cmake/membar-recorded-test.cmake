@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DCHECKER=<membar-check> -DFOLDER=<recording> [-DKERNELS=<regex>] -DEXPECT=<status> [-DRECORD=ON | -DSCRATCH=<folder>] -P this -- <program>...
-# With RECORD makes the recording in FOLDER anew; else checks it, or where there is none one that it makes in SCRATCH.
+# With RECORD makes the recording in FOLDER again; else checks it, or where there is none one that it makes in SCRATCH.
 cmake_minimum_required(VERSION 3.23)
 set(program "")
 set(behind FALSE)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An all-reduce in the middle of a kernel of your own: it squares its values, adds them up over all GPUs, and takes the mean.
+/// An all-reduce in the middle of your own kernel: it squares its values, adds them up over all GPUs, and takes the mean.
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/collective_launch.hpp>

@@ -2,7 +2,7 @@
 /// @file
 /// Three threads: thread 1, in a kernel, writes x and releases a. Thread 2, in another kernel, acquires a and releases b. Thread 3,
 /// on the host, acquires b and must find x, which thread 2 never wrote. Both kernels in one synchronization domain: a may have
-/// device scope. Each in a domain of its own: a needs system scope. With --managed the words are in managed memory.
+/// device scope. Each in its own domain: a needs system scope. With --managed the words are in managed memory.
 #include "three_threads.cuh"
 
 #include <membar/managed_memory.hpp>

@@ -297,7 +297,7 @@ bench::arm in(const char* name, int blocks, std::size_t span) {
               return true;
             }();
             static_cast<void>(once);
-            // Tiles of one block: each launch goes on where the one before it ended, so that those from memory are not in L2. They
+            // Tiles of one block: each launch continues where the one before it ended, so that those from memory are not in L2. They
             // are a kilobyte apart at least, because a line may bring its neighbour.
             const unsigned grid = blocks == 0 ? 1U : static_cast<unsigned>(blocks * shared().multiprocessors);
             const std::size_t stride = blocks == 0 ? std::max(std::size_t{Bytes}, std::size_t{1024}) : Bytes;

@@ -144,7 +144,7 @@ void accesses(std::vector<bench::comparison>& all, const char* what, const char*
 
 // Throughput: all threads of all blocks but the first, or of the first two, add to one place.
 
-/// Each thread of each block adds to a word of its own in block 0, or all to the same word.
+/// Each thread of each block adds to its own word in block 0, or all to the same word.
 template <bool Same, home Home>
 __global__ void add_together(unsigned* global, int turns) {
   __shared__ unsigned here[1024];

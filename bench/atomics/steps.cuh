@@ -137,7 +137,7 @@ template <class T>
 struct ptx_add_half : of_ptx {
   __device__ static T run(T* object, T value) { return ptx_atom_add_half<T, membar::acq_rel_t>(object, value); }
 };
-/// A relaxed instruction of that kind between two fences, which stand outside of ptxas' loop.
+/// A relaxed instruction of that kind between two fences, which are outside of ptxas' loop.
 template <class T>
 struct ptx_add_half_between_fences {
   static constexpr const char* name = "ptx_between_fences";

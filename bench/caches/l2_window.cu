@@ -108,7 +108,7 @@ class fixture {
 
   enum class windows { none, each_whole, planned };
 
-  /// Three kernels at once in three streams, each with a hot region of half the set-aside and a stream of its own.
+  /// Three kernels at once in three streams, each with a hot region of half the set-aside and its own stream.
   double nanoseconds_of_three(windows how) {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);

@@ -196,7 +196,7 @@ __global__ void chase_texture(cudaTextureObject_t texture, unsigned from, int wa
   *result = {end - begin, at};
 }
 
-/// A chain through an array of the thread, whose indices the compiler does not know. Each word of one thread lies in a line of
+/// A chain through an array of the thread, whose indices the compiler does not know. Each word of one thread is in a line of
 /// its own, beside that word of its neighbours.
 template <int Words>
 __global__ void chase_local(unsigned step, chase_result* result) {

@@ -51,7 +51,7 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-// What the compiler may do with a load by what it knows of the pointer. Each thread reads four coefficients anew in each turn, and
+// What the compiler may do with a load by what it knows of the pointer. Each thread reads four coefficients again in each turn, and
 // stores in between: through a plain pointer the store may change them.
 __device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
 

@@ -66,7 +66,7 @@ def data_of(name, graph):
 
 
 def source_of(kernels):
-    """All kernels as one source, as a compilation takes longer than most checks: each in a namespace of its own."""
+    """All kernels as one source, as a compilation takes longer than most checks: each in its own namespace."""
     lines = ["#include <cuda.h>", "#include <cstdlib>", "#include <cstdio>"]
     return "\n".join(lines + [f'namespace k{n} {{\n#include "{kernel}"\n}}' for n, kernel in enumerate(kernels)]) + "\n"
 

@@ -18,7 +18,7 @@
 
 namespace bench {
 
-/// What one measurement of a case found: its time, figures beside it, and a label for what the name does not say.
+/// The result of one measurement of a case: its time, further figures, and a label for what the name does not say.
 struct figures {
   double ns = 0;
   std::vector<std::pair<std::string, double>> counters{};

@@ -23,7 +23,7 @@
 
 namespace bench {
 
-/// Where bytes are, seen by the device that reads them. Managed memory lies on the device.
+/// Where bytes are, seen by the device that reads them. Managed memory is on the device.
 enum class place { device, managed, mapped, peer };
 
 /// What memory holds: random words, or in the first bytes of each line the address of another line, or its index as that of a word.

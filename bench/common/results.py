@@ -129,7 +129,7 @@ def _lines_of(value, depth):
 
 
 def parsed(text):
-    """Returns the document of a result. Files by Google Benchmark have no version of this format."""
+    """Returns the document of a result. Files of Google Benchmark have no format version."""
     document = json.loads(text)
     version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
     if version != FORMAT_VERSION:
@@ -163,7 +163,7 @@ def load(path, bench):
     for index, entry in enumerate(document["benchmarks"]):
         name = name_of(entry)
         if name is None:
-            raise ResultError("%s: entry %d of \"benchmarks\" has no name; write the file anew with the bench %s and --benchmark_out"
+            raise ResultError("%s: entry %d of \"benchmarks\" has no name; write the file again with the bench %s and --benchmark_out"
                               % (path, index, bench))
         if entry.get("run_type") != "aggregate" or entry.get("aggregate_name") == "median":
             cases.setdefault(name, Case(name)).add(entry)

@@ -12,7 +12,7 @@ Assumptions:
   4. In another domain the flush waits for a fraction s of that time, because of congestion on the common path.
   5. Background load that pauses, such as occasional all-reduces, delays a flush only during its share of the time. Steady background load
      r < 1 is a queue of bursts of b bytes (M/D/1): r / (2 (1 - r)) b / C.
-C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce has a fit of its own.
+C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce has its own fit.
 All fitted measurements are of two GPUs, so the results for more GPUs are predictions."""
 import argparse
 import json

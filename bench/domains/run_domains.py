@@ -114,7 +114,7 @@ class Bench:
         if left < 5:
             return {'left_out': 'the time was up'}
         begin = time.monotonic()
-        # In a session of its own, so that a run that exceeds its limit can be ended with all its processes.
+        # In its own session, so that a run that exceeds its limit can be ended with all its processes.
         with open(folder / f'{arm}.log', 'w') as log:
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **MULTICAST_OFF, **variables},
                                        start_new_session=True)

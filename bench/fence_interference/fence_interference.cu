@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: do memory fences in a process wait for traffic that is not theirs, and what do memory synchronization domains
-/// give back? Every case times one victim beside one noise in one arm; `--help` lists the options.
+/// recover? Every case times one victim beside one noise in one arm; `--help` lists the options.
 
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -230,7 +230,7 @@ namespace bench {
 
 bench::description describe() {
   using fence_interference::the_program;
-  return {.question = "Do memory fences wait for traffic that is not theirs, and what do synchronization domains give back?",
+  return {.question = "Do memory fences wait for traffic that is not theirs, and how much do synchronization domains recover?",
           .add_cases = [](suite& cases) { the_program.add_cases(cases); },
           .interleaved = true,
           .keeps_repetitions = true,

@@ -149,7 +149,7 @@ class fixture {
   }
 
  private:
-  /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
+  /// The first multiprocessor that noise of the usual extent reaches run on, or the last that it leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");

@@ -41,7 +41,7 @@ class noise {
 
   /// Starts it in `domains` and returns once all of it is under way.
   virtual void start(const domain_choice& domains) = 0;
-  /// Called between samples: a source that needs the host to go on is fed here.
+  /// Called between samples: a source that needs the host to continue is fed here.
   virtual void feed() {}
   /// Whether the traffic that `start` began has gone on without a gap until now.
   [[nodiscard]] virtual bool running() const = 0;
@@ -256,7 +256,7 @@ class kernel_noise final : public noise {
   static constexpr unsigned saturating_batch = 32;
   static constexpr unsigned long long deadline_ns = 20'000'000'000;
 
-  /// Through a copy engine, on a stream of its own: the noise kernel holds the other one.
+  /// Through a copy engine, on its own stream: the noise kernel holds the other one.
   void copy(void* to, const void* from, std::size_t bytes) const {
     membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();

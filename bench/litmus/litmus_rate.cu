@@ -83,7 +83,7 @@ __device__ void run_each(const litmus::launch_view& view, const unsigned* rotati
   }
 }
 
-/// One step as a launch of its own: the kernel's end is the barrier, and the host does the rest.
+/// One step as its own launch: the kernel's end is the barrier, and the host does the rest.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ litmus::launch_view view) {
   __shared__ unsigned rotations[litmus::max_locations];
@@ -156,7 +156,7 @@ struct cases {
   }
 
   /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which the
-  /// label names. The search is no part of the time.
+  /// label names. The search is not part of the time.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {

@@ -604,8 +604,8 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());                   // a waits before b can go on
-    const matrix ends = pairs([&](auto a, auto b) {  // a's thread does not come to the turn that b waits for: it has ended
+    matrix blocks(events_.size());                   // a waits before b can continue
+    const matrix ends = pairs([&](auto a, auto b) {  // a's thread does not reach the turn that b waits for: it has ended
       return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
              events_[b].from->barrier == model::barrier_kind::block && one_cta(where(a), where(b)) &&
              std::ranges::none_of(barriers, [&](auto c) {

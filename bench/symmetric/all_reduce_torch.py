@@ -52,7 +52,7 @@ class OfFlashInfer:
         dist.barrier()
 
     def ways(self, own, shared, at_shared):
-        """By name: what sums `own`, or the same values in `shared`, into an output of its own. Each is seen to add first."""
+        """By name: what sums `own`, or the same values in `shared`, into its own output. Each is seen to add first."""
         out = torch.empty_like(own)
         hidden = min(self.HIDDEN, own.numel())
         array = ctypes.c_void_p * self.count

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 double by_hand_trips(world& two, unsigned threads, std::size_t bytes) {
-  const memory of(two);  // data and source where membar's are; the flag has a line of its own
+  const memory of(two);  // data and source where membar's are; the flag has its own line
   const scoped_array flags(two.heap.allocate<unsigned>(1));
   return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
     const pe other(1 - which.index());

@@ -341,7 +341,7 @@ __global__ void share(Queue* queue, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// The time of a kernel on `count` such objects, for each event that it reports; `lanes` of them go on at once.
+/// The time of a kernel on `count` such objects, for each event that it reports; `lanes` of them continue at once.
 template <class Object, class... Parameters, class... Arguments>
 bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
                         Arguments... arguments) {

@@ -4,7 +4,7 @@
 * The README is a page, and so is the gallery, which gallery.py makes of the litmus tests: the folder of these tests is linked to as that
   page. The order of the site is that of docs/index.md: a section for each of its headings, a page for each link
   there that none had before. What a section's page lists comes below it: the headers of reference.md, the reports of measurements.
-* A source that a page links to is a page of its own, below source/; so is the list of a folder. A file of docs/ that no page links to
+* A source that a page links to is its own page, below source/; so is the list of a folder. A file of docs/ that no page links to
   is not in the site.
 * Lists and what is in them are indented as Python-Markdown reads them.
 * A page that no list leads to, a link or an anchor that leads nowhere, and Markdown that was left as it is are errors.
@@ -248,7 +248,7 @@ def navigation(pages):
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE):
         below = []
-        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # a folder of its own
+        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # its own folder
         for found in LINK.finditer(body):
             target, _ = target_of("index.md", found.group(2))
             place = place_of(target) if target and (ROOT / target).exists() else ""

@@ -213,7 +213,7 @@ template <class T>
 /// Floating-point sums may be rounded differently. The hardware chooses which lanes come together. That changes the cost, and
 /// never the result. With `aggregation::one_address` the caller promises that all lanes that call together refer to one object.
 ///
-/// Synchronizes: as if each lane had performed its operation with the order itself: a barrier of the lanes stands before the
+/// Synchronizes: as if each lane had performed its operation with the order itself: a barrier of the lanes is before the
 /// leader's operation if that releases, and one after it if it acquires.
 ///
 /// PTX: `match.any.sync` to group by address, shuffles with a doubling step, then the operation of `atomic_ref`, once per
@@ -277,13 +277,13 @@ class aggregated_ref {
   /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes of one object pass one limit.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object must pass the same limit.
   template <class Order>
   __device__ T fetch_inc(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::incremented(old, count, most); }, limit, order);
   }
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes of one object pass
-  /// one limit.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes that update the same object
+  /// must pass the same limit.
   template <class Order>
   __device__ T fetch_dec(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);
@@ -334,7 +334,7 @@ class aggregated_ref {
 /// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
 /// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
 /// threads of the block at `clear` and `flush`; what `atomic_ref` requires. It is aligned to 4 bytes at least, and its size is a
-/// multiple of that, so plain variables may stand beside bins of 8 or 16 bits.
+/// multiple of that, so plain variables may be next to bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram has at least one bin");

@@ -3,7 +3,7 @@
 /// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0), or
 /// writes a value into the shared memory of another block of the cluster (9.0).
 ///
-/// How the end is known is in the type that a call gives: copies that have begun are committed to a group or arrive at an mbarrier;
+/// The type that a call returns says how its completion is known: copies that have begun are committed to a group or arrive at an mbarrier;
 /// a remote store gives the bytes that a phase of the other block's mbarrier expects. A store or reduction that releases
 /// (`async_store_release`, 10.0) goes to global memory, and its end is known to those who read its value.
 ///
@@ -13,7 +13,7 @@
 /// * They come after what precedes their call in the thread. What follows the call is not ordered with them.
 /// * What a copy wrote is visible to the thread that waited for it: with `async_wait` in the thread that committed, or with `acquire`
 ///   on the mbarrier in any thread.
-/// * A completion orders its own operation alone: a wait for an `async_store` says nothing of ordinary stores before it.
+/// * A completion orders only its own operation: a wait for an `async_store` says nothing about ordinary stores before it.
 ///
 /// Source: PTX ISA, "cp.async", "cp.async.mbarrier.arrive", "st.async", "red.async", "Asynchronous Operations".
 #pragma once
@@ -34,7 +34,7 @@ enum class async_caching : unsigned char { all_levels, l2_only };
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without `cp.async`.
+/// Rejects, in the pass that compiles for a device, an architecture without `cp.async`.
 template <bool Needed>
 __device__ constexpr void require_async_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -43,7 +43,7 @@ __device__ constexpr void require_async_copies() noexcept {
 #endif
 }
 
-/// Refuses, in the pass that compiles for a device, an architecture without `st.async` and `red.async`.
+/// Rejects, in the pass that compiles for a device, an architecture without `st.async` and `red.async`.
 template <bool Needed>
 __device__ constexpr void require_remote_async() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -54,7 +54,7 @@ __device__ constexpr void require_remote_async() noexcept {
 #endif
 }
 
-/// Refuses, in the pass that compiles for a device, an architecture without `st.async` and `red.async` to global memory.
+/// Rejects, in the pass that compiles for a device, an architecture without `st.async` and `red.async` to global memory.
 template <bool Needed>
 __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -86,7 +86,7 @@ template <> struct ptx_remote_type<async_operation::add, unsigned long long> { s
 template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
 // clang-format on
 
-/// Returns whether one `cp.async` can copy the type, so that the compiler prints one sentence only.
+/// Returns whether one `cp.async` can copy the type, so that the compiler prints a single message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -118,7 +118,7 @@ __device__ inline started_copies async_copy(T* to, const T* from) noexcept {
   }
   return detail::copy_results::started();
 }
-/// As `async_copy`, with a policy. PTX: `cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [to], [from], sizeof(T), policy`.
+/// Like `async_copy`, with a policy. PTX: `cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [to], [from], sizeof(T), policy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy(T* to, const T* from, l2_policy policy) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -131,7 +131,7 @@ __device__ inline started_copies async_copy(T* to, const T* from, l2_policy poli
   return detail::copy_results::started();
 }
 
-/// As `async_copy`, of the first `there` bytes of the object, 0 to `sizeof(T)`: the rest of `*to` becomes zero, and nothing of the
+/// Like `async_copy`, of the first `there` bytes of the object, 0 to `sizeof(T)`: the rest of `*to` becomes zero, and nothing of the
 /// rest of `*from` is read. `there` is 0 for an element that is past the end of its array.
 ///
 /// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: as `async_copy`.
@@ -145,7 +145,7 @@ __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned
   }
   return detail::copy_results::started();
 }
-/// As `async_copy_first`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+/// Like `async_copy_first`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there, l2_policy policy) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -176,7 +176,7 @@ __device__ inline void async_commit(started_copies) noexcept {
 /// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void async_wait() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_async_copies<Pending >= 0>();
   // cp.async.wait_group N;  PTX ISA 7.0, sm_80
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
@@ -197,7 +197,7 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// As `async_arrive`, beside the arrivals that the phase expects: the phase expects one more at the call, and gets it when the copies
+/// Like `async_arrive`, in addition to the arrivals that the phase expects: the call makes it expect one more, which comes when the copies
 /// are done. An arrival of the same thread follows, because the phase may be complete before the call otherwise.
 ///
 /// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
@@ -212,7 +212,7 @@ __device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barr
 /// Stores `value` at the place of `to` in the shared memory of block `rank` of the cluster. It completes on the mbarrier at the place
 /// of `barrier` there, whose phase expects the bytes: a wait that acquires the phase sees the value.
 ///
-/// It is a weak store, and the completion releases it alone, at cluster scope: what the thread stored before is not released.
+/// It is a weak store, and the completion releases only this store, at cluster scope: what the thread stored before is not released.
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}`. Requires: compute capability 9.0; the other block
@@ -287,11 +287,11 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints one sentence only.
+/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints a single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
-  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which releases too");
+  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which also releases");
   constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
   static_assert(!named || scoped,
                 "membar: an asynchronous operation on global memory has device or system scope, and system scope with mmio");
@@ -301,7 +301,7 @@ template <thread_scope Scope, class Order, bool Fits>
 
 }  // namespace detail
 
-/// Stores `value` to global memory at `to` with release, at some later time: the thread goes on before the store is performed.
+/// Stores `value` to global memory at `to` with release, at some later time: the thread continues before the store is performed.
 ///
 /// It releases what precedes the call in the thread, to those that acquire the value at `Scope`. It is not in program order with what
 /// follows the call: a load of `*to` by this thread may read the value before, and a second store to it may come first. With `mmio`, at
@@ -366,7 +366,7 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without `st.bulk`.
+/// Rejects, in the pass that compiles for a device, an architecture without `st.bulk`.
 template <bool Needed>
 __device__ constexpr void require_bulk_zero() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000

@@ -4,7 +4,7 @@
 ///
 /// On the device a call becomes one instruction where the machine has one. Otherwise it becomes the sequence that `atomic_ref`
 /// lists: a fence and an instruction at seq_cst, a two-way form, or a loop. An operation with none of these does not compile.
-/// A plain C++ compiler reads this header, too, for the host's side of a protocol.
+/// A plain C++ compiler can also read this header, for the host's side of a protocol.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -69,7 +69,7 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
 ///                     one lane attempts for all lanes of its warp that change the same word, with the fences once more,
 ///                     between two barriers of the lanes. A compare_exchange of 8 or 16 bits is always the lane's own. Its
-///                     release fence stands after the load, if that finds the expected bits; at seq_cst before it.
+///                     release fence is after the load, if that finds the expected bits; at seq_cst before it.
 ///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
 ///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
 ///                     the acquire of the instruction itself.
@@ -126,7 +126,7 @@ class atomic_ref {
                   "membar: a reference keeps the scope of the object's other references: name that scope");
   }
 
-  /// No reference: it is here so that the compiler says in a sentence what is wrong with the argument.
+  /// No reference: it exists so that the compiler's message says what is wrong with the argument.
   template <class Object>
     requires(!detail::is_atomic_object<std::remove_cvref_t<Object>> && !detail::has_cuda_object<Object> &&
              !std::is_convertible_v<Object, T&>)
@@ -139,8 +139,8 @@ class atomic_ref {
     requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
   MEMBAR_HOST_DEVICE atomic_ref(const atomic_ref<U, Scope>& other) noexcept : object_(other.object_) {}
 
-  /// Converts to the `cuda::atomic_ref` of the same object and scope, in a file that includes <cuda/atomic>. There is none for
-  /// const objects, cluster scope and packed pairs.
+  /// Converts to the `cuda::atomic_ref` of the same object and scope, in a file that includes <cuda/atomic>. There is no
+  /// conversion for const objects, cluster scope and packed pairs.
   template <detail::cuda_atomic_ref_of<T, Scope> Ref>
   [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() const noexcept {
     return Ref(*object_);
@@ -176,7 +176,7 @@ class atomic_ref {
                   "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T>) {
-      // It is refused above.
+      // It is rejected above.
     } else if constexpr (detail::compiling_for_device) {
       detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
@@ -188,7 +188,7 @@ class atomic_ref {
   /// stored.
   ///
   /// The first order is for success, the second for failure. Where there is one order, a failure has it without its release half:
-  /// acquire for acq_rel. It never fails spuriously. Padding is compared too: take `expected` from the object itself, or use a
+  /// acquire for acq_rel. It never fails spuriously. Padding is also compared: take `expected` from the object itself, or use a
   /// type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
   MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
@@ -216,58 +216,58 @@ class atomic_ref {
     return compare_exchange(expected, desired, orders...);
   }
 
-  /// Stores `value` and returns the value before.
+  /// Stores `value` and returns the previous value.
   MEMBAR_HOST_DEVICE value_type exchange(operand value, auto... said) const noexcept {
     return fetch<op::exchange>(value, said...);
   }
 
-  /// Adds `value`, with wrap-around, and returns the value before. To a pointer it adds that many objects.
+  /// Adds `value`, with wrap-around, and returns the previous value. To a pointer it adds that many objects.
   MEMBAR_HOST_DEVICE value_type fetch_add(difference value, auto... said) const noexcept {
     return fetch<op::add>(value, said...);
   }
 
-  /// Subtracts `value`, with wrap-around, and returns the value before. PTX: `atom.add` of the negated value.
+  /// Subtracts `value`, with wrap-around, and returns the previous value. PTX: `atom.add` of the negated value.
   MEMBAR_HOST_DEVICE value_type fetch_sub(difference value, auto... said) const noexcept {
     return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the value and `value`, and returns the value before.
+  /// Stores the bitwise and of the value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_and(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_and>(value, said...);
   }
 
-  /// Stores the bitwise or of the value and `value`, and returns the value before.
+  /// Stores the bitwise or of the value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_or(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_or>(value, said...);
   }
 
-  /// Stores the bitwise exclusive or of the value and `value`, and returns the value before.
+  /// Stores the bitwise exclusive or of the value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_xor(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_xor>(value, said...);
   }
 
-  /// Stores the smaller of the value and `value`, and returns the value before.
+  /// Stores the smaller of the value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_min(operand value, auto... said) const noexcept { return fetch<op::min>(value, said...); }
 
-  /// Stores the larger of the value and `value`, and returns the value before.
+  /// Stores the larger of the value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_max(operand value, auto... said) const noexcept { return fetch<op::max>(value, said...); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_inc(operand limit, auto... said) const noexcept { return fetch<op::inc>(limit, said...); }
 
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_dec(operand limit, auto... said) const noexcept { return fetch<op::dec>(limit, said...); }
 
-  /// Stores the smaller of two numbers and returns the value before. A NaN beside a number is ignored; -0 is smaller than +0.
+  /// Stores the smaller of two numbers and returns the previous value. If exactly one of them is a NaN, it is ignored; -0 is smaller than +0.
   ///
-  /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  /// It accepts float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
   MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::min>(value, said...);
   }
 
-  /// Stores the larger of two numbers and returns the value before. A NaN beside a number is ignored; +0 is larger than -0.
+  /// Stores the larger of two numbers and returns the previous value. If exactly one of them is a NaN, it is ignored; +0 is larger than -0.
   ///
-  /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  /// It accepts float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
   MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::max>(value, said...);
   }
@@ -303,7 +303,7 @@ class atomic_ref {
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
   MEMBAR_HOST_DEVICE void dec(operand limit, auto... said) const noexcept { reduce<op::dec>(limit, said...); }
 
-  /// Stores `function(value)` and returns the value before, by a loop of relaxed compare-and-swap on the bits.
+  /// Stores `function(value)` and returns the previous value, by a loop of relaxed compare-and-swap on the bits.
   ///
   /// The order is applied outside the loop. `function` may be called several times. Lanes of a warp that update the same word
   /// may be merged into one attempt: it stores what their functions make of the value, one after the other.
@@ -321,9 +321,9 @@ class atomic_ref {
     }
   }
 
-  /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so.
+  /// Returns once the value's bits differ from those of `old`, ordered as a load that has read the new value.
   ///
-  /// It polls with back-off, without end. Relaxed, acquire or seq_cst.
+  /// It polls with back-off and without a time limit. Relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
   MEMBAR_HOST_DEVICE void wait(operand old, Order = {}) const noexcept {
     detail::require_order<Order>();
@@ -349,7 +349,7 @@ class atomic_ref {
   template <detail::atom_op Op>
   static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
 
-  /// What an operation takes: of a pointer an addition takes a number of objects.
+  /// The type of an operation's argument: to a pointer, a number of objects is added.
   template <detail::atom_op Op>
   using operated = std::conditional_t<Op == detail::atom_op::add, difference_type, value_type>;
 
@@ -378,7 +378,7 @@ class atomic_ref {
     } else if constexpr (detail::compiling_for_device) {
       return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
     } else if constexpr (detail::is_by_element<Op, T>) {
-      // On the host, too, the operation is atomic per element.
+      // The operation is also atomic per element on the host.
       T old = value;
       for (int i = 0; i != T::size; ++i) {
         old.elements[i] = detail::host_fetch_element<Op, detail::order_of<Order>>(&object_->elements[i], value.elements[i]);
@@ -397,7 +397,7 @@ class atomic_ref {
     detail::require_policy<Policy>();
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T> || !detail::has_operation<value_type, Op>) {
-      // It is refused above.
+      // It is rejected above.
     } else if constexpr (adds_bytes<Op>) {
       address().add(bytes(value), order, policy);
     } else if constexpr (detail::compiling_for_device && detail::is_policy<Policy>) {
@@ -435,8 +435,8 @@ class atomic_ref {
   T* object_;
 };
 
-/// `object`, of which the caller promises that it is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
-/// code for other memory, which is most of their code where the compiler does not know the memory. It is no instruction.
+/// `object`, which the caller promises is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
+/// code for other memory, which is most of their code where the compiler does not know the memory. It is not an instruction.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -450,7 +450,7 @@ template <class T>
 /// It has the operations of `atomic_ref`, which say what they synchronize with and become. It is neither copyable nor movable,
 /// has the size of its value, and is aligned to that size.
 ///
-/// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory. One thread stores a
+/// The default constructor leaves the value uninitialized, so that it can be in `__shared__` memory. One thread stores a
 /// value, and a barrier follows, before others use it.
 template <class T, thread_scope Scope>
 class atomic {
@@ -476,8 +476,8 @@ class atomic {
     return atomic_ref<const T, Scope>(value_);
   }
 
-  /// Converts to the `cuda::atomic_ref` of the object, in a file that includes <cuda/atomic>. There is none for cluster scope and
-  /// for packed pairs.
+  /// Converts to the `cuda::atomic_ref` of the object, in a file that includes <cuda/atomic>. There is no conversion for cluster
+  /// scope and packed pairs.
   template <detail::cuda_atomic_ref_of<T, Scope> Ref>
   [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() noexcept {
     return Ref(value_);
@@ -552,7 +552,7 @@ atomic_ref(T&) -> atomic_ref<T>;
 template <class T>
 atomic(T) -> atomic<T>;
 
-// No operators: they are here so that the compiler says in a sentence why. They name no order.
+// No operators: they exist so that the compiler's message says why. They name no order.
 
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }

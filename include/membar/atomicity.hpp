@@ -412,14 +412,14 @@ template <class Ask>
 
 }  // namespace detail
 
-/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host uses the object too.
+/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host also uses the object.
 [[nodiscard]] inline atomicity atomicity_with_host(const void* pointer, int device, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_host = true;
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both do it.
+/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both use it.
 [[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_peer = true;
@@ -427,7 +427,7 @@ template <class Ask>
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` is atomic among the threads of `device` alone.
+/// Whether `use` of the object at `pointer` is atomic only among the threads of `device`.
 [[nodiscard]] inline atomicity atomicity_alone(const void* pointer, int device, const atomic_use& use) {
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barriers of a block by number, for some of its warps: producers arrive and go on, consumers wait. And the election of one
+/// The barriers of a block by number, for some of its warps: producers arrive and continue, consumers wait. And the election of one
 /// thread of a warp.
 #pragma once
 
@@ -12,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without `elect.sync`.
+/// Rejects, in the pass that compiles for a device, an architecture without `elect.sync`.
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -36,7 +36,7 @@ class named_barrier {
 
   __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
 
-  /// Arrives and waits until `threads` threads have arrived. What any of them did before its `sync` or `arrive`, the thread sees after.
+  /// Arrives and waits until `threads` threads have arrived. The thread then sees what any of them did before its `sync` or `arrive`.
   ///
   /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>
@@ -47,7 +47,7 @@ class named_barrier {
                  : "memory");
   }
 
-  /// Arrives and does not wait. What the thread did before, the threads that `sync` at this barrier see after; it sees nothing of theirs.
+  /// Arrives and does not wait. The threads that `sync` at this barrier then see what this thread did before; this thread sees nothing of theirs.
   ///
   /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>

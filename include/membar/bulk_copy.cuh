@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bulk copies between global and shared memory: one thread starts them, and the hardware does them beside the program.
+/// Bulk copies between global and shared memory: one thread starts them, and the hardware performs them while the program continues.
 ///
-/// How the end of a copy is known is in its type. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
+/// The type that a copy returns says how its completion is known. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
 /// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.
 ///
 /// A bulk copy reads and writes through the async proxy, and is not in program order:
 ///
 /// * Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>` (fence.cuh) between, in the block that
 ///   starts the copy: each thread that stored has one before the barrier, or the copying thread has one after a flag.
-/// * Ordinary loads come before a copy that overwrites what they read only with such a fence too.
+/// * Ordinary loads come before a copy that overwrites what they read only with such a fence as well.
 /// * What a copy wrote is visible, without a fence, to a thread that has waited for it: on the mbarrier with `acquire`, or by
 ///   `bulk_wait` in the thread that committed.
 /// * The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that committed and by what
@@ -32,7 +32,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without bulk copies.
+/// Rejects, in the pass that compiles for a device, an architecture without bulk copies.
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -67,7 +67,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// As `bulk_load`, with a policy.
+/// Like `bulk_load`, with a policy.
 ///
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [to], [from], bytes, [barrier], policy`.
 template <thread_scope Scope>
@@ -83,7 +83,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
   return detail::copy_results::bytes(bytes);
 }
 
-/// As `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
+/// Like `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
 /// mbarrier at the place of `barrier`, whose phase expects the bytes.
 ///
 /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas advises to
@@ -102,7 +102,7 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// As `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+/// Like `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                         mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks,
@@ -150,7 +150,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
                : "memory");
   return detail::copy_results::copies();
 }
-/// As `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
+/// Like `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes, l2_policy policy) noexcept {
   detail::require_bulk_copies<Needed>();
@@ -162,7 +162,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// As `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
+/// Like `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute capability
 /// 10.0 (PTX ISA 8.6).
@@ -176,7 +176,7 @@ __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* fro
                : "memory");
   return detail::copy_results::copies();
 }
-/// As `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
+/// Like `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes, std::uint16_t mask,
                                                        l2_policy policy) noexcept {
@@ -218,10 +218,10 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints one sentence only.
+/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
-  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes a async_operation");
+  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes an async_operation");
   constexpr bool legal = sizeof(ptx_bulk_type<Operation, typename element_of<T>::type>::text) > 1;
   static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
   require_bulk_copies<legal>();
@@ -250,7 +250,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
   }
   return detail::copy_results::copies();
 }
-/// As `bulk_reduce`, with a policy.
+/// Like `bulk_reduce`, with a policy.
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.OP.T [to], [from], bytes, policy`.
 template <auto Operation, class T>
@@ -283,7 +283,7 @@ __device__ inline void bulk_commit(uncommitted_copies) noexcept {
 /// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void bulk_wait() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_bulk_copies<Pending >= 0>();
   // cp.async.bulk.wait_group N;  PTX ISA 8.0, sm_90
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
@@ -298,7 +298,7 @@ __device__ inline void bulk_wait() noexcept {
 /// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
 template <int Pending = 0>
 __device__ inline void bulk_wait_read() noexcept {
-  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
   detail::require_bulk_copies<Pending >= 0>();
   // cp.async.bulk.wait_group.read N;  PTX ISA 8.0, sm_90
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

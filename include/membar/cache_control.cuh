@@ -55,7 +55,7 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
                : "memory");
 }
 
-/// Brings the tensor map at `map` near, for a tensor copy that follows: a kernel's first copy then does not wait for it.
+/// Prefetches the tensor map at `map` for a later tensor copy, so that a kernel's first copy does not wait for it.
 ///
 /// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, by a generic address.
 /// Source: PTX ISA, "prefetch".
@@ -66,7 +66,7 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to bring `bytes` bytes from `address` into L2. One thread asks for all of them. Nothing tells when they are there.
+/// Starts to bring `bytes` bytes from `address` into L2. One thread requests all of them. Nothing reports when they have arrived.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; address and size multiples of 16.
 /// Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -118,7 +118,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 /// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
-  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys what it is given: pass a pointer to what is not const");
+  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to data that is not const");
   static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
   detail::require_cache_control<800, T>();
   // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cache hints: what an access asks of L1 and L2, as values that stand after the pointer of a load or a store.
+/// Cache hints: what an access asks of L1 and L2, as values that follow the pointer of a load or a store.
 ///
 /// A hint changes where lines are kept and for how long. It never changes what an access means. Hints are for global memory: an
 /// access with a hint must not have an address in shared, local or constant memory.
@@ -22,7 +22,7 @@ enum class l1_priority {
   no_allocate       ///< the line is not brought into L1
 };
 
-/// The priority with which L2 evicts the line of an access; the names mean what those of `l1_priority` mean.
+/// The priority with which L2 evicts the line of an access; the names have the same meaning as in `l1_priority`.
 enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last };
 
 /// The cache operators of PTX ISA 2.0, which name caches instead of priorities.
@@ -103,9 +103,9 @@ MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
 MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {
-/// nvcc's message for a fraction that is refused has no more than the names of the constructor's template arguments.
+/// nvcc's message for a fraction that is rejected has no more than the names of the constructor's template arguments.
 struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
-/// A call of it is no constant: so it refuses a constant also where there are no exceptions.
+/// A call of it is not a constant: so it rejects a constant also where there are no exceptions.
 MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 }  // namespace detail
 

@@ -17,7 +17,7 @@ enum class warp_execution : unsigned char {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without thread block clusters.
+/// Rejects, in the pass that compiles for a device, an architecture without thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -43,7 +43,7 @@ class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: 
 };
 
 namespace detail {
-/// Makes what `cluster_arrive` returns, and nobody else.
+/// Only `cluster_arrive` makes its result, through this class.
 struct cluster_arrivals {
   [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
 };
@@ -81,7 +81,7 @@ __device__ inline void cluster_wait(cluster_arrival) noexcept {
   asm volatile("barrier.cluster.wait.acquire%0;" ::"C"(detail::ptx_aligned<Execution>::text) : "memory");
 }
 
-/// Arrives with `release` and waits: what any thread of the cluster did before, all see after.
+/// Arrives with `release` and waits: what any thread of the cluster did before the call is visible to all of them after it.
 ///
 /// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: as these.
 template <warp_execution Execution = warp_execution::diverged>

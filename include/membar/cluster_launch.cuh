@@ -3,7 +3,7 @@
 /// Cluster launch control: a block that runs takes the place of a block that has not begun, and does its work.
 ///
 /// A grid is launched with a block for each piece of work. A block that is done with its own piece cancels the launch of another one and
-/// goes on with that one's number, until none is left: the blocks are spread over the device by who is free, without a counter.
+/// continues with that one's number, until none is left: free blocks take over the remaining work, without a counter.
 #pragma once
 
 #include <membar/detail/asynchronous.cuh>
@@ -14,7 +14,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture without cluster launch control.
+/// Rejects, in the pass that compiles for a device, an architecture without cluster launch control.
 template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -25,7 +25,7 @@ __device__ constexpr void require_launch_control() noexcept {
 
 }  // namespace detail
 
-/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and of which.
+/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster.
 ///
 /// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase, and written by another
 /// `cancel_launch` after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a barrier. Source: PTX ISA,
@@ -66,7 +66,7 @@ class alignas(16) cancelled_launch {
     return block;
   }
 
-  /// The answer's address in shared memory, for PTX by hand.
+  /// The answer's address in shared memory, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept { return detail::shared_address(this); }
 
  private:

@@ -57,7 +57,7 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
   if (blocks > co_resident) {
     throw error(
         cudaErrorCooperativeLaunchTooLarge,
-        "membar: a grid of %llu blocks that wait for each other was asked for, but the device holds %u of them at once: "
+        "membar: a grid of %llu blocks that wait for each other was requested, but the device holds %u of them at once: "
         "launch at most that many, each doing more",
         blocks, co_resident);
   }
@@ -85,7 +85,7 @@ void launch_co_resident(const launch_config<Attributes...>& config, void (*kerne
   launch(config.with(cooperative{}), kernel, arguments.value...);
 }
 
-/// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
+/// No launch: it exists so that the compiler's message says what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

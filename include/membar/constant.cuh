@@ -4,7 +4,7 @@
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
 /// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at the same time,
-/// such as the coefficients of a formula. Kernel parameters are in constant memory too; `const __grid_constant__` keeps one
+/// such as the coefficients of a formula. Kernel parameters are also in constant memory; `const __grid_constant__` keeps one
 /// there.
 #pragma once
 
@@ -88,7 +88,7 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
 
 namespace detail {
 
-/// Throws unless elements `first` to `first + count` lie in a table of `size`.
+/// Throws unless elements `first` to `first + count` are in a table of `size`.
 inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
   if (first > size || count > size - first) {
     throw error(

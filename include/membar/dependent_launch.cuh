@@ -12,7 +12,7 @@ namespace membar {
 inline namespace v0_2 {
 
 namespace detail {
-/// Refuses, in the pass that compiles for a device, an architecture without dependent launches.
+/// Rejects, in the pass that compiles for a device, an architecture without dependent launches.
 template <bool Needed>
 __device__ constexpr void require_dependent_launch() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -26,7 +26,7 @@ __device__ constexpr void require_dependent_launch() noexcept {
 ///
 /// Each thread that reads or overwrites what those kernels access calls it first, or comes after a barrier of a thread that did.
 /// What comes before the call, loads of pointers and sizes included, is ordered with nothing of them. In a chain of kernels each
-/// one waits: a kernel that does not wait may end before the one before it. A kernel without a prerequisite that runs goes on at
+/// one waits: a kernel that does not wait may end before the one before it. A kernel without a prerequisite that runs continues at
 /// once.
 ///
 /// PTX: `griddepcontrol.wait`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".

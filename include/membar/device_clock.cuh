@@ -11,7 +11,7 @@ inline namespace v0_2 {
 /// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.
 ///
 /// Only differences mean something. It orders no accesses of other threads; the compiler moves no memory access across it. Its
-/// step may be a microsecond. Clocks of two devices, or of host and device, are not comparable.
+/// resolution may be as low as a microsecond. Clocks of two devices, or of host and device, are not comparable.
 ///
 /// PTX: `mov.u64 d, %globaltimer`, one instruction. Source: PTX ISA, "%globaltimer".
 [[nodiscard]] __device__ inline unsigned long long global_nanoseconds() noexcept {

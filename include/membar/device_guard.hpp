@@ -53,8 +53,8 @@ class device_switch {
 
 }  // namespace detail
 
-/// Makes `device` current for the calling thread. When it is destroyed, the thread's context is again the one that it found, be that the
-/// previous device's primary context or one that the program made with the driver API. Where `device` is current already, it changes
+/// Makes `device` current for the calling thread. When it is destroyed, the thread's previous context is current again, whether it was
+/// a device's primary context or one that the program made with the driver API. Where `device` is current already, it changes
 /// nothing. Errors: a device that does not exist.
 class device_guard {
  public:

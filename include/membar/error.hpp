@@ -123,14 +123,14 @@ inline void check(cudaError_t status, const char* remedy = "see the CUDA documen
   }
 }
 
-/// Receives one sentence for each failure that a destructor met while it put a value back.
+/// Receives one sentence for each destructor that failed to restore a value.
 using restore_failure_handler = void (*)(const char* sentence) noexcept;
 
 namespace detail {
 
 inline void print_restore_failure(const char* sentence) noexcept { std::fprintf(stderr, "%s\n", sentence); }
 
-/// Gives the sentence of a failed restore to the handler.
+/// Passes the message of a failed restore to the handler.
 inline void handle_failed_restore(const char* sentence) noexcept {
   const restore_failure_handler handler = __atomic_load_n(&membar_process_restore_failure_handler_v1, __ATOMIC_ACQUIRE);
   (handler != nullptr ? handler : &print_restore_failure)(sentence);

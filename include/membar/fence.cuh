@@ -42,7 +42,7 @@ template <> struct narrowed<memory_order::acquire> { static constexpr char text[
 template <> struct narrowed<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
 // clang-format on
 
-/// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
+/// Rejects, in the pass that compiles for a device, an architecture before that of thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_hopper_fence() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -50,7 +50,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Returns whether the order is one of the two, so that the compiler prints one sentence only.
+/// Returns whether the order is one of the two, so that the compiler prints a single message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
@@ -63,9 +63,9 @@ template <class Order>
 
 /// Orders the calling thread's ordinary accesses with those through `Proxy`, in both directions.
 ///
-/// It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the path that
+/// It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence is on the path that
 /// orders them. An example: ordinary stores write shared memory, and a bulk copy reads it. `proxy_fence<proxy::async>` then
-/// stands after the stores and before the barrier that precedes the copy.
+/// is after the stores and before the barrier that precedes the copy.
 ///
 /// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction.
 /// Requires: compute capability 7.0 for `alias`, 9.0 for the others.

@@ -23,7 +23,7 @@ template <thread_scope Scope, memory_order Order>
 __device__ inline void device_fence() noexcept {
   require_architecture_of<Scope>();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  // ptxas 13.0 does not refuse a fence of one direction here, and leaves 16 zero bytes in its place.
+  // ptxas 13.0 does not reject a fence of one direction here, but emits 16 zero bytes in its place.
   constexpr memory_order own = Order == memory_order::seq_cst ? Order : memory_order::acq_rel;
 #else
   constexpr memory_order own = Order;
@@ -43,7 +43,7 @@ void device_fence() noexcept;
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
 /// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
-/// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
+/// both accesses include each other's threads; cumulative: what the releasing thread has observed is also released. All
 /// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel` before
@@ -57,7 +57,7 @@ MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   static_assert(fence_order<Order>,
                 "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
   if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
-    // It is refused above.
+    // It is rejected above.
   } else if constexpr (detail::compiling_for_device) {
     detail::device_fence<Scope, Order::value>();
   } else {

@@ -2,7 +2,7 @@
 /// @file
 /// What a kernel uses of a multiprocessor: registers, local and shared memory, and how many blocks fit at the same time.
 ///
-/// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and lies
+/// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and is
 /// in device memory. Arrays that are indexed at run time, big structs, and values that do not fit into registers (spills) are
 /// there.
 #pragma once
@@ -71,11 +71,11 @@ template <class... Parameters>
 /// For tests: throws `error` if the kernel uses local memory.
 inline void require_no_local_memory(const kernel_resources& resources, const char* kernel) {
   if (resources.local_bytes != 0) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: the kernel %s uses %zu bytes of local memory per thread beside %d registers: index its arrays at compile "
-        "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)",
-        kernel, resources.local_bytes, resources.registers);
+    throw error(cudaErrorInvalidValue,
+                "membar: the kernel %s uses %zu bytes of local memory per thread in addition to %d registers: index its arrays "
+                "at compile "
+                "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)",
+                kernel, resources.local_bytes, resources.registers);
   }
 }
 

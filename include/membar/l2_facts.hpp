@@ -23,8 +23,8 @@ struct l2_facts {
   std::size_t set_aside = 0;
   /// The device is a MIG instance, where CUDA disables the set-aside.
   bool mig = false;
-  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False where toolkit or driver are
-  /// older than CUDA 12.3 and do not know.
+  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False if the toolkit or driver
+  /// is older than CUDA 12.3 and cannot report it.
   bool mps = false;
 };
 

@@ -113,13 +113,13 @@ launch_config(dim3, dim3, stream_handle = nullptr, std::size_t = 0) -> launch_co
 
 namespace detail {
 
-/// The rule that a conversion between numbers may change the value, so that brace-initialization takes constants alone.
+/// The rule that a conversion between numbers may change the value, so that brace-initialization accepts only constants.
 template <class From, class To>
 concept may_change_the_value =
     std::is_arithmetic_v<To> && (std::is_arithmetic_v<From> || std::is_enum_v<From>) && std::convertible_to<From, To> &&
     !requires(From from) { std::type_identity_t<To[1]>{static_cast<From>(from)}; };
 
-/// The rule that brace-initialization refuses a conversion of constants too.
+/// The rule that brace-initialization also rejects a conversion of constants.
 template <class From, class To>
 concept always_refused =
     (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
@@ -150,7 +150,7 @@ template <class To, class From>
 }
 
 /// An argument of a launch, converted to the type of its kernel parameter as brace-initialization converts: what may change a
-/// number's value is refused, unless it is a constant that the parameter holds.
+/// number's value is rejected, unless it is a constant that the parameter holds.
 template <class Parameter>
 struct lossless_argument {
   template <class Argument>
@@ -174,7 +174,7 @@ struct lossless_argument {
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(argument)) {
     static_assert(
         !is_variable<Argument>,
-        "membar: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of "
+        "membar: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of "
         "its type: give the variable the parameter's type, or cast it");
   }
 
@@ -240,7 +240,7 @@ template <class Wanted>
   return sync_domain_count() == 1 ? 0 : effective<sync_domain_map>(launch).physical(effective<sync_domain>(launch));
 }
 
-/// Refuses an argument whose device scope is bound to a domain other than the launch's.
+/// Rejects an argument whose device scope is bound to a domain other than the launch's.
 template <int LaunchDomain, class Parameter>
 void check_domain(const Parameter& argument, int launch_domain) {
   if constexpr (bound_to_domain<Parameter>) {
@@ -299,10 +299,10 @@ template <class... Attributes>
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
   constexpr bool non_portable = (std::same_as<Attributes, non_portable_cluster_size> || ...);
   static_assert(has_dimensions || !non_portable,
-                "membar: a launch with non_portable_cluster_size is given cluster_dimensions too");
+                "membar: a launch with non_portable_cluster_size also needs cluster_dimensions");
   constexpr bool preferred = (std::same_as<Attributes, preferred_cluster_dimensions> || ...);
   static_assert(has_dimensions || !preferred,
-                "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
+                "membar: a launch with preferred cluster dimensions also needs cluster_dimensions");
   return has_dimensions || !(preferred || non_portable);
 }
 
@@ -341,7 +341,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
   }
 }
 
-/// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
+/// No launch: it exists so that the compiler's message says what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

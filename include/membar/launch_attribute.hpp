@@ -66,7 +66,7 @@ struct launch_completion_event {
 };
 
 /// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
-/// and divide the grid's. The launch must be given `cluster_dimensions` too.
+/// and divide the grid's. The launch must also be given `cluster_dimensions`.
 ///
 /// Requires compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
 /// error and ignores them: the node of the captured launch does not have them.
@@ -86,7 +86,7 @@ struct shared_memory_carveout {
 #if CUDART_VERSION >= 13000
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
-/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, refuses it on
+/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, rejects it on
 /// streams, and reads it back from neither.
 struct nvlink_centric_scheduling {
   bool enabled = true;
@@ -103,7 +103,7 @@ struct shared_memory_opt_in {
 };
 
 /// The launch may have clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place.
-/// The launch must be given `cluster_dimensions` too.
+/// The launch must also be given `cluster_dimensions`.
 ///
 /// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
 struct non_portable_cluster_size {
@@ -258,7 +258,7 @@ struct attribute_traits<preferred_cluster_dimensions> {
     if (major < 10) {
       throw error(cudaErrorNotSupported,
                   "membar: device %d, of compute capability %d.x, has no preferred cluster dimensions, which need 10.0: leave "
-                  "them out, and give the launch cluster_dimensions alone",
+                  "them out, and give the launch only cluster_dimensions",
                   device, major);
     }
     out->val.preferredClusterDim = {c.x, c.y, c.z};
@@ -311,13 +311,13 @@ struct attribute_traits<shared_memory_opt_in> {
     const std::size_t block = static_cast<std::size_t>(most);
     const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
     if (launch.dynamicSmemBytes > room) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a launch with %zu bytes of dynamic shared memory, beside %zu static ones of the kernel, was asked for, "
-          "but a block of device %d has at most %zu together: ask for at most %zu",
-          launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to %zu static ones of the kernel, was "
+                  "requested, "
+                  "but a block of device %d has at most %zu together: ask for at most %zu",
+                  launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
-    // Always all the room, so that threads that launch the kernel with different sizes do not undo each other's permission.
+    // Always the whole limit, so that threads that launch the kernel with different sizes do not undo each other's permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
             "ask for less dynamic shared memory");
@@ -381,7 +381,7 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints one sentence only.
+/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints a single message.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,

@@ -14,7 +14,7 @@ inline namespace v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
-/// After the pointer stand the order's tag and at most one each of an L1 eviction priority, an L2 policy and a prefetch size.
+/// The pointer is followed by the order's tag and at most one each of an L1 eviction priority, an L2 policy and a prefetch size.
 /// Their sequence is free.
 ///
 /// Synchronizes: acquire synchronizes with the release operation whose value it reads, if each one's scope includes the other's
@@ -45,7 +45,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 
 /// Reads `*address` without an order, as a plain read does, with cache hints.
 ///
-/// After the pointer stand at most one each of: an L1 eviction priority or a cache operator, an L2 policy, a prefetch size, and
+/// The pointer may be followed by at most one each of: an L1 eviction priority or a cache operator, an L2 policy, a prefetch size, and
 /// for 32 bytes an L2 eviction priority.
 ///
 /// Synchronizes with nothing, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, of 16
@@ -59,7 +59,7 @@ template <class T, class... Said>
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
-/// After the value stand the order's tag and at most one each of an L1 eviction priority and an L2 policy. Their sequence is
+/// The value is followed by the order's tag and at most one each of an L1 eviction priority and an L2 policy. Their sequence is
 /// free.
 ///
 /// Synchronizes: release synchronizes with the acquire operation that reads the value, if each one's scope includes the other's
@@ -86,7 +86,7 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 
 /// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
 ///
-/// After the value stand the hints of `load_weak`, but no prefetch size.
+/// The value is followed by the hints of `load_weak`, but no prefetch size.
 ///
 /// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>

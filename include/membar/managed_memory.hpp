@@ -160,7 +160,7 @@ inline void prefetch_pages(const void* start, std::size_t bytes, memory_location
 
 /// `size` objects in managed memory, uninitialized, visible to every device and the host.
 ///
-/// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it any more.
+/// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
   static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,

@@ -6,7 +6,7 @@
 /// Every access of a device goes over the link to the host. So use it for data that is touched once, for a small part of large
 /// data, or for words that host and device exchange while both run. Copies reach the bandwidth of the link from pinned memory.
 /// Only operations of system scope and synchronization order the writes of host and device. They order ordinary memory of the host:
-/// `mapped_memory` is always of that kind, and memory that the host does not cache has a type of its own, whose `publish` orders its
+/// `mapped_memory` is always of that kind, and memory that the host does not cache has its own type, whose `publish` orders its
 /// writes. Whether a read-modify-write is
 /// atomic against the host depends on the link: see atomicity.hpp.
 #pragma once
@@ -36,7 +36,7 @@ struct mapping_facts {
   int device = 0;
   bool can_map_host_memory = false;
   bool unified_addressing = false;
-  /// Registered memory has the host's address on the device too.
+  /// Registered memory has the same address on the device as on the host.
   bool registered_at_host_address = false;
 };
 
@@ -99,7 +99,7 @@ inline void order_write_combined_stores() noexcept {
 /// `size` zeroed objects in mapped host memory, at one address for the host and the devices.
 ///
 /// Requires: a trivially copyable and destructible type; unified addressing. Errors: a device that cannot map host memory or has
-/// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it any more.
+/// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
   static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,

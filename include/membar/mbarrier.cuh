@@ -16,7 +16,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
+/// Rejects, in the pass that compiles for a device, an architecture before that of thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -27,7 +27,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Returns whether the order is one of an arrival, so that the compiler prints one sentence only.
+/// Returns whether the order is one of an arrival, so that the compiler prints a single message.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -141,7 +141,7 @@ class remote_mbarrier {
     }
   }
 
-  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
+  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
   ///
   /// PTX: `mbarrier.arrive_drop.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -174,7 +174,7 @@ class remote_mbarrier {
     asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
   }
 
-  /// The address in the state space `.shared::cluster`, for PTX by hand.
+  /// The address in the state space `.shared::cluster`, for handwritten PTX.
   [[nodiscard]] __device__ constexpr unsigned address() const noexcept { return address_; }
 
  private:
@@ -190,7 +190,7 @@ class remote_mbarrier {
 /// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes the other's
 /// thread. A fence before a relaxed arrival and one after a relaxed wait do the same. The completion of an asynchronous copy
 /// synchronizes with each wait that acquires its phase, whatever the scope: what the copy wrote is visible then, without a
-/// proxy fence. It orders nothing else that the thread did that started the copy.
+/// proxy fence. It orders nothing else that the thread which started the copy did.
 ///
 /// Requires: shared memory; compute capability 8.0, and 9.0 for what is not `init`, `arrive(release)`, `arrive_no_complete`,
 /// `arrive_drop(release)`, `test_wait` with `acquire` and `wait` with `acquire`, at block scope. Expected arrivals are 1 to
@@ -210,12 +210,12 @@ class alignas(8) mbarrier {
   /// The greatest number of arrivals, and of bytes, that a phase may expect.
   static constexpr unsigned most = (1U << 20) - 1;
 
-  /// An mbarrier that is there already, such as that of a `cuda::barrier`: `of(cuda::device::barrier_native_handle(barrier))`.
+  /// An existing mbarrier, such as a `cuda::barrier`'s: `of(cuda::device::barrier_native_handle(barrier))`.
   [[nodiscard]] __device__ static mbarrier& of(void* native) noexcept { return *static_cast<mbarrier*>(native); }
   /// The mbarrier's 64 bits, which nothing but mbarrier instructions may access.
   [[nodiscard]] __device__ unsigned long long* native_handle() noexcept { return &bits_; }
 
-  /// Makes an mbarrier whose phases expect so many arrivals, 1 to `most`. One thread does, before all other use of it.
+  /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread calls it, before any other use.
   ///
   /// Synchronizes with nothing: a barrier of the block follows, and before that `mbarrier_init_fence` (fence.cuh) if another
   /// block or an asynchronous copy uses the mbarrier.
@@ -224,7 +224,7 @@ class alignas(8) mbarrier {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
   }
 
-  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive any more.
+  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive afterwards.
   __device__ void invalidate() noexcept {
     // mbarrier.inval.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
@@ -287,7 +287,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// As `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
+  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
   template <class Order>
   __device__ mbarrier_token arrive_drop_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -352,7 +352,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
+  /// Like `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
   /// have the parities 0, 1, 0, and so on. A thread that misses two completions takes a later phase for its own.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait_parity(unsigned parity, Order) noexcept {
@@ -370,7 +370,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait`, and may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
+  /// Like `test_wait`, but may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
   /// answer it, unless that arrival depends on the answer.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
@@ -386,7 +386,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `try_wait(token, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait(token, order)`, suspended for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
@@ -403,7 +403,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait_parity`, and may suspend the thread for a time that the system chooses.
+  /// Like `test_wait_parity`, but may suspend the thread for a time that the system chooses.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
@@ -419,7 +419,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
@@ -449,7 +449,7 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// As `wait`, for a phase named by its parity, as `test_wait_parity` says.
+  /// Like `wait`, for a phase named by its parity, as `test_wait_parity` says.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait_parity(unsigned parity, Order order, wait_budget budget) noexcept {
     return repeat(budget, [&] {
@@ -473,7 +473,7 @@ class alignas(8) mbarrier {
     return remote_mbarrier(detail::cluster_address(address(), rank));
   }
 
-  /// The address in the state space `.shared::cta`, for PTX by hand.
+  /// The address in the state space `.shared::cta`, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     static_assert(Scope == thread_scope::system,

@@ -73,11 +73,11 @@ template <class Order>
 concept fence_order =
     order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
 
-/// The rule for reductions, which return nothing: relaxed or release. What is not returned cannot be acquired.
+/// The rule for reductions, which return nothing: relaxed or release. A value that is not returned cannot be acquired.
 template <class Order>
 concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
 
-/// The part of `order` that a fence before a relaxed operation gives; `relaxed` means no fence.
+/// The part of `order` that a fence before a relaxed operation must have; `relaxed` means no fence.
 ///
 /// With a fence of `acquire_half(order)` after the operation, both order what the operation with `order` orders.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
@@ -85,7 +85,7 @@ concept reduction_order = order_among<Order, memory_order::relaxed, memory_order
   return order == memory_order::seq_cst ? order : releases ? memory_order::release : memory_order::relaxed;
 }
 
-/// The part of `order` that a fence after a relaxed operation gives; `relaxed` means no fence.
+/// The part of `order` that a fence after a relaxed operation must have; `relaxed` means no fence.
 ///
 /// For `seq_cst` it is `acquire`: the fence before the operation gives it its place among all `seq_cst` operations.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order acquire_half(memory_order order) noexcept {

@@ -282,7 +282,7 @@ class multimem_ref {
   template <class Order>
   using order_text = detail::ptx_order<Order::value>;
 
-  // Each states a rule and returns whether it is kept, so that the compiler prints one sentence only.
+  // Each states a rule and returns whether it is kept, so that the compiler prints a single message.
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
     static_assert(

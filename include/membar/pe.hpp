@@ -15,7 +15,7 @@ class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
 
-  /// No conversion: it is here so that the compiler says in a sentence what to write instead of an `int`.
+  /// No conversion: it exists so that the compiler's message says what to write instead of an `int`.
   template <class Integer>
     requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {

@@ -55,7 +55,7 @@ __device__ consteval bool one_read_only_load() noexcept {
 
 /// Reads `*address`, which nothing writes while the kernel runs, through the read-only path.
 ///
-/// After the pointer stand at most one each of: an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy, and a
+/// The pointer may be followed by at most one each of: an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy, and a
 /// prefetch size.
 ///
 /// Synchronizes with nothing. It may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
@@ -118,7 +118,7 @@ class read_only_span {
   /// The address of the first element.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const value_type* data() const noexcept { return data_; }
 
-  /// `count` elements from `first`; both must lie in this span.
+  /// `count` elements from `first`; both must be in this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr read_only_span subspan(std::size_t first, std::size_t count) const noexcept {
     return {data_ + first, count};
   }

@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The host's clock, read after yielding to other threads: the awaited thread may need this processor.
+/// The host's clock, read after yielding, because the awaited thread may need this processor.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
   return 0;  // there is no host

@@ -41,8 +41,8 @@ namespace detail {
 inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
-/// The range of a kernel's window, because a launch has a single window. Neighbouring regions are taken together where the gaps
-/// are at most an eighth of the range; of the ranges that remain, the one with the most accesses is chosen.
+/// The range of a kernel's window, because a launch has a single window. Neighbouring regions are merged if the gaps are at
+/// most an eighth of the range; of the ranges that remain, the one with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
@@ -77,7 +77,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   return best;
 }
 
-/// Divides `total` among demands in proportion to demand times weight. What a demand leaves over goes to the others.
+/// Divides `total` among demands in proportion to demand times weight. What one demand does not use goes to the others.
 [[nodiscard]] inline std::vector<std::size_t> divided(std::size_t total, std::span<const std::size_t> demands,
                                                       std::span<const double> weights) {
   std::vector<std::size_t> shares(demands.size(), 0);

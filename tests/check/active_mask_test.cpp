@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which lanes are at an activemask together is not said: every division of those that come to it is explored.
+// Which lanes are at an activemask together is not said: every division of those that reach it is explored.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// Of a block of so many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
+/// Of a block of this many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;
@@ -73,7 +73,7 @@ TEST(active_mask, names_lanes_that_can_exchange_values) {
   EXPECT_EQ(up.words, (std::set<std::vector<std::uint64_t>>{{1, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {3, 3, 3}}));
 }
 
-TEST(active_mask, of_one_turn_of_a_loop_is_no_other_turns) {
+TEST(active_mask, of_one_loop_iteration_is_not_that_of_another) {
   const outcomes e =
       explore_lanes("mov.u32 %r3, 0; L:" + get_mask + "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra L;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
@@ -110,7 +110,7 @@ TEST(active_mask, is_explored_whoever_writes_last) {
   EXPECT_EQ(executions(false), 5U);
 }
 
-TEST(active_mask, that_does_not_come_true_is_no_hang_and_hides_none) {
+TEST(active_mask, that_does_not_come_true_is_not_a_hang_and_hides_none) {
   const std::string waits = "L: ld.relaxed.gpu.global.u32 %r3, [y]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;";
   EXPECT_EQ(explore_lanes("setp.ne.u32 %p0, %r0, 0; @%p0 bra SECOND; bra.uni MASK; SECOND:" + waits + "MASK:" + get_mask, 2)
                 .result.status,
@@ -123,7 +123,7 @@ TEST(active_mask, that_does_not_come_true_is_no_hang_and_hides_none) {
   EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "the second comes after the first has gone on";
 }
 
-TEST(active_mask, of_too_many_lanes_is_refused_in_words_but_at_random) {
+TEST(active_mask, of_too_many_lanes_is_rejected_in_words_but_at_random) {
   const outcomes e = explore_lanes(get_mask, 7);
   EXPECT_EQ(e.result.status, check_status::gave_up);
   EXPECT_NE(e.result.found.message.find("6 other lanes of the warp may execute 'activemask' together with it; up to 5"),

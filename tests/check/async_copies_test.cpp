@@ -72,7 +72,7 @@ TEST(check_copies, a_wait_of_another_thread_sees_them_too) {
          check_status::verified, "", 2);
 }
 
-TEST(check_copies, bytes_that_nobody_brings_are_waited_for_in_vain) {
+TEST(check_copies, a_wait_for_bytes_that_nobody_copies_hangs) {
   expect(init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;" + bring.substr(bring.find("cp.async")) + wait,
          check_status::hang);
 }
@@ -85,7 +85,7 @@ TEST(check_copies, what_was_stored_before_a_copy_needs_a_proxy_fence) {
   expect(init + store + "fence.proxy.async.shared::cta;" + bring + wait, check_status::race);
 }
 
-TEST(check_copies, a_fence_stands_between_the_store_and_the_copy) {
+TEST(check_copies, a_fence_between_the_store_and_the_copy_orders_them) {
   expect(init + "fence.proxy.async; st.global.u32 [from], 5;" + bring + wait, check_status::race, "a proxy fence is missing");
 }
 
@@ -101,7 +101,7 @@ TEST(check_copies, a_stage_that_was_read_is_filled_again_after_a_proxy_fence) {
   expect(init + bring + wait + again, check_status::verified);  // by copies alone: through one proxy
 }
 
-TEST(check_copies, a_fence_of_another_block_is_none) {
+TEST(check_copies, a_fence_of_another_block_does_not_count) {
   const std::string store = "st.global.u32 [from], 5;";
   const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
   expect(of_block(0, store + "fence.proxy.async;") + meet + of_block(1, init + bring + wait), check_status::race,
@@ -402,7 +402,7 @@ TEST(check_dependent_launches, stores_before_the_launch_of_dependents_are_not_vi
             check_status::race);
 }
 
-TEST(check_dependent_launches, a_wait_is_for_the_kernel_before_alone) {
+TEST(check_dependent_launches, a_wait_is_only_for_the_kernel_before) {
   const std::string store = "griddepcontrol.launch_dependents; st.global.u32 [x], 7;";
   const std::string launch = "griddepcontrol.launch_dependents;";
   const std::string read = "griddepcontrol.wait; ld.global.u32 %r0, [x];";

@@ -330,7 +330,7 @@ SCENARIOS = [
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
-    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller"]),
+    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' takes launches of full size"]),
     (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads; CUDA allows at most 1024: make the block smaller"]),
     ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "this holds only if the unknown values"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a type of memory"]),
@@ -341,7 +341,7 @@ SCENARIOS = [
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
-    (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, as {data 1}"]),
+    (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, for example {data 1}"]),
     (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor a memory"]),
     (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor a memory"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
@@ -367,6 +367,8 @@ SCENARIOS = [
     (FLOATS.replace("1.5", "0x3fc00000"), 0, ["verified"]),
     (FLOATS.replace("1.5", "one"), 2, ["error\t2:1: expected a value, found 'one'"]),
     (FLOATS.replace("f32[2]", "f64[1]"), 2, ["error\t4:11: index 1 is outside of 'x', which has 1 element\n"]),
+    (FLOATS.replace("f32[2]", "float[2]"), 2, ["error\t2:1: 'float' is not a type of memory: expected f32\n"]),
+    (FLOATS.replace("f32[2]", "f32[2]={1}"), 2, ["error\t2:1: 'f32[2]={1}' is not a type with a count of 1 to 67108864 elements, as in 'memory x f32[10] = 1, 2.5'"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is not a type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
     (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream, and no host thread"]),
     (HOST, 0, ["clocks stand still; host memory 'count' is written, but no host thread of the scenario reads it\n"]),
@@ -434,7 +436,10 @@ def main():
         expect(["race.litmus\trace", "data race on x", "--repair searches for orders, scopes, fences and barriers"], 1, "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "  > 0: ", "  > 1: "], 1, "--events=1", "race.litmus", cwd=folder)
         expect(["--events=all shows all 4 events\n", "    0: "], 1, "--events=3", "race.litmus", cwd=folder)
-        expect(["k.ptx\terror\tthis is a source, not a scenario: check it with a scenario, a file with the lines 'source k.ptx' and 'launch KERNEL args ...'"], 2, "k.ptx", cwd=folder)
+        for command in ([], ["sanitize"]):
+            expect(["k.ptx\terror\tthis is a source, not a scenario: write a scenario, for example a file with the three lines 'source k.ptx', "
+                    "'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; 'membar-check lint k.ptx' "
+                    "needs no scenario"], 2, *command, "k.ptx", cwd=folder)
         # what a scenario assumes, each off by default and repeated
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
 

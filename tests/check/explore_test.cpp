@@ -71,7 +71,7 @@ TEST(check_counts, private_accesses_do_not_multiply) {
             1U);
 }
 
-TEST(check_counts, attempts_in_vain_of_a_compare_and_swap_do_not_multiply) {
+TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
   // what a failed attempt leaves behind, the load before the loop could have read at once
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
@@ -136,7 +136,7 @@ TEST(check_buffers_loads, not_past_fences) {
   EXPECT_EQ(buffered("fence.acq_rel.cta;", "fence.acq_rel.cta;").counts.buffered, 1U);
 }
 
-TEST(check_buffers_loads, and_finds_what_only_that_shows) {
+TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
   // a value that only a cycle of program order and reads-from brings leads to a store without an order
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
@@ -300,7 +300,7 @@ TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
   EXPECT_EQ(ptx_program({walk}).explore().status, check_status::out_of_bounds);
 }
 
-TEST(check_finds, what_follows_an_attempt_in_vain) {
+TEST(check_finds, a_fault_after_a_failed_attempt) {
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";

@@ -199,7 +199,7 @@ void compare_with_every_order(bool scopes) {
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          3);  // every thread accesses, fences and accesses; the first one goes on with a fence and an access
+                          3);  // every thread accesses, fences and accesses; the first one continues with a fence and an access
     left[0] = 5;
     bool keeps = true;
     bool breaks = false;
@@ -290,7 +290,7 @@ bool some_order(std::vector<std::vector<bool>> before, const std::vector<std::ve
   return some_order(before, never, pairs, next + 1) || some_order(other, never, pairs, next + 1);
 }
 
-TEST(check_orders_fences, of_which_some_are_related_through_others_alone) {
+TEST(check_orders_fences, of_which_some_are_related_only_through_others) {
   std::mt19937 stream(3);
   int with = 0;
   int without = 0;

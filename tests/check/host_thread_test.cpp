@@ -149,7 +149,7 @@ TEST(check_host_threads, that_wait_for_what_nobody_writes_hang) {
   EXPECT_EQ(check::thread_text(s.checked, 1), "thread 1 (host thread h)");
 }
 
-TEST(check_host_threads, run_beside_all_launches_unless_the_scenario_orders_them) {
+TEST(check_host_threads, run_concurrently_with_all_launches_unless_the_scenario_orders_them) {
   const std::string writes = module_of({"st.global.u32 [%rd0], 42;", "ld.global.u32 %r0, [%rd0];"});
   const std::string data = "memory data u32 host\n";
   const std::string kernel = "launch k0 stream s args data data\n";
@@ -172,7 +172,7 @@ TEST(check_host_threads, of_one_scenario_race_with_each_other) {
   EXPECT_EQ(status_of(two + " relaxed }\nhost b { wait flag == 1 acquire; expect data == 1 }\n", nothing), check_status::race);
 }
 
-TEST(check_host_threads, order_store_buffering_by_seq_cst_alone) {
+TEST(check_host_threads, order_store_buffering_only_by_seq_cst) {
   const std::string nothing = module_of({""});
   const auto executions = [&](const std::string& how, const std::string& between) {
     return explored("memory x u32\nmemory y u32\nlaunch k0 args x y\nhost a { store x = 1 " + how + ";" + between + "load y " +

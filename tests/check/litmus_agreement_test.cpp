@@ -31,7 +31,7 @@ struct tally {
   std::uint64_t buffered = 0;  ///< of them: with load buffering
 };
 
-/// The litmus test that is written of a race: the model allows its outcome, and finds a race. Accesses of several sizes are refused.
+/// The litmus test that is written of a race: the model allows its outcome, and finds a race. Accesses of several sizes are rejected.
 void shows_race(const explored& found, const std::string& name) {
   std::string text;
   try {
@@ -279,7 +279,7 @@ TEST(check_agrees, on_random_programs_that_wait) {
 }
 
 /// One thread that loads and then stores, in one of many ways: what it stores may depend on what it has loaded, through the value, an
-/// addition, a branch, a predicate, or an update; or an order may stand between the two.
+/// addition, a branch, a predicate, or an update; or an order may be between the two.
 std::vector<std::string> buffering_thread(random_tests& stream, int from, int to, bool orders) {
   const auto place = [](int n) { return "<" + std::to_string(n) + ">"; };
   const auto pick = [&](std::vector<std::string> of) {

@@ -217,7 +217,7 @@ TEST(ptx_machine, read_modify_writes) {
   EXPECT_EQ(r32("st.global.u32 [x], 0x40000000; red.global.add.f32 [x], 0f3F800000; ld.global.u32 %r15, [x];"), 0x40400000U);
 }
 
-TEST(ptx_machine, dynamic_shared_memory_lies_apart_from_variables) {
+TEST(ptx_machine, dynamic_shared_memory_is_separate_from_variables) {
   const std::string text = ".extern .shared .align 16 .b8 dynamic[];\n.global .u32 x;\n" +
                            kernel_text("k",
                                        ".shared .align 4 .b8 s[4]; st.shared.u32 [s], 5; mov.u32 %r1, dynamic;"

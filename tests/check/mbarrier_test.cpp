@@ -14,7 +14,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A launch in which the n-th thread of each block executes the n-th text, and thread 0 `begin` before all go on.
+/// A launch in which the n-th thread of each block executes the n-th text, and thread 0 `begin` before all continue.
 struct block_of_threads {
   std::string begin;
   std::vector<std::string> bodies;
@@ -79,7 +79,7 @@ TEST(check_mbarrier, fences_synchronize_through_relaxed_operations) {
          check_status::verified);
 }
 
-TEST(check_mbarrier, a_test_in_vain_acquires_nothing) {
+TEST(check_mbarrier, a_failed_test_acquires_nothing) {
   expect({init(2), {store + arrive, "mbarrier.test_wait.parity.shared.b64 %p0, [bar], 0;" + load}}, check_status::race);
 }
 
@@ -94,7 +94,7 @@ TEST(check_mbarrier, phases_follow_each_other) {
          check_status::verified);
 }
 
-TEST(check_mbarrier, a_phase_that_is_over_twice_is_waited_for_in_vain) {
+TEST(check_mbarrier, a_wait_for_a_phase_that_ended_twice_hangs) {
   const std::string two = arrive + wait("0", "V") + arrive;
   expect({init(1), {two, wait("0", "W")}}, check_status::hang);
 }
@@ -110,7 +110,7 @@ TEST(check_mbarrier, it_is_initialized_by_a_count_and_once) {
   expect({init(1) + "mbarrier.inval.shared.b64 [bar];" + init(1), {arrive}}, check_status::verified);
 }
 
-TEST(check_mbarrier, the_release_chain_goes_on_through_later_phases) {
+TEST(check_mbarrier, the_release_chain_continues_through_later_phases) {
   const std::string relaxed = wait("0", "V", ".relaxed.cta") + "mbarrier.arrive.relaxed.cta.shared::cta.b64 %rd0, [bar];";
   expect({init(1), {store + arrive, relaxed + wait("1", "W") + load}}, check_status::verified);
   expect({init(1), {store + arrive, relaxed + wait("1", "W", ".relaxed.cta") + load}}, check_status::race);
@@ -141,7 +141,7 @@ TEST(check_mbarrier, bytes_may_be_completed_before_they_are_expected) {
          check_status::verified);
 }
 
-TEST(check_mbarrier, an_arrival_that_drops_out_is_expected_no_more) {
+TEST(check_mbarrier, an_arrival_that_drops_out_is_no_longer_expected) {
   expect({init(2),
           {store + "mbarrier.arrive_drop.shared.b64 %rd0, [bar];", arrive + wait("0", "V") + arrive + wait("1", "W") + load}},
          check_status::verified);

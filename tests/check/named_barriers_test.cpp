@@ -45,7 +45,7 @@ TEST(named_barriers, show_nothing_to_who_does_not_wait) {
   EXPECT_EQ(explore(give_word + "bar.sync 1, 64;", "bar.sync 1, 64;" + take_word).status, check_status::verified);
 }
 
-TEST(named_barriers, are_told_apart_by_their_numbers) {
+TEST(named_barriers, are_distinguished_by_their_numbers) {
   EXPECT_EQ(explore("bar.sync 2, 64;" + take_word, give_word + "bar.arrive 1, 64;").status, check_status::hang);
 }
 
@@ -61,17 +61,17 @@ TEST(named_barriers, wait_for_warps_that_have_left_without_coming) {
   EXPECT_EQ(explore("bar.sync 1, 64;", "").status, check_status::hang);
 }
 
-TEST(named_barriers, that_more_warps_come_to_are_refused) {
+TEST(named_barriers, that_more_warps_come_to_are_rejected) {
   expect_refusal(explore("bar.sync 1, 32;", "bar.sync 1, 32;"),
                  "more warps of the block arrive at barrier 1 than the 1 that it expects");
 }
 
-TEST(named_barriers, of_several_numbers_of_threads_are_refused) {
+TEST(named_barriers, of_several_numbers_of_threads_are_rejected) {
   expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"),
                  "barrier 1 is used with different numbers of threads");
 }
 
-TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_refused) {
+TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {
   expect_refusal(
       explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
       "'bar.sync' is a barrier of 40 threads; in a block of 64 threads, a barrier must be of a multiple of 32 threads");
@@ -101,7 +101,7 @@ TEST(named_barriers, are_passed_by_no_part_of_a_warp) {
   EXPECT_EQ(first("@%p2 exit;", "bar.arrive 1, 64;"), check_status::verified) << "an early return";
 }
 
-TEST(named_barriers, of_warps_that_come_by_different_ways_are_no_different_barriers) {
+TEST(named_barriers, of_warps_on_different_paths_are_one_barrier) {
   EXPECT_EQ(explore("bar.sync 1, 64;", "bar.sync 1, 64;").status, check_status::verified);
   EXPECT_EQ(explore("bar.sync 0;", "bar.sync 0;").status, check_status::undefined);
 }

@@ -280,7 +280,7 @@ TEST(ptx_writer, builds_what_is_read_of_the_text) {
   EXPECT_EQ(writer.end_line(), 15);
 }
 
-TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_many) {
+TEST(ptx_reader, rejects_an_instruction_that_lacks_an_operand_or_has_one_too_many) {
   EXPECT_EQ(error_in("add.u32 %r1, %r1;"), "8:1: 'add.u32' has no form with 1 destinations and 1 sources");
   for (const char* wrong : {"add.u32 %r1, %r1, 1, 2;",
                             "neg.s32 %r1;",
@@ -316,7 +316,7 @@ TEST(ptx_reader, refuses_an_instruction_that_lacks_an_operand_or_has_one_too_man
   }
 }
 
-TEST(ptx_reader, refuses_what_it_does_not_support_where_that_is_executed_alone) {
+TEST(ptx_reader, rejects_what_it_does_not_support_only_if_that_is_executed) {
   const std::string text = ".global .u64 t;\n" +
                            kernel_text("texture", "tox.1d.v4.f32.s32 {%r1, %r1, %r1, %r1}, [%rd1, {%r1}];") +
                            kernel_text("elsewhere", "call.uni f, ();") + kernel_text("plain", "mov.u32 %r1, 1;");
@@ -372,13 +372,13 @@ TEST(ptx_reader, reads_a_recursion_up_to_where_it_is_one) {
   EXPECT_EQ(codes[1], check::op::unsupported);
 }
 
-TEST(ptx_reader, knows_a_label_of_an_inner_block_there_alone) {
+TEST(ptx_reader, knows_a_label_of_an_inner_block_only_there) {
   EXPECT_EQ(error_in("{ A: bra A; } { A: bra A; } { @%p1 bra A; { A: bra A; } A: }"), "");
   EXPECT_EQ(error_in("{ A: } bra A;"), "8:1: the label 'A' is not defined in 'k'");
   EXPECT_EQ(error_in("{ A: A: }"), "8:1: the label 'A' is defined twice");
 }
 
-TEST(ptx_reader, reads_words_that_go_on_with_a_digit) {
+TEST(ptx_reader, reads_words_that_continue_with_a_digit) {
   EXPECT_EQ(error_in("ld.global.nc.L1::no_allocate.L2::256B.u32 %r1, [%rd1];"), "");
   EXPECT_EQ(error_in("cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16, %r2;"), "");
   EXPECT_EQ(error_in("cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd1], 16, %rd2;"), "");

@@ -108,7 +108,7 @@ TEST(check_repairs, change_one_order_where_one_is_wrong) {
   EXPECT_EQ(words(p.get(), r.repairs.front().edits), (std::vector<std::string>{"ld.acquire.cta.global.u32: ld.acquire.gpu"}));
 }
 
-TEST(check_repairs, store_buffering_with_two_sequential_fences_alone) {
+TEST(check_repairs, store_buffering_only_with_two_sequential_fences) {
   const auto side = [](const std::string& mine, const std::string& other, const std::string& to) {
     return "st.relaxed.gpu.global.u32 [" + mine + "], 1; ld.relaxed.gpu.global.u32 %r0, [" + other +
            "]; mov.u64 %rd0, wide; add.u64 %rd0, %rd0, " + to + "; add.u32 %r0, %r0, 1; st.global.u32 [%rd0], %r0;";
@@ -135,7 +135,7 @@ TEST(check_repairs, that_only_make_an_access_strong_say_so) {
   EXPECT_DOUBLE_EQ(r.repairs[0].cost, 0);
 }
 
-TEST(check_repairs, are_none_where_orders_are_not_what_is_wrong) {
+TEST(check_repairs, are_not_proposed_where_no_order_is_missing) {
   const check::repair_result r = repairs(ptx_program({wait_for("acquire.gpu", "y")}));
   EXPECT_TRUE(r.repairs.empty());
   EXPECT_EQ(r.tried, 3);
@@ -176,7 +176,7 @@ TEST(check_repairs, leave_program_order_as_it_is) {
 
 // ---- orders that are stronger than needed
 
-TEST(check_excess_orders, is_said_of_orders_and_scopes_and_not_of_those_that_are_needed) {
+TEST(check_excess_orders, are_reported_for_orders_and_scopes_but_not_if_they_are_needed) {
   const ptx_program p({"st.global.u32 [x], 7; fence.sc.sys; st.relaxed.gpu.global.u32 [y], 1;",
                        wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x]; fence.acq_rel.gpu; st.global.u32 [z], %r1;"});
   const check::excess_result r = check::excess_orders_of(p.get(), {}, costs());

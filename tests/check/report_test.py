@@ -43,6 +43,10 @@ FENCED = kernel("fenced", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n
 STRONG = kernel("strong", "d", ".loc 1 2 3\nst.relaxed.gpu.global.f32 [%rd1], 0f3FC00000;\n")
 LOOK = kernel("look", "d", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\n")
 BEFORE = kernel("before", "d", ".loc 1 9 3\nld.global.s32 %r1, [%rd1+-4];\n")
+# Block 1 sends, with a fence that block 0, which receives, never reaches.
+ROLES = kernel("roles", "dfo", "mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 bra SEND;\n" + WAIT.format("relaxed") +
+               "bra.uni E;\nSEND:\n.loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 3 3\n"
+               "st.relaxed.gpu.global.u32 [%rd2], 1;\nE:\n")
 # Thread 0 of each block raises the flag for its block.
 FOR_BLOCK = kernel("for_block", "df", "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\n"
                                       "st.global.f32 [%rd3], 0f3FC00000;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\n"
@@ -55,7 +59,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + FOR_BLOCK + LAST + COPY + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + COPY + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 # (launches, what is shown)
@@ -74,6 +78,9 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   --events=all shows all 5 events
   --repair searches for orders, scopes, fences and barriers that make it verify
 """),
+    # a fence of another branch is not shown as one in the wrong place
+    ("launch roles grid 2 args data flag out\n",
+     "  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n"),
     # two domains: the flag does not reach the other one
     ("launch fenced args data flag\nlaunch acquire domain 1 args data flag out\n", """\
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak

@@ -85,7 +85,7 @@ TEST(check_symmetry, leaves_one_order_of_the_first_atomics) {
 
 TEST(check_symmetry, is_off_unless_it_is_asked_for) { EXPECT_EQ(ptx_program({add_to_x}, 4).explore().counts.executions, 24U); }
 
-TEST(check_symmetry, is_not_of_threads_that_can_be_told_apart) {
+TEST(check_symmetry, is_not_of_threads_that_can_be_distinguished) {
   for (const std::string& apart :
        {std::string("mov.u32 %r3, %tid.x;"), std::string("mov.u32 %r3, %laneid;"), std::string("mov.u32 %r3, %lanemask_lt;"),
         std::string("mov.u32 %r3, %ctaid.x;"), std::string("mov.u32 %r3, %warpid;"), std::string("bar.warp.sync 7;"),
@@ -128,7 +128,7 @@ TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
             check_status::race);
 }
 
-TEST(check_symmetry, is_no_hang_of_threads_that_are_held) {
+TEST(check_symmetry, does_not_make_a_hang_of_threads_that_are_held) {
   // a thread waits before its first atomic until another one's is there
   const std::string second =
       "ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra A;"

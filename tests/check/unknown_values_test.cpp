@@ -14,7 +14,7 @@ namespace {
 
 using namespace membar_test;
 
-/// A matrix product, of which %r1 and %r2 are results.
+/// A matrix product, whose results include %r1 and %r2.
 const std::string product =
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, {%r8, %r9, %r10, %r11};";
 

@@ -48,7 +48,7 @@ check_status status_of(const std::vector<std::string>& bodies, const std::string
 
 const std::string raise = "st.release.gpu.global.u32 [x], 1;\n";
 
-/// Lane `n` of two that go round: one polls x and hands on what it saw by `meet`, which sets %p1 where they go on.
+/// Lane `n` of two that go round: one polls x and hands on what it saw by `meet`, which sets %p1 where they continue.
 std::string polls(const std::string& n, const std::string& meet) {
   return "L" + n + ": ld.acquire.gpu.global.u32 %r0, [x];\nsetp.ne.u32 %p2, %r0, 0;\n" + meet + "@!%p1 bra L" + n + ";\n";
 }
@@ -132,7 +132,7 @@ class drawn {
 
   [[nodiscard]] bool likely() { return below(4) != 0; }
 
-  /// How the lanes of a program meet; %p1 is set where they go on.
+  /// How the lanes of a program meet; %p1 is set where they continue.
   [[nodiscard]] std::string meet(std::size_t lanes) {
     const std::string mask = std::to_string((1U << lanes) - 1);
     const std::string all[] = {"vote.sync.all.pred %p1, %p2, " + mask + ";\n", "vote.sync.any.pred %p1, %p2, " + mask + ";\n",

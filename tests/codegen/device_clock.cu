@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A look at the clock is one instruction, and each call looks anew.
+// A look at the clock is one instruction, and each call looks again.
 #include <membar/device_clock.cuh>
 
 // CHECK-LABEL: .entry elapsed(

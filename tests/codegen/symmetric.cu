@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the operations of symmetric memory come to over peer access: which fences and orders there are, where they stand, and
+// What the operations of symmetric memory reach over peer access: which fences and orders there are, where they stand, and
 // that there are no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
@@ -22,7 +22,7 @@ struct long_message {
 };
 
 // A put is weak accesses, sixteen bytes wide, and orders nothing. A small one is a load and a store of each thread, on the
-// straight way to the meeting; in a large one eight loads stand before the first store.
+// straight way to the meeting; in a large one eight loads are before the first store.
 // CHECK-LABEL: .entry put_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ld.weak.v4.b32

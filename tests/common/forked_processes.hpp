@@ -63,7 +63,7 @@ class meeting {
   std::atomic<int>* came_;
 };
 
-/// 0 if the call is refused with these words; else it prints what it said.
+/// 0 if the call is rejected with these words; else it prints what it said.
 template <class Call>
 int unless_refused(const char* words, Call call) {
   const std::string sentence = refusal(call);

@@ -56,7 +56,7 @@ template <class T>
   return to;
 }
 
-/// What lies in the memory that `from` owns, once the device has finished.
+/// What is in the memory that `from` owns, once the device has finished.
 template <class Memory>
 [[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
   return copied(from.get(), from.size(), where);

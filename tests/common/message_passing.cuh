@@ -122,8 +122,8 @@ __global__ void read_at_system_scope(mailbox* box, passing_outcome* outcome, int
 inline constexpr unsigned long long least_messages = 10;
 
 inline void expect_in_order(const passing_outcome& seen) {
-  EXPECT_EQ(seen.writer_timed_out, 0) << "the writer waited in vain for the reader: they did not run at once";
-  EXPECT_EQ(seen.reader_timed_out, 0) << "the reader waited in vain for the last message";
+  EXPECT_EQ(seen.writer_timed_out, 0) << "the writer timed out waiting for the reader: they did not run concurrently";
+  EXPECT_EQ(seen.reader_timed_out, 0) << "the reader timed out waiting for the last message";
   EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
   // A reader that saw little but the last flag had no chance to see old data.
   EXPECT_GE(seen.messages, least_messages);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The sentence with which a call is refused.
+/// The sentence with which a call is rejected.
 #pragma once
 
 #include <membar/error.hpp>

@@ -12,7 +12,7 @@
 
 namespace membar_test {
 
-/// The number that the environment variable gives, else `usual`. Throws if it is no number, for a short run must not pass for
+/// The number that the environment variable gives, else `usual`. Throws if it is not a number, for a short run must not pass for
 /// the long one that was asked for.
 [[nodiscard]] inline unsigned long long stress_count(const char* variable, unsigned long long usual) {
   const char* const given = std::getenv(variable);

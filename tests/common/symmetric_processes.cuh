@@ -77,7 +77,7 @@ using gpu_processes = processes_on_gpus<2>;
   pe_report got{};
   membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
   if (got.stale != 0 || got.late != 0) {
-    std::fprintf(stderr, "%llu words were not what was sent, %llu waits were in vain, %llu messages were received\n", got.stale,
+    std::fprintf(stderr, "%llu words were not what was sent, %llu waits timed out, %llu messages were received\n", got.stale,
                  got.late, got.messages);
     return 1;
   }

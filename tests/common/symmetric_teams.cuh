@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, one on two streams is refused, and a late half
+/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, one on two streams is rejected, and a late half
 /// can be waited for again.
 #pragma once
 
@@ -136,7 +136,7 @@ TEST_P(symmetric_teams, one_on_two_streams_is_refused) {
   std::optional<support::stream> theirs;
   barrier_on_stream(both, pe(0), generous, main.get());  // which waits for PE 1
   EXPECT_TRUE(
-      says(refusal([&] { barrier_on_stream(both, pe(0), generous, side.get()); }), "membar: team PEs 0, 1 was to be used"));
+      says(refusal([&] { barrier_on_stream(both, pe(0), generous, side.get()); }), "membar: team PEs 0, 1 cannot be used"));
   {
     const membar::device_guard guard(backend.device_of(pe(1)));
     theirs.emplace();

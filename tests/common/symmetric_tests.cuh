@@ -627,9 +627,8 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_i
       membar::launch(launch_config{1, 32}, meet_and_trap, heap.allocate_barrier().on(pe(0)));
     });
   };
-  EXPECT_EXIT(
-      alone(), ::testing::ExitedWithCode(3),
-      "membar: PE 0 waited 2000000 ns at a barrier for PE 1, whose word at 0x[0-9a-f]+ was to be at least 1, and saw 0");
+  EXPECT_EXIT(alone(), ::testing::ExitedWithCode(3),
+              "membar: PE 0 waited 2000000 ns at a barrier for PE 1, whose word at 0x[0-9a-f]+ must be at least 1, and saw 0");
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -942,7 +941,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated anew serve as if nothing had been.
+  // Words that are allocated again work as at first.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());

@@ -40,7 +40,7 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   // expect: no instance of function template "membar::v0_2::async_arrive" matches
   REFUSED(an_arrival_of_copies_names_the_copies, async_arrive(own));
   async_arrive_beside(async_copy(to, numbers), far);
-  // expect: no fewer than 0 groups can be pending
+  // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_small_groups_are_pending, async_wait<-1>());
   async_wait<1>();
   // expect: no instance of function template "membar::v0_2::async_store" matches
@@ -65,7 +65,7 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   REFUSED(an_asynchronous_reduction_that_releases_requires_sm_100,
           (async_reduce_release<async_operation::add, thread_scope::system>(global, 1U, mmio)));
   atomic_ref<unsigned, thread_scope::system>(*global).add(1U, release);
-  // expect: an asynchronous operation on global memory takes release, or mmio, which releases too
+  // expect: an asynchronous operation on global memory takes release, or mmio, which also releases
   REFUSED(an_asynchronous_store_to_global_memory_releases, async_store_release<thread_scope::device>(global, 1U, relaxed));
   // expect: an asynchronous operation on global memory has device or system scope, and system scope with mmio
   REFUSED(an_asynchronous_store_that_releases_has_no_block_scope,

@@ -26,7 +26,7 @@ __global__ void orders(int* object, int* result) {
   // expect: a compare_exchange that fails takes relaxed, acquire or
   REFUSED(a_failed_compare_exchange_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, acq_rel, acquire);
-  // expect: membar: an atomic operation is given its order
+  // expect: membar: an atomic operation needs an order
   REFUSED(an_order_is_always_given, n.fetch_add(1));
   n.fetch_add(1, relaxed);
   // expect: an order is one of membar's tags
@@ -163,19 +163,19 @@ __global__ void constant_objects(const int* object, int* other) {
   const atomic_ref<const int, thread_scope::device> n(*object);
   const atomic_ref<int, thread_scope::device> m(*other);
   int expected = n.load(relaxed);
-  // expect: a reference to const loads only: refer to the object itself to
+  // expect: a reference to const only loads: refer to the object itself to
   REFUSED(a_reference_to_const_stores_nothing, n.store(1, relaxed));
   m.store(1, relaxed);
-  // expect: a reference to const loads only: refer to the object itself
+  // expect: a reference to const only loads: refer to the object itself
   REFUSED(a_reference_to_const_exchanges_nothing, n.exchange(1, relaxed));
   m.exchange(1, relaxed);
-  // expect: a reference to const loads only: refer to the object
+  // expect: a reference to const only loads: refer to the object
   REFUSED(a_reference_to_const_compares_and_exchanges_nothing, n.compare_exchange_weak(expected, 1, relaxed));
   m.compare_exchange_weak(expected, 1, relaxed);
-  // expect: a reference to const loads only: refer to the
+  // expect: a reference to const only loads: refer to the
   REFUSED(a_reference_to_const_reduces_nothing, n.bit_or(1, relaxed));
   m.bit_or(1, relaxed);
-  // expect: a reference to const loads only: refer to
+  // expect: a reference to const only loads: refer to
   REFUSED(a_reference_to_const_updates_nothing, n.fetch_update([](int x) { return x; }, relaxed));
   m.fetch_update([](int x) { return x; }, relaxed);
   // expect: no suitable user-defined conversion
@@ -187,7 +187,7 @@ __global__ void constant_objects(const int* object, int* other) {
 __global__ void single_orders(int* object) {
   const atomic_ref<int, thread_scope::device> n(*object);
   int expected = 0;
-  // expect: an atomic operation is given its order: add relaxed, acquire, release, acq_rel or
+  // expect: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or
   REFUSED(a_compare_exchange_is_given_an_order, n.compare_exchange_strong(expected, 1));
   n.compare_exchange_strong(expected, 1, release);
   // expect: a compare_exchange that fails takes relaxed, acquire or seq_cst
@@ -209,29 +209,29 @@ __global__ void numbers_and_policies(void* object) {
   // expect: what follows the order of an atomic operation is an L2
   REFUSED(a_policy_follows_the_order_of_a_reduction, n.max(1, relaxed, relaxed));
   n.max(1, relaxed, hot);
-  // expect: an L2 policy goes with one instruction, and this operation is a loop
+  // expect: an L2 policy applies to one instruction, but this operation is a loop
   REFUSED(a_loop_on_a_byte_takes_no_policy, b.fetch_add(1, relaxed, hot));
   b.fetch_add(1, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation is a
+  // expect: an L2 policy applies to one instruction, but this operation is a
   REFUSED(a_reduction_of_a_byte_takes_no_policy, b.add(1, relaxed, hot));
   b.add(1, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation is
+  // expect: an L2 policy applies to one instruction, but this operation is
   REFUSED(an_update_takes_no_policy, n.fetch_update([](int x) { return x; }, relaxed, hot));
   n.fetch_update([](int x) { return x; }, relaxed);
-  // expect: an L2 policy goes with one instruction, and this operation
+  // expect: an L2 policy applies to one instruction, but this operation
   REFUSED(a_minimum_of_numbers_takes_no_policy, f.fetch_fminimum_num(1, relaxed, hot));
   f.fetch_min(1, relaxed, hot);
 }
 
 __global__ void objects(int* object, const int* constant, volatile int* moving, atomic<int, thread_scope::device>* owned) {
   const atomic_ref<int, thread_scope::device> n(*object);
-  // expect: an atomic_ref is given the object and not its address: write *pointer
+  // expect: an atomic_ref takes the object, not its address: write *pointer
   REFUSED(a_pointer_is_not_the_object, const atomic_ref<int, thread_scope::device> refused_pointer(object));
   n.store(1, relaxed);
   // expect: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits
   REFUSED(a_const_object_is_referred_to_as_const, const atomic_ref<int, thread_scope::device> refused_const(*constant));
   static_cast<void>(atomic_ref<const int, thread_scope::device>(*constant).load(relaxed));
-  // expect: an atomic_ref is given a variable that is not volatile
+  // expect: an atomic_ref takes a variable that is not volatile
   REFUSED(a_volatile_object_is_not_referred_to, const atomic_ref<int, thread_scope::device> refused_volatile(*moving));
   n.store(1, release);
   // expect: an atomic_ref<T, Scope> refers to an object of type T
@@ -265,13 +265,13 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
 // A value that the object may not hold.
 __global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
   const atomic_ref<unsigned, thread_scope::device> n(*object);
-  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the object's type
+  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type
   REFUSED(a_variable_that_is_wider_is_not_added, n.add(wide, relaxed));
   n.add(static_cast<unsigned>(wide), relaxed);
-  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the object's
+  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the object's
   REFUSED(a_variable_that_is_wider_is_not_stored, owned->store(wide, relaxed));
   owned->store(7ULL, relaxed);
-  // expect: this value is wider than the atomic object, and is no constant expression: cast it to the
+  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the
   REFUSED(a_fraction_is_not_cut_off, n.fetch_max(real, relaxed));
   n.fetch_max(4.0, relaxed);
   // expect: the_atomic_object_does_not_hold_this_constant

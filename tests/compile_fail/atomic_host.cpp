@@ -14,16 +14,16 @@ void host(int* object, float* number, void* anything) {
   // expect: a load takes relaxed, acquire or seq_cst: it has nothing to release
   REFUSED(a_load_on_the_host_releases_nothing, static_cast<void>(n.load(release)));
   static_cast<void>(n.load(acquire));
-  // expect: an atomic operation is given its order: add relaxed, acquire
+  // expect: an atomic operation needs an order: add relaxed, acquire
   REFUSED(a_store_on_the_host_is_given_its_order, n.store(1));
   n.store(1, release);
   // expect: a compare_exchange that fails takes relaxed, acquire or seq_cst
   REFUSED(a_failure_on_the_host_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, release, acquire);
-  // expect: a reference to const loads only: refer to the object itself to change it
+  // expect: a reference to const only loads: refer to the object itself to change it
   REFUSED(a_reference_to_const_on_the_host_stores_nothing, reader.store(1, relaxed));
   static_cast<void>(reader.load(relaxed));
-  // expect: a reference to const loads only: refer to the object itself
+  // expect: a reference to const only loads: refer to the object itself
   REFUSED(a_reference_to_const_on_the_host_adds_nothing, reader.fetch_add(1, relaxed));
   n.fetch_add(1, relaxed);
   // expect: bitwise operations take integers: use fetch_update for other types

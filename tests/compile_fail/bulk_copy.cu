@@ -61,10 +61,10 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   // expect: no instance of function template "membar::v0_2::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));
-  // expect: no fewer than 0 groups can be pending
+  // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_groups_are_pending, bulk_wait<-1>());
   bulk_wait<0>();
-  // expect: no fewer than 0 groups can be pending
+  // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_groups_are_being_read, bulk_wait_read<-1>());
   bulk_wait_read<3>();
   // expect: an arrival takes relaxed or release

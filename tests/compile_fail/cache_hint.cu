@@ -46,7 +46,7 @@ __global__ void control(int* p, const int* q) {
   // expect: membar: discard_l2 acts on 128 bytes
   REFUSED(discard_acts_on_128_bytes, discard_l2<256>(p));
   discard_l2<128>(p);
-  // expect: membar: discard_l2 destroys what it is given
+  // expect: membar: discard_l2 destroys the data
   REFUSED(discard_destroys_nothing_const, discard_l2(q));
   discard_l2(p);
   // expect: membar: a bulk prefetch moves a multiple of 16 bytes

@@ -90,11 +90,11 @@ void once(const launch_config<>& config) {
 }
 
 void together(const launch_config<>& config, float* data) {
-  // expect: a launch with non_portable_cluster_size is given cluster_dimensions too
+  // expect: a launch with non_portable_cluster_size also needs cluster_dimensions
   REFUSED(a_non_portable_cluster_size_stands_beside_cluster_dimensions,
           membar::launch(config.with(membar::non_portable_cluster_size{}), kernel, 1, data));
   launch(config.with(membar::non_portable_cluster_size{}).with(membar::cluster_dimensions{16, 1, 1}), kernel, 1, data);
-  // expect: is given cluster_dimensions too
+  // expect: also needs cluster_dimensions
   REFUSED(preferred_cluster_dimensions_stand_beside_cluster_dimensions,
           launch(config.with(preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data));
   launch(config.with(preferred_cluster_dimensions{2, 1, 1}).with(cluster_dimensions{1, 1, 1}), kernel, 1, data);
@@ -145,10 +145,10 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: the_kernel_parameter_does_not_hold_this_constant
   REFUSED(a_float_has_no_25_bits, launch(config, float_kernel, (1 << 24) + 1));
   launch(config, float_kernel, 1 << 24);
-  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its type
+  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its type
   REFUSED(a_variable_is_not_narrowed, launch(config, byte_kernel, count));
   launch(config, byte_kernel, static_cast<unsigned char>(count));
-  // expect: this argument of a launch is no constant expression, and its kernel parameter does not hold every value of its
+  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its
   REFUSED(a_variable_does_not_change_its_sign, launch(config, size_kernel, count));
   launch(config, size_kernel, static_cast<std::size_t>(count));
   // expect: constant expression

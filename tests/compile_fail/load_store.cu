@@ -79,10 +79,10 @@ __global__ void hints(int* p, int* out) {
   // expect: membar: what follows the pointer and the value is an order
   REFUSED(a_hint_is_one_of_membars, *out = load_weak(p, 128));
   *out = load_weak(p, prefetch_128B);
-  // expect: membar: a cache operator goes with weak accesses only
+  // expect: membar: a cache operator is only for weak accesses
   REFUSED(a_cache_operator_goes_with_no_order, *out = load<thread_scope::device>(p, relaxed, cache_op::cg));
   *out = load<thread_scope::device>(p, relaxed, l1::no_allocate);
-  // expect: membar: a cache operator goes with weak accesses only
+  // expect: membar: a cache operator is only for weak accesses
   REFUSED(a_cache_operator_goes_with_no_order_of_a_store, store<thread_scope::device>(p, 1, cache_op::cs, release));
   store<thread_scope::device>(p, 1, l1::evict_first, release);
   // expect: membar: a cache operator and an L1 eviction priority say the

@@ -29,13 +29,13 @@ using network = membar::symmetric::basic_peer_backend<membar::symmetric::visibil
 
 __global__ void copies(span<int> data, span<float> floats, object<padded> with_gap, object<whole> one,
                        object<counter<int>> count, object<symmetric::signal<symmetric::set>> flag, int* own, pe other) {
-  // expect: a private pointer is no symmetric address
+  // expect: a private pointer is not a symmetric address
   REFUSED(a_private_pointer_is_not_put_to, symmetric::put(symmetric::by_block, own, own, other));
   symmetric::put(symmetric::by_block, data, own, other);
-  // expect: the result of at(pe) is the address of another PE
+  // expect: the result of at(pe) is an address of another PE
   REFUSED(the_address_of_another_pe_is_not_put_to, symmetric::put(symmetric::by_block, data.at(other), own, other));
   symmetric::put(symmetric::by_warp, data, data.local(), other);
-  // expect: the result of at(pe) is the address of another PE
+  // expect: the result of at(pe) is an address of another PE
   REFUSED(the_address_of_another_pe_is_not_got_from, symmetric::get(symmetric::by_thread, own, data.at(other), other));
   symmetric::get(symmetric::by_thread, own, data, other);
   // expect: memory of this PE, not the result of at(pe)
@@ -56,10 +56,10 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: by_thread, by_warp or by_block
   REFUSED(an_operation_has_a_group, symmetric::put(32, data, own, other));
   symmetric::put_nonblocking(symmetric::by_warp, data, own, other);
-  // expect: this type has bytes that are no value
+  // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_put_at_a_fixed_size, symmetric::put_value(with_gap, padded{'a', 1}, other));
   symmetric::put_value(one, whole{1, 2}, other);
-  // expect: this type has bytes that are no value
+  // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_fetched_at_a_fixed_size, *own = symmetric::fetch(with_gap, other).large);
   *own = symmetric::fetch(one, other).second;
   // expect: take one of the span by [index]
@@ -91,11 +91,11 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   // expect: may pass a value between two polls
   REFUSED(a_sum_is_not_tested_exactly, *own = symmetric::test(sum, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test(sum, symmetric::at_least(1)) ? 1 : 0;
-  // expect: it is waited for at system scope
+  // expect: wait for it at system scope
   REFUSED(a_signal_is_not_waited_for_at_device_scope,
           symmetric::wait<thread_scope::device>(symmetric::by_block, flag, symmetric::equals(1), budget));
   symmetric::wait<thread_scope::system>(symmetric::by_block, flag, symmetric::equals(1), budget);
-  // expect: it is waited for at system scope
+  // expect: wait for it at system scope
   REFUSED(a_signal_is_not_tested_at_device_scope,
           *own = symmetric::test<thread_scope::device>(flag, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test<thread_scope::system>(flag, symmetric::equals(1)) ? 1 : 0;

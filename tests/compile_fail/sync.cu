@@ -27,10 +27,10 @@ struct sixteen_bytes {
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
-// expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
+// expect: the scope at which a publisher publishes must be wider than the scope of its sources
 REFUSED(a_publisher_widens, static_assert(complete<publisher<1, 2, thread_scope::system, thread_scope::device>>));
 static_assert(complete<publisher<1, 2, thread_scope::block, thread_scope::device>>);
-// expect: a publisher widens
+// expect: must be wider than the scope of its sources
 REFUSED(a_publisher_does_not_keep_the_scope,
         static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::device>>));
 static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::system>>);
@@ -94,7 +94,7 @@ __global__ void barriers(grid_barrier<thread_scope::device>* grid, cross_barrier
   arrival = grid->arrive(relaxed);
 }
 
-// A result that is not looked at may be that of a wait in vain.
+// A result that is not looked at may be that of a wait without success.
 __global__ void results(membar::ticket_lock<thread_scope::device>* lock,
                         membar::spsc_channel<int, 4, thread_scope::device>* channel,
                         membar::grid_barrier<thread_scope::device>* grid,

@@ -97,7 +97,7 @@ template <class T>
 }
 /// @}
 
-/// A call in a test's name, such as "fetch_add.release.device". A type other than `unsigned` stands before it.
+/// A call in a test's name, such as "fetch_add.release.device". A type other than `unsigned` is before it.
 template <class T = unsigned>
 [[nodiscard]] inline std::string spelled(const std::string& call, memory_order order, thread_scope scope) {
   const std::string words = call + "." + membar::name(order) + "." + membar::name(scope);

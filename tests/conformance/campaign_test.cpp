@@ -220,7 +220,7 @@ TEST_F(conformance_campaign, the_best_parameters_are_reported_with_their_seed) {
   EXPECT_TRUE(says(json(), "\"seed\": 8, "));
 }
 
-TEST_F(conformance_campaign, a_test_that_is_named_runs_alone) {
+TEST_F(conformance_campaign, only_the_named_test_runs) {
   EXPECT_EQ(run({.tests = {weak}}).results().size(), 1u);
   EXPECT_NE(done->find(weak), nullptr);
 }

@@ -31,7 +31,7 @@ ROWS = [
         r"^sequential_consistency/.*(store|load)\.seq_cst"),
     Row("fence.hpp", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a "
         "relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and "
-        "both accesses include each other's threads; cumulative: what the releasing thread has observed is released too.",
+        "both accesses include each other's threads; cumulative: what the releasing thread has observed is also released.",
         r"^(message_passing|causality|host)/.*thread_fence"),
     Row("fence.hpp", "All `seq_cst` fences in scope also have one order.",
         r"^sequential_consistency/.*thread_fence\.seq_cst"),
@@ -47,7 +47,7 @@ ROWS = [
     Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
     Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
-    Row("atomic.hpp", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
+    Row("atomic.hpp", "Returns once the value's bits differ from those of `old`, ordered as a load that has read the new value.",
         r"^(?!asynchronous).*\.wait\."),
     Row("headers/atomic.md", "Read-modify-write operations return the previous value.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
@@ -63,11 +63,11 @@ ROWS = [
         r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
     Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
     Row("aggregated.cuh", "performed its operation with the order itself", r"[.+]aggregated\."),
-    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
+    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence is on the "
         "path that orders them.", r"^proxies/"),
     Row("bulk_copy.cuh", "Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>`",
         r"^proxies/.*[+](copy|load)_in_bulk"),
-    Row("bulk_copy.cuh", "Ordinary loads come before a copy that overwrites what they read only with such a fence too.",
+    Row("bulk_copy.cuh", "Ordinary loads come before a copy that overwrites what they read only with such a fence as well.",
         r"^proxies/.*[+](store|load)_before_load_in_bulk"),
     Row("bulk_copy.cuh", "The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that "
         "committed and by what that thread synchronizes with.", r"^asynchronous/Reuse"),
@@ -91,7 +91,7 @@ PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress 
 ELSEWHERE = {
     "load_store.cuh": {"Synchronizes with nothing, and races": "it is in the controls",
                        "Synchronizes with nothing.": "it is in the controls"},
-    "aggregated.cuh": {"a barrier of the lanes stands before the leader's operation if that releases, and one after it if it acquires.":
+    "aggregated.cuh": {"a barrier of the lanes is before the leader's operation if that releases, and one after it if it acquires.":
                        "only groups of one lane run, because each lane runs another instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
                        "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},

@@ -63,7 +63,7 @@ template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // written so that NaN is refused too
+  // written so that NaN is rejected too
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
     refuse(std::string(option) + std::string(text) + ": a number of at least " +
            printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
@@ -166,7 +166,7 @@ options read_options(int argc, char** argv) {
   return read;
 }
 
-/// Refuses a selection without tests: a run of nothing would pass.
+/// Rejects a selection without tests: a run of nothing would pass.
 void require_selection(const suite& all, const options& how) {
   for (const std::string& test : how.how.tests) {
     if (all.find(test) == nullptr) {

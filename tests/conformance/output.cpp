@@ -51,7 +51,7 @@ template <class Range, class Each>
          printed(", \"seed\": %" PRIu64, t.best_seed) + ", \"reason\": " + quoted(t.reason) + "}";
 }
 
-// Whether each value that the model allows at an observation has a digit of its own: else it would count as one that no thread
+// Whether each value that the model allows at an observation has its own digit: else it would count as one that no thread
 // writes.
 [[nodiscard]] bool tells_values_apart(const membar::litmus::runnable_test& test) {
   const auto has_digit = [](std::int64_t value, const auto& observed) {

@@ -2,7 +2,7 @@
 /// @file
 /// Tests whose flag is in shared memory, and their kernel. Source: docs/headers/atomic.md, "Where the object is".
 ///
-/// ptxas makes a loop of many an atomic instruction in shared memory. If the instruction's own acquire stands before that loop,
+/// ptxas makes a loop of many an atomic instruction in shared memory. If the instruction's own acquire is before that loop,
 /// the reader may take data from its L1 cache that were filled in before the loop's last read. That shows only while the loop
 /// is long. So other threads write to the flag at the same time, and others keep the data's line in the reader's L1 cache.
 /// Instances then take turns: one per block at a time, each a round.
@@ -261,7 +261,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
 
   unsigned* const data = Test::shared_data ? &shared_data : data_of(blockIdx.x);
   const unsigned quarter = blockDim.x / 4, part = threadIdx.x / quarter, lane = threadIdx.x % quarter;
-  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // in fewer warps the helpers would stand in the way
+  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // in fewer warps the helpers would be in the way
   constexpr unsigned mains = 2;
   const auto end = [&] { atomicAdd(const_cast<unsigned*>(&ended), 1U); };
   const auto flag_of_reader = [&](unsigned round) -> flag_type& {

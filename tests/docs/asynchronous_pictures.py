@@ -39,7 +39,7 @@ def stage():
 
 
 def paths():
-    """What stands between two accesses of the same bytes."""
+    """What must be between two accesses of the same bytes."""
     rows = [
         ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence, after the access and in the copy's block"),
         ("async", "bulk copy", "generic", "ordinary access", "done", "its completion: mbarrier or group"),
@@ -47,7 +47,7 @@ def paths():
         ("async", "bulk copy", "async", "bulk copy, other block", "fence", "completion, flag, then a proxy fence there"),
         ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
     ]
-    p = Picture(860, 52 + 62 * len(rows), "What stands between two accesses of the same bytes",
+    p = Picture(860, 52 + 62 * len(rows), "What must be between two accesses of the same bytes",
                 "; ".join(f"from {first} to {then}: {words}" for _, first, _, then, _, words in rows))
     p.text(16, 30, "first", "head")
     p.text(636, 30, "then", "head")

@@ -4,7 +4,7 @@
 
     extract_snippets.py --root folder --output unit.cu page.md... [-- compiler flag...]
 
-A block fenced as ```cpp is complete if its first line is an #include: it is put into a namespace of its own, or at global scope if
+A block fenced as ```cpp is complete if its first line is an #include: it is put into its own namespace, or at global scope if
 it specialises a template. Any other block is a run of statements: it is put into a function that sees the page's previous block. A
 block fenced otherwise (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile alone) is left alone. Errors name the page
 and its line.

@@ -385,7 +385,7 @@ SAYS = {
         "takes {} to {} ns, and one of everything {} to {}.": proxy_fences,
         "takes {} times as long in another block's memory too": at(
             "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
-        "takes {} ns, and {} by PTX by hand.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
+        "takes {} ns, and {} by handwritten PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
     "docs/memory_guide.md": {
         "Plain loads leave L1 after {} KiB": lambda r: [largest_at_first(r, "global")],
         "Constant memory leaves its first cache after {} KiB.": lambda r: [largest_at_first(r, "constant")],

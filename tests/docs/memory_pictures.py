@@ -20,7 +20,7 @@ def cells(p, x, y, width, words, kind="generic", height=34):
 
 def local():
     p = Picture(760, 186, "How the local memory of a warp lies",
-                "Word 0 of all 32 threads lies in one line of 128 bytes, word 1 of all in the next. If all threads use one index, a warp reads one "
+                "Word 0 of all 32 threads is in one line of 128 bytes, word 1 of all in the next. If all threads use one index, a warp reads one "
                 "line. If their indices differ, it reads many.")
     for row in range(3):
         y = 44 + 44 * row
@@ -64,7 +64,7 @@ def texture():
     p.labelled(304, 60, 190, 68, "async", "texture unit", "clamps, filters, converts")
     p.arrow("order", (494, 94), (550, 94))
     p.labelled(554, 68, 190, 52, "generic", "one value", "a mean of the four")
-    p.text(304, 156, "It reads through L1, by a proxy of its own: what ordinary stores", "note")
+    p.text(304, 156, "It reads through L1, by its own proxy: what ordinary stores", "note")
     p.text(304, 174, "have written only a later kernel may fetch.", "note")
     return p.svg()
 

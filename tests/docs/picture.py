@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Drawn pictures of the documentation: boxes, arrows and words as SVG, on a panel of its own, so that the page's background does not matter."""
+"""Drawn pictures of the documentation: boxes, arrows and words as SVG, on its own panel, so that the page's background does not matter."""
 
 import argparse
 import pathlib

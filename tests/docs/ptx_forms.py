@@ -22,7 +22,7 @@ BEGIN, END = "<!-- ptx_forms.py -->\n", "<!-- end -->\n"
 # Instructions that compute in registers, read special registers or end a thread: they neither order nor copy nor wait.
 REGISTERS_ONLY = {"bfind", "bmsk", "exit", "mov", "prmt", "setmaxnreg", "shfl", "shl", "shr", "trap"}
 
-TENSOR = "`cuda::ptx`: typed boxes, gather and scatter; [membar's barriers and fences serve them](asynchronous_copies.md#tensor-copies). It has no `.L2::cache_hint`: PTX by hand takes the `bits()` of a policy"
+TENSOR = "`cuda::ptx`: typed boxes, gather and scatter; [membar's barriers and fences serve them](asynchronous_copies.md#tensor-copies). It has no `.L2::cache_hint`: handwritten PTX takes the `bits()` of a policy"
 MATRIX = "matrix operations and their memory; `cuda::ptx` and CUTLASS have them"
 FABRIC = "PTX ISA 9.3, compute capability 10.0: no device to run it, and the memory model of it is [not decided](readings.md#ptx-9x)"
 RUBIN = "PTX ISA 9.4, sm_107: no device to run it"

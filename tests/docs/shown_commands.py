@@ -4,7 +4,7 @@
 
 usage: shown_commands.py [TOOL]
 
-A block fenced as ```console has commands, each after "$ " on a line of its own, with what it prints below, and nothing else. A line of
+A block fenced as ```console has commands, each after "$ " on its own line, with what it prints below, and nothing else. A line of
 dots stands for lines that are left out, and dots at the end of a line for the rest of it. With the path of a tool, the commands that
 call it are run in the root folder. Without one, `cat FILE` is run; what any other command prints depends on the machine, so its lines
 must stand in a recorded file. That is the file of docs/measurements to which the text before the block links. Without a link it is

@@ -29,7 +29,7 @@ def counter(results):
     rest = times(results, "h200/atomic_contention", [
         ("all threads of the GPU, one counter: for each addition", "add/u32/relaxed/global/unused/one/membar"),
         ("the same, one addition for each warp", "add/u32/relaxed/global/unused/one/aggregated"),
-        ("all threads, each with a counter of its own", "add/u32/relaxed/global/unused/per_lane/membar")])
+        ("all threads, each with its own counter", "add/u32/relaxed/global/unused/per_lane/membar")])
     return table(["addition", "time"], latency + rest)
 
 

@@ -127,7 +127,7 @@ TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_sync
             "put and small ran at the same time and received the same pointer: move both or neither.");
 }
 
-/// As `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
+/// Like `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
 records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsigned graph = 0) {
   records r = pair(4096);
   r.kernels = {{0, 2, 0, 1000, 2000, 1, 7}, {0, 1, graph, 1500, 1800, 0, 9}, {0, 1, 0, 100, 200, 0, 3}};
@@ -154,14 +154,14 @@ TEST(check_of_pairs, counts_the_launches_that_had_the_pointer) {
   EXPECT_TRUE(warned(fewer)) << "more records than launches";
 }
 
-TEST(check_of_pairs, a_reduction_with_a_fence_and_a_buffer_of_its_own_is_no_warning) {
+TEST(check_of_pairs, a_reduction_with_a_fence_and_its_own_buffer_gives_no_warning) {
   const check_report r = checked(pair(1 << 20), both_at_device, both_at_device);
   EXPECT_EQ(r.pairs, 1U);
   EXPECT_EQ(r.sharing, 0U);
   EXPECT_TRUE(r.warnings.empty());
 }
 
-TEST(check_of_pairs, kernels_one_after_the_other_are_no_pair) {
+TEST(check_of_pairs, kernels_one_after_the_other_are_not_a_pair) {
   EXPECT_EQ(checked(pair(4096, 2000), both_at_device, both_at_device).pairs, 0U);
   records other_device = pair(4096);
   other_device.kernels[0].device = 1;

@@ -201,7 +201,7 @@ TEST_F(domains_command, a_thread_with_the_least_stack_still_starts) {
   EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table thread put").status, 0);
 }
 
-TEST_F(domains_command, an_event_that_waits_for_room_keeps_no_other_thread_from_launching) {
+TEST_F(domains_command, an_event_that_waits_for_queue_space_does_not_block_launches_of_other_threads) {
   const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "table room");
   EXPECT_EQ(r.log.find("nothing was launched meanwhile"), std::string::npos) << r.log;
 }
@@ -212,7 +212,7 @@ TEST_F(domains_command, a_long_name_takes_no_stack_of_the_program) {
   EXPECT_NE(r.said.find("2 launches, 1 of them listed, 1 moved"), std::string::npos) << r.said;
 }
 
-TEST_F(domains_command, a_program_that_asks_for_cuda_where_no_driver_is_goes_on) {
+TEST_F(domains_command, a_program_that_asks_for_cuda_without_a_driver_continues) {
   const fs::path none = file("libcuda.so.1", "");
   const result r = command("apply --force --remote=^put$ -- env LD_LIBRARY_PATH='" + none.parent_path().string() +
                            "' python3 -c 'import ctypes; print(\"status\", ctypes.CDLL(None).cuInit(0))'");
@@ -285,7 +285,7 @@ TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_i
       << "other parameters for the same kernel";
 }
 
-TEST_F(domains_command, a_kernel_with_the_handle_of_one_whose_context_is_gone_is_decided_anew) {
+TEST_F(domains_command, a_kernel_that_reuses_the_handle_of_a_destroyed_context_is_decided_again) {
   for (const std::string way : {"linked", "dlsym"}) {
     for (const std::string what : {"context", "reset", "release"}) {
       EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM + way + " put gone/" + what).log,
@@ -344,7 +344,7 @@ TEST_F(domains_command, a_domain_that_the_device_lacks_is_named_and_nothing_move
       << r.said;
 }
 
-TEST_F(domains_command, a_launch_that_the_driver_refuses_moved_runs_as_it_was) {
+TEST_F(domains_command, a_launch_that_the_driver_rejects_moved_runs_as_it_was) {
   const result r = command("apply --force --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_REFUSES=1");
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
@@ -397,7 +397,7 @@ TEST_F(domains_command, a_relative_folder_for_the_runs_files_serves_a_program_in
   EXPECT_NE(r.said.find("1 launches, 1 of them listed, 1 moved"), std::string::npos) << r.said;
 }
 
-TEST_F(domains_command, a_library_whose_path_ld_preload_would_split_is_refused) {
+TEST_F(domains_command, a_library_whose_path_ld_preload_would_split_is_rejected) {
   const result r = command("apply --force --remote=^put$ -- sh -c 'mkdir \"a b\" && cp \"" MEMBAR_DOMAINS
                            "\" \"$LD_PRELOAD\" \"a b\" && "
                            "\"a b/membar-domains\" apply --force --remote=^put$ -- true'");
@@ -405,7 +405,7 @@ TEST_F(domains_command, a_library_whose_path_ld_preload_would_split_is_refused) 
   EXPECT_NE(r.said.find("a b/libmembar_domains.so' contains a space or a colon"), std::string::npos) << r.said;
 }
 
-TEST_F(domains_command, a_folder_that_cannot_be_written_is_refused_before_the_program_runs) {
+TEST_F(domains_command, a_folder_that_cannot_be_written_is_rejected_before_the_program_runs) {
   const fs::path taken = file("taken", "");
   for (const std::string what : {"watch", "try --force --remote=^put$"}) {
     const result r = command(what + " --output=taken" PROGRAM "table put");
@@ -508,13 +508,14 @@ TEST_F(domains_command, a_program_that_is_not_there_is_127) {
 TEST_F(domains_command, a_program_without_cuda_is_named) {
   const result r = command("apply --force --remote=^put$ -- /bin/true");
   EXPECT_EQ(r.status, 0);
-  EXPECT_NE(r.said.find("membar-domains saw no call of the CUDA driver in any process of the program"), std::string::npos)
+  EXPECT_NE(r.said.find("no process of the program called the CUDA driver where membar-domains could see it"),
+            std::string::npos)
       << r.said;
   const std::string failed = command("apply --force --remote=^put$ -- sh -c 'exit 2'").said;
-  EXPECT_EQ(failed, "membar-domains: the program ended with status 2 before membar-domains saw a call of the CUDA driver\n");
+  EXPECT_EQ(failed, "membar-domains: the program ended with status 2 before it called the CUDA driver\n");
 }
 
-TEST_F(domains_command, a_child_of_the_program_is_moved_too) {
+TEST_F(domains_command, kernels_of_a_child_process_are_also_moved) {
   const result r = command("apply --force --remote=^put$ -- sh -c \"'" DOMAINS_PROGRAM "' table put; true\"");
   EXPECT_EQ(r.log, "ex put domain=1 map=-1,-1 attributes=1\n") << r.said;
 }
@@ -617,7 +618,7 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // It stands behind membar-domains' library, and would find itself if that asked for it.
+  // It is behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }
@@ -650,7 +651,7 @@ TEST_F(domains_command, two_threads_do_not_share_a_counter) {
   EXPECT_EQ(std::ranges::count_if(state.threads, [](const auto& each) { return each.launches == 1000; }), 2);
 }
 
-TEST_F(domains_command, a_program_with_the_address_sanitizer_is_told_why_it_does_not_start) {
+TEST_F(domains_command, a_program_with_the_address_sanitizer_gets_the_reason_why_it_does_not_start) {
   const fs::path source = file("sanitized.cpp", "int main() {}\n");
   if (std::system(("c++ -fsanitize=address -shared-libasan -o '" + (folder_ / "sanitized").string() + "' '" + source.string() +
                    "' 2> /dev/null || c++ -fsanitize=address -o '" + (folder_ / "sanitized").string() + "' '" +

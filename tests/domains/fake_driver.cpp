@@ -64,7 +64,7 @@ std::map<CUstream, double> clocks;
 std::vector<put> puts;
 CUgraph_st captured;
 
-/// Handles of functions and nodes that are gone are given again.
+/// Handles of functions and nodes that are destroyed are given again.
 std::deque<CUfunction> functions, free_functions;
 std::vector<CUgraphNode> free_nodes;
 CUgraphNode new_node(const CUgraphNode_st& of) {
@@ -632,7 +632,7 @@ FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status
   *status = stream == reinterpret_cast<CUstream>(0x3000) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-/// Streams 0x3000 and 0x5000 have a map of their own.
+/// Streams 0x3000 and 0x5000 have their own map.
 FAKE CUresult cuStreamGetAttribute(CUstream stream, CUlaunchAttributeID id, CUlaunchAttributeValue* value) {
   if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
     value->memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;

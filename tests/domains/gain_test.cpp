@@ -28,7 +28,7 @@ lane_times lane(double off, double on, double control, std::size_t count = 40) {
   return out;
 }
 
-TEST(gain, a_unit_counts_for_the_one_mode_that_ran_beside_it) {
+TEST(gain, a_unit_counts_for_the_mode_that_ran_concurrently) {
   records r;
   r.moves = {{mode::off, 0, 100'000}, {mode::off, 101'000, 200'000}, {mode::on, 200'500, 300'000}};
   r.ticks = {{1, 10'000, 20'000},   {1, 90'000, 120'000},  {1, 190'000, 210'000},
@@ -53,7 +53,7 @@ TEST(gain, units_of_one_turn_stay_together) {
   EXPECT_EQ(lanes[0].beside[1], (turns{{10}}));
 }
 
-TEST(gain, a_unit_at_the_edge_of_a_turn_is_not_beside_it) {
+TEST(gain, a_unit_at_the_edge_of_a_turn_does_not_count_for_it) {
   records r;
   r.moves = {{mode::off, 0, 100'000}};
   r.ticks = {{1, 10'000, 30'000}, {1, 30'000, 50'000}, {1, 50'000, 70'000}, {1, 91'000, 111'000}, {1, 89'000, 109'000}};

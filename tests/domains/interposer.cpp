@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Another library that stands in front of cuLaunchKernel, to be preloaded. It writes "seen" into the file FAKE_DRIVER_LOG, and calls the function that the
+/// Another library that intercepts cuLaunchKernel, to be preloaded. It writes "seen" into the file FAKE_DRIVER_LOG, and calls the function that the
 /// loader finds next, or with INTERPOSER_ASKS_DRIVER the one that libcuda.so.1 has.
 #include <cuda.h>
 #include <dlfcn.h>

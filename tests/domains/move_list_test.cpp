@@ -63,7 +63,7 @@ TEST(move_list, a_mangled_name_matches_by_its_short_its_plain_and_its_own_name) 
   }
 }
 
-TEST(move_list, what_is_wrong_is_named_with_its_line_and_remedy) {
+TEST(move_list, errors_name_the_line_and_the_remedy) {
   EXPECT_EQ(message_of("\nfar ^put$"),
             "moves.txt:2: 'far' is not a domain: write remote, default, or the number of a physical domain, 0 to 255");
   EXPECT_EQ(message_of("256 ^put$"),
@@ -85,7 +85,7 @@ TEST(kernel_names, the_short_name_has_no_types_and_no_namespaces) {
   EXPECT_EQ(short_name("nvjet_tst_64x8_64x16"), "nvjet_tst_64x8_64x16");
 }
 
-TEST(kernel_names, an_escaped_name_matches_itself_alone) {
+TEST(kernel_names, an_escaped_name_matches_only_itself) {
   move_list list;
   list.add({target::kind::logical_remote, 0}, "^" + escaped("a+b(c)[d]{2}") + "$", "test");
   EXPECT_EQ(list.rule_of("a+b(c)[d]{2}"), 0);

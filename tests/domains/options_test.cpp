@@ -18,7 +18,7 @@ std::string refusal_of(const std::vector<std::string>& words) {
   return "";
 }
 
-TEST(domains_options, it_watches_unless_told_otherwise) {
+TEST(domains_options, watch_is_the_default_action) {
   const options o = parse_options({"--", "./app", "--list=mine"});
   EXPECT_EQ(o.what, options::action::watch);
   EXPECT_EQ(o.program, (std::vector<std::string>{"./app", "--list=mine"}));
@@ -50,7 +50,7 @@ TEST(domains_options, help_and_version_need_no_program_and_help_names_every_opti
   }
 }
 
-TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
+TEST(domains_options, errors_name_the_remedy) {
   EXPECT_EQ(refusal_of({"look", "--", "a"}),
             "'look' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"watch", "--far", "--", "a"}),

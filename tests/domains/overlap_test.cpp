@@ -35,7 +35,7 @@ records chain(std::uint32_t graph, int beside = 5) {
   return r;
 }
 
-TEST(overlap, boundaries_beside_a_remote_kernel_cost_what_they_take_longer_than_alone) {
+TEST(overlap, the_delay_of_a_boundary_is_its_time_during_a_remote_kernel_minus_its_time_alone) {
   const overlap_report report = find_overlaps(chain(0), put_is_remote);
   ASSERT_EQ(report.boundaries.size(), 1U);
   const boundary& b = report.boundaries[0];
@@ -71,7 +71,7 @@ TEST(overlap, a_short_name_that_another_process_has_locally_does_not_list_a_kern
   EXPECT_FALSE(merge_reports({one, other}).remote[0].alone_of_its_short_name);
 }
 
-TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
+TEST(overlap, a_remote_kernel_without_concurrent_kernels_makes_no_plural) {
   records r = chain(0);
   r.names[2] = "put_at_start(int)";
   r.kernels.push_back({0, 2, 0, 10, 20, 2});
@@ -125,7 +125,7 @@ TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
             "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.");
 }
 
-TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
+TEST(overlap, the_list_names_kernels_that_ran_concurrently_and_comments_the_rest_out) {
   records r = chain(0);
   r.names[2] = "put_at_start(int)";
   r.kernels.push_back({0, 2, 0, 10, 20, 2});
@@ -215,7 +215,7 @@ TEST(overlap, a_name_that_is_remote_whatever_its_pointers_is_not_distinguished) 
   EXPECT_EQ(find_overlaps(r, all_are_remote).remote.at(0).count, 115U);
 }
 
-TEST(overlap, beside_stores_to_the_host_the_copy_engine_is_named) {
+TEST(overlap, the_copy_engine_is_named_during_stores_to_the_host) {
   const overlap_report report = find_overlaps(chain(0), [](std::uint32_t, const std::string& name) {
     return std::string(name == "put" ? "pointer to host memory" : "");
   });
@@ -264,7 +264,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U);
 }
 
-TEST(overlap, what_waits_for_room_is_not_held_up) {
+TEST(overlap, a_kernel_that_waits_for_multiprocessors_is_not_delayed) {
   records r = chain(0);
   for (kernel_record& k : r.kernels) {
     k.fills = k.name == 1;

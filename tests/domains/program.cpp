@@ -4,7 +4,7 @@
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
 /// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with a map of its own), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with its own map), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), race/two (the same in two contexts), exit=<status>, abort.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs call such functions
 #include <cuda.h>
@@ -293,7 +293,7 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
-    } else if (word == "put/mapped") {  // in a stream with a map of its own
+    } else if (word == "put/mapped") {  // in a stream with its own map
       result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;
@@ -310,7 +310,7 @@ int main(int count, char** words) {
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
     } else if (word.starts_with("check/")) {
-      // Kernels of the fake CUPTI's names. One sets a flag at device scope, the other waits for it at the system's. They get a pointer of their own
+      // Kernels of the fake CUPTI's names. One sets a flag at device scope, the other waits for it at the system's. They get their own pointer
       // (apart), the same one (shared, or only at the tenth launch: late), or one of them in a table (table, and local/table: of the other kernel).
       const std::string which = word.substr(6);
       CUmodule module = nullptr;
@@ -451,8 +451,7 @@ int main(int count, char** words) {
       p.func = put;
       cuGraphAddKernelNode(&node, condition.conditional.phGraph_out[0], nullptr, 0, &p);
       result = driver.instantiate(&exec, graph, 5);
-    } else if (word.starts_with("gone/node") ||
-               word == "gone/graph") {  // its handle comes to be of a node with a domain of its own
+    } else if (word.starts_with("gone/node") || word == "gone/graph") {  // its handle comes to be of a node with its own domain
       CUgraph graph = nullptr;
       CUgraph inner = nullptr;
       CUgraphNode node = nullptr;
@@ -520,8 +519,7 @@ int main(int count, char** words) {
         cuEventRecord(event, stream(1));
         cuStreamWaitEvent(stream(4), event, 0);
       }
-    } else if (word.starts_with(
-                   "few/")) {  // few/small, few/large: a race of a stream of its own, with fewer launches, or graphs
+    } else if (word.starts_with("few/")) {  // few/small, few/large: a race of its own stream, with fewer launches, or graphs
       CUDA_KERNEL_NODE_PARAMS p{};
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

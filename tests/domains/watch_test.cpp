@@ -14,7 +14,7 @@ using membar_test::text_of;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
+TEST_F(domains_command, watch_reports_what_a_known_kernel_delays_and_writes_list_and_picture) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_NE(r.said.find("ncclDevKernel_fake delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
@@ -112,7 +112,7 @@ TEST_F(domains_command, watch_tells_nodes_from_launches_of_the_name) {
   EXPECT_NE(r.said.find("put delays 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
 }
 
-TEST_F(domains_command, watch_says_that_a_kernel_takes_all_room_of_the_device) {
+TEST_F(domains_command, watch_reports_a_kernel_that_fills_the_device) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer",
                            "FAKE_CUPTI_PUTS=1 FAKE_CUPTI_FILLS=1");
   EXPECT_NE(r.said.find("19 boundaries ran while blocks of put occupied all multiprocessors, and took 0.02 ms longer than "
@@ -163,7 +163,7 @@ TEST_F(domains_command, the_check_follows_a_pointer_into_a_table_in_device_memor
   }
 }
 
-TEST_F(domains_command, a_table_that_cannot_be_read_is_a_warning_and_the_program_goes_on) {
+TEST_F(domains_command, a_table_that_cannot_be_read_is_a_warning_and_the_program_continues) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/table", "FAKE_DRIVER_STALLS=1");
   EXPECT_EQ(r.status, 0);
   EXPECT_NE(
@@ -173,7 +173,7 @@ TEST_F(domains_command, a_table_that_cannot_be_read_is_a_warning_and_the_program
       << r.said;
 }
 
-TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_refused_by_default) {
+TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_rejected_by_default) {
   for (const std::string which : {"shared", "table"}) {
     static_cast<void>(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/" + which));
     for (const std::string action : {"apply", "try --output=out"}) {
@@ -191,7 +191,7 @@ TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_refused_by_default
   }
 }
 
-TEST_F(domains_command, a_list_that_the_check_passed_is_applied_and_one_without_its_result_is_refused) {
+TEST_F(domains_command, a_list_that_the_check_passed_is_applied_and_one_without_its_result_is_rejected) {
   const std::string of = " --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table check/apart";
   static_cast<void>(command("watch" + of));
   const std::string apply = "apply --list=out/list.txt" PROGRAM "table check/apart";
@@ -261,7 +261,7 @@ TEST_F(domains_command, a_variable_of_the_environment_switches_the_library_off) 
             "plain put domain=-1 map=-1,-1 attributes=0\n");
 }
 
-TEST_F(domains_command, run_undoes_what_gains_nothing) {
+TEST_F(domains_command, run_undoes_a_move_that_gains_nothing) {
   const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_NO_GAIN=1");
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;

@@ -94,7 +94,7 @@ CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGeneri
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
   return answer([&] {
-    // Memory of the process again, which it gives back as such.
+    // Memory of the process again, which it frees as such.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
   });

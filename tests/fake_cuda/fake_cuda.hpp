@@ -28,7 +28,7 @@ inline constexpr std::size_t MiB = std::size_t{1} << 20;
 /// What has launch attributes: a stream or a graph kernel node.
 struct attributed {
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
-  std::set<cudaLaunchAttributeID> not_taken;  ///< attributes that the driver refuses here
+  std::set<cudaLaunchAttributeID> not_taken;  ///< attributes that the driver rejects here
   bool valid = true;
   bool read_only = false;  ///< calls that set an attribute fail, calls that read one do not
 };

@@ -127,7 +127,7 @@ TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {
   finish();
 }
 
-TEST_F(l2_on_a_gpu, a_window_that_is_refused_changes_nothing) {
+TEST_F(l2_on_a_gpu, a_window_that_is_rejected_changes_nothing) {
   membar::set_attribute(stream, window());
   const membar::l2_facts facts = membar::l2_facts_of(0);
   access_policy_window wrong[5] = {window(), window(), window(), window(), window()};

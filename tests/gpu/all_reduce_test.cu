@@ -238,7 +238,7 @@ TEST_F(all_reduce_of_pes, ends_where_a_pe_does_not_come_and_the_device_is_still_
     const on_stream_of_pe own(0);
     sums.enqueue(pe(0), values.get(), values.get(), size, own.stream);
     check(cudaStreamSynchronize(own.stream));
-    EXPECT_TRUE(says(refusal([&] { sums.check(); }), "PE 1 did not come to an all-reduce within 20 ms of PE 0"));
+    EXPECT_TRUE(says(refusal([&] { sums.check(); }), "PE 1 did not reach an all-reduce within 20 ms of PE 0"));
     EXPECT_TRUE(says(refusal([&] { sums.enqueue(pe(0), values.get(), values.get(), size, own.stream); }), "PE 1 did not come"));
     check(cudaMemset(values.get(), 0, 4));
     check(cudaDeviceSynchronize());

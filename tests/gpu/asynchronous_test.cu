@@ -241,7 +241,7 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster brings to all of them: each writes it to a place of its own.
+/// A box that the first block of a cluster brings to all of them: each writes it to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;
@@ -511,7 +511,7 @@ TEST_F(asynchronous, small_copies_on_an_mbarrier_arrive_whole) {
   expect_copied_by_word<true, membar::async_caching::l2_only>();
 }
 
-TEST_F(asynchronous, small_copies_arrive_beside_their_threads) {
+TEST_F(asynchronous, small_copies_arrive_in_addition_to_their_threads) {
   constexpr unsigned rounds = 5'000;
   std::vector<unsigned> values(rounds + 64);
   for (unsigned i = 0; i < values.size(); ++i) {

@@ -429,7 +429,7 @@ TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too)
   expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
 }
 
-/// Every object's maximum with its operand, and its minimum, where a NaN beside a number is ignored.
+/// Every object's maximum with its operand, and its minimum, where a single NaN is ignored.
 template <class T>
 __global__ void take_extreme_numbers(T* most, T* least, const T* operands) {
   const unsigned i = threadIdx.x;

@@ -97,7 +97,7 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
-/// Block 0 waits in vain at a barrier of its own, and at once both blocks meet: a thread that is slow to read the one's result
+/// Block 0 waits without success at its own barrier, and at once both blocks meet: a thread that is slow to read the one's result
 /// must not find the other's.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
@@ -123,7 +123,7 @@ TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   EXPECT_EQ(results_of({2, 1'024}, 1, sync_after_a_barrier_that_nobody_came_to, alone.get(), count)[0], 0U);
 }
 
-TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
+TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_rejected_at_launch) {
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
   EXPECT_THROW(static_cast<void>(results_of({room + 1, 32}, room + 1, wait_for_one_more)), membar::error);
   finish();
@@ -227,7 +227,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
 TEST_F(grid_barrier, partial_values_of_a_use_that_has_not_ended_stop_the_kernel) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
   EXPECT_EXIT(reduce_twice_until_trapped(), ::testing::ExitedWithCode(3),
-              "membar: last_block_reduce got in block 0 partial values that a use before has not finished with");
+              "membar: last_block_reduce got partial values in block 0 that an earlier use has not finished with");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct seen_rounds {
   bool timed_out = false;
 };
 
-/// What host and device share, in pinned host memory, each in a line of its own.
+/// What host and device share, in pinned host memory, each in its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;
@@ -129,9 +129,9 @@ class cumulativity : public gpu_test {
     stream_a.synchronize();
     stream_b.synchronize();
     const seen_rounds& in_b = state[0].seen_by_b;
-    EXPECT_EQ(state[0].a_timed_out, 0) << "thread 1 waited in vain for thread 2: the kernels did not run at once";
-    EXPECT_FALSE(in_b.timed_out) << "thread 2 waited in vain for thread 1";
-    EXPECT_FALSE(on_cpu.timed_out) << "the CPU waited in vain for thread 2";
+    EXPECT_EQ(state[0].a_timed_out, 0) << "thread 1 timed out waiting for thread 2: the kernels did not run concurrently";
+    EXPECT_FALSE(in_b.timed_out) << "thread 2 timed out waiting for thread 1";
+    EXPECT_FALSE(on_cpu.timed_out) << "the CPU timed out waiting for thread 2";
     EXPECT_GT(state[0].rounds_written, 0);
     EXPECT_GT(on_cpu.seen, 0U);
     RecordProperty("rounds", std::to_string(state[0].rounds_written));

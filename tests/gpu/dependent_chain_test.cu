@@ -43,7 +43,7 @@ class dependent_chain : public gpu_test {
  protected:
   void prepare() override { need_compute_capability(9, "dependent launches"); }
 
-  /// Runs a chain of `steps` steps, with so many idle kernels after each; returns how many values were stale.
+  /// Runs a chain of `steps` steps, with this many idle kernels after each; returns how many values were stale.
   static unsigned long long stale_in(unsigned steps, unsigned idle) {
     const support::device_memory<unsigned> memory(2 * cells);
     const support::device_memory<unsigned long long> stale(1);

@@ -191,7 +191,7 @@ TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
   expect_on(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
 }
 
-TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10_and_nothing_is_launched) {
+TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_compute_capability_10_and_nothing_is_launched) {
   if (has_compute_capability(10)) {
     GTEST_SKIP() << "this test is about devices before compute capability 10.0, and the GPU has a later one";
   }

@@ -139,7 +139,7 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
 
 template <class Lock>
 __global__ void hold_for_ever(Lock* lock, wait_result* results) {
-  // Block 0 asks first and never unlocks; block 1 then waits in vain and block 2 asks last.
+  // Block 0 asks first and never unlocks; block 1 then waits without success and block 2 asks last.
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {

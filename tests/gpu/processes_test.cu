@@ -20,7 +20,7 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // as if a protocol had so many passes
+constexpr unsigned few = 1'000;  // as if a protocol had this many passes
 
 /// Parts of allocations of cudaMalloc.
 struct by_cuda_ipc {
@@ -52,7 +52,7 @@ class one_gpu_pes : public processes_on_gpus<1> {
 using sharings = ::testing::Types<by_cuda_ipc, by_files>;
 TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
-/// 0 if `bytes` from `mine` on are refused with these words.
+/// 0 if `bytes` from `mine` on are rejected with these words.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }
@@ -130,10 +130,9 @@ TEST_F(ipc_pes, refuse_what_has_no_handle) {
     const support::device_memory<unsigned char> whole(1 << 20);
     int local = 0;
     const int wrong =
-        refused(group, "because PE 0 gave managed memory at", managed) +
-        refused(group, "because PE 0 gave memory of a pool", pool) +
-        refused(group, "because PE 0 gave what is no memory of a device at", host) +
-        refused(group, "because PE 0 gave what is no memory of a device at", &local) +
+        refused(group, "because PE 0 gave managed memory at", managed) + refused(group, "because PE 0 gave pool memory", pool) +
+        refused(group, "because PE 0 gave memory that is not on a device at", host) +
+        refused(group, "because PE 0 gave memory that is not on a device at", &local) +
         refused(group, "because PE 0 gave memory of cuMemMap",
                 mapped.memory().addresses[static_cast<std::size_t>(group.rank())]) +
         refused(group, "and its allocation has 1048064 from there on", whole.get() + 512) +

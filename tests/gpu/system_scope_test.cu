@@ -56,7 +56,7 @@ void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool
     system_ref<T>(counter[0]).fetch_add(T{1}, membar::acq_rel);
   }
   stream.synchronize();
-  EXPECT_EQ(timed_out[0], 0) << "the kernel waited in vain for the host";
+  EXPECT_EQ(timed_out[0], 0) << "the kernel timed out waiting for the host";
   EXPECT_EQ(counter[0], static_cast<T>(host_adds ? 2 * each : each));
 }
 
@@ -107,7 +107,7 @@ MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
 }
 
 void expect_in_order(const reading& seen) {
-  EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the writer";
+  EXPECT_EQ(seen.timed_out, 0) << "the reader timed out waiting for the writer";
   EXPECT_EQ(seen.strange, 0U) << "values that no thread stored";
   EXPECT_EQ(seen.backwards, 0U) << "an older value after a newer one of the same object";
 }

@@ -142,7 +142,7 @@ class Lint(unittest.TestCase):
         self.assertIn("lint needs files or folders", lint(status=2).stderr)
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
-        self.assertIn("which is no rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+        self.assertIn("which is not a rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
 
     def test_of_several_warnings_without_lines_the_surest_is_shown(self):
         source = pathlib.Path(folder) / "two_flags.cu"

@@ -251,6 +251,7 @@ class CommandLine(litmus_command.Case):
     def test_an_option_with_a_wrong_value_or_place_is_one_sentence(self):
         for words, what in ((["verdict", "x", "--limit"], "--limit needs a number"), (["verdict", "--jobs=", "x"], "--jobs needs a number, at least 1"),
                             (["outcomes", "--format=xml", "x"], "--format needs text or json"),
+                            (["mp.litmus"], "no command given for 'mp.litmus': write, for example, membar-litmus explain mp.litmus"),
                             (["run", "--cache=", "x"], "--cache needs a folder"), (["verdict", "--strict=no", "x"], "--strict takes no value"),
                             (["--limit=3", "verdict", "x"], "unknown command '--limit=3'; did you mean 'verdict'?")):
             code, out, err = run(*words)

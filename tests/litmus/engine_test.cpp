@@ -252,7 +252,7 @@ TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_r
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50));
   EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
-  EXPECT_GE(run.instances, 192U * 50U);  // it goes on until as many have run as were asked for
+  EXPECT_GE(run.instances, 192U * 50U);  // it continues until as many have run as were asked for
   EXPECT_LT(run.instances, run.steps * run.layout.instances());
   EXPECT_TRUE(make_report(one, run).sound());
 }
@@ -317,7 +317,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
-TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_refused) {
+TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_rejected) {
   now().fails["cudaLaunchKernelExC"] = {1, cudaErrorInvalidConfiguration, -1, 1};
   const std::string sentence = refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05));
   EXPECT_EQ(sentence.rfind("membar: cudaErrorInvalidConfiguration (invalid configuration argument): check grid, block, shared "
@@ -360,7 +360,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_a_dependent_kernel_after_the_fi
             1);
 }
 
-TEST_F(litmus_engine_on_a_fake_machine, refuses_a_dependent_kernel_elsewhere_than_on_one_device) {
+TEST_F(litmus_engine_on_a_fake_machine, rejects_a_dependent_kernel_elsewhere_than_on_one_device) {
   const model::place far[] = {model::host(), model::block(0, 1), model::in_domain(model::block(1), 1)};
   for (const model::place& there : far) {
     runnable_test one = test(model::block(0), there);
@@ -382,7 +382,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
-TEST_F(litmus_engine_on_a_fake_machine, refuses_what_cannot_be_counted_or_placed) {
+TEST_F(litmus_engine_on_a_fake_machine, rejects_what_cannot_be_counted_or_placed) {
   runnable_test many = test(model::block(0), model::block(1));
   many.observed[0].values.resize(2000);
   EXPECT_EQ(refusal_of(many, exactly(1)),

@@ -129,7 +129,7 @@ class memory {
 TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   std::vector<std::string> programs;
   for (const char* pattern : {
-           // each operation, with values that tell operands apart
+           // each operation, with values that distinguish operands
            "st.weak x, 7 ;\n atom.relaxed.sys.(add|sub|mul|div|dec) r0, x, 5 ;\n ld.weak r1, x",
            "st.weak x, 7 ;\n atom.(acq_rel.sys.and|acquire.sys.or|release.sys.xor) r0, x, 12 ;\n ld.weak r1, x",
            "st.weak x, 7 ;\n atom.relaxed.sys.(min r0, x, -5|max r0, x, 15|inc r0, x, 7) ;\n ld.weak r1, x",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The layout of instances: which thread runs what and where its memory lies, for every instance, seat and step.
+// The layout of instances: which thread runs what and where its memory is, for every instance, seat and step.
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
@@ -38,7 +38,7 @@ instance_layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned
           .seed = 7};
 }
 
-/// `threads` test threads, each in a block of its own, in clusters of their own.
+/// `threads` test threads, each in its own block, in clusters of their own.
 std::vector<seat> apart(unsigned char threads) {
   std::vector<seat> all;
   for (unsigned char t = 0; t < threads; ++t) {

@@ -192,7 +192,7 @@ TEST(litmus_shape, is_small_beside_host_threads) {
   EXPECT_EQ(s.layout.blocks * s.layout.width, 2048U);
 }
 
-TEST(litmus_shape, refuses_a_home_that_is_no_launch) {
+TEST(litmus_shape, rejects_a_home_that_is_no_launch) {
   const auto shaped = [] { static_cast<void>(shape_of(a_test(), placed({block(0)}, hoppers(1)), {.home = 1}, 100, 1)); };
   EXPECT_EQ(membar_test::refusal(shaped), "membar: the parameter home is 1, and T has 1 launch: they count from 0");
 }

@@ -100,7 +100,7 @@ constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y,
 static_assert(model::allowed(read_only));
 static_assert(model::forbidden(read_only.ordered(0, 1)));
 
-// Shared memory is of a block.
+// Shared memory belongs to a block.
 constexpr model::variable own = model::shared(2);
 constexpr auto two_blocks =
     litmus(thread(block(0), store(own, 1)), thread(block(0), load(r0, own)), thread(block(1), load(r0, own)));

@@ -34,7 +34,7 @@ struct step {
 /// Waits for a signal by loads of it: what was delivered before may still be on its way within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
-/// Gives memory of its own back and takes it anew: it holds 0.
+/// Gives memory of its own back and takes it again: it holds 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
 
 /// What each PE read, in its order.

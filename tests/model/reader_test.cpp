@@ -155,8 +155,8 @@ TEST(reader, places_must_be_whole_and_consistent) {
   const auto places = [](const std::string& row) {
     return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");
   };
-  EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu");
-  EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu");
+  EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
+  EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
   EXPECT_EQ(places("P0@cta 0,cta 1,gpu 0"), "3:10 'cta' is given twice");
   EXPECT_EQ(places("P0@host,gpu 0"), "3:1 a host thread cannot have another place");
   EXPECT_EQ(places("P0@cta 0,gpu 0 | P0@cta 1,gpu 0"), "3:18 'P0' is already declared");
@@ -409,7 +409,7 @@ TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("mbarrier.try_wait.acquire.cluster b, 1").scope, membar::thread_scope::cluster);
 }
 
-TEST(reader, forms_that_do_not_exist_are_refused) {
+TEST(reader, forms_that_do_not_exist_are_rejected) {
   const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
   for (const char* text : {"ld.release.gpu r0, x",
                            "st.acquire.gpu x, 1",

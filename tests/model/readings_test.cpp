@@ -217,7 +217,7 @@ TEST(readings, of_tensor_maps_depend_on_the_version_that_a_test_declares) {
   }
 }
 
-TEST(readings, that_nobody_has_are_refused) {
+TEST(readings, that_nobody_has_are_rejected) {
   chosen_readings none;
   EXPECT_FALSE(none.take("maps"));
   EXPECT_FALSE(none.take_all("friendly"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program of mutate_model.py: decides what the tests of the model decide, with mutants of the model, whose numbers it reads
-// from standard input. Each mutant has a process of its own, and as many run at once as JOBS says. A mutant is noticed if a
+// from standard input. Each mutant has its own process, and as many run at once as JOBS says. A mutant is noticed if a
 // verdict, an outcome, an error or a data race is another, if a test of the linked test files fails, or if it takes many times as
 // long. Prints "<number> noticed by <test>" or "<number> survived".
 //

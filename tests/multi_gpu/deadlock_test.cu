@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The catalogue of deadlocks on two GPUs, every wait with a budget: what the recorder reports to hang does hang, what is corrected
-/// does not, and the tests go on either way.
+/// does not, and the tests continue either way.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/barrier.cuh>
@@ -52,7 +52,7 @@ __global__ void wait_add(object<signal<add>> signal, unsigned long long value, w
 __global__ void meet(span<barrier_word> words, wait_budget budget, unsigned* result) {
   report(result, try_barrier(by_thread, words, budget));
 }
-/// The last block notifies, the others wait. Any that waits in vain says so.
+/// The last block notifies, the others wait. Any that waits without success says so.
 __global__ void notify_from_the_last_block(object<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
   if (blockIdx.x == gridDim.x - 1) {
     notify(by_thread, signal, 1, target);

@@ -73,7 +73,7 @@ TEST_F(nvshmem, that_the_program_has_initialized_is_used_and_left_to_it) {
   });
 }
 
-TEST_F(nvshmem, that_nobody_has_initialized_is_refused) {
+TEST_F(nvshmem, that_nobody_has_initialized_is_rejected) {
   const pid_t child = support::detail::forked([] {
     try {
       static_cast<void>(symmetric::nvshmem_session::of_program());

@@ -537,7 +537,7 @@ class Oracle:
                     self.findings.add("race")
 
     def probe(self, s, t, i):
-        """A wait in vain has read, too."""
+        """A wait that fails has also read."""
         key = self.object(t, i.loc)
         if None in self.cell_messages(s, t, i.loc):
             self.findings.add("uninitialised")

@@ -258,7 +258,7 @@ class Record(Recorder):
         self.assertEqual((wrong.status, wrong.said), (125, "membar-check: --limit needs a size, as 1G, 200M or a number of bytes: '1T' was given\n"))
 
     def test_a_wrong_expression_is_named(self):
-        self.assertIn("--kernels needs an extended regular expression of names, as 'scan|reduce': 'a(' is none",
+        self.assertIn("--kernels needs an extended regular expression, for example 'scan|reduce', but 'a(' is not one",
                       self.record("put", options=["--kernels=a("]).said)
 
     def test_a_stream_that_never_comes_delays_the_end_by_seconds_only(self):

@@ -98,9 +98,9 @@ def one(victim, base, noise, same, separate=None, **more):
 class Ranking(Scratch):
     def test_the_headline_has_one_number_what_loses_it_and_what_to_change(self):
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 11000, 4000))
-        self.assertEqual(found.headline(), "10.0 µs are lost at each end of a kernel of a graph beside saturating NVLink stores.")
+        self.assertEqual(found.headline(), "10.0 µs are lost at each end of a kernel of a graph during saturating NVLink stores.")
         self.assertEqual(len(re.findall(r"\d[\d.,]*", found.headline())), 1)
-        self.assertTrue(found.change().startswith("Give the kernels that make this traffic a memory synchronization domain of their own"))
+        self.assertTrue(found.change().startswith("Give the kernels that make this traffic their own memory synchronization domain"))
 
     def test_findings_are_ranked_by_what_one_event_loses(self):
         made = one(GRAPH, 1000, NVLINK, 6000).alone(SYSTEM, 600).beside(SYSTEM, NVLINK, 9000).alone(DEVICE, 300).beside(DEVICE, NVLINK, 7300)
@@ -130,7 +130,7 @@ class Ranking(Scratch):
             self.assertTrue(os.path.exists(self.path("out", picture[1])), part)
 
     def test_a_domain_is_advised_where_it_is_known_to_give_something_back(self):
-        for separate, says in ((1000, "a memory synchronization domain of their own"), (8900, "gives nothing back")):
+        for separate, says in ((1000, "their own memory synchronization domain"), (8900, "recovers nothing")):
             self.assertIn(says, self.findings_of(one(GRAPH, 1000, NVLINK, 9000, separate)).change())
         self.assertIn("orders nothing", " ".join(self.findings_of(one(GRAPH, 1000, NVLINK, 9000, 1000)).remarks))
 
@@ -138,13 +138,13 @@ class Ranking(Scratch):
         for same, count in ((1090, 0), (1120, 1)):
             self.assertEqual(len(self.findings_of(one(GRAPH, 1000, NVLINK, same)).shown), count)
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 1030))
-        self.assertEqual(found.headline(), "Nothing to change: what is known waits at most 1.03 times as long beside foreign traffic.")
-        self.assertEqual(found.remarks, ["Not held up: ends of kernels."])
+        self.assertEqual(found.headline(), "Nothing to change: what is known waits at most 1.03 times as long during foreign traffic.")
+        self.assertEqual(found.remarks, ["Not delayed: ends of kernels."])
 
     def test_says_if_nothing_was_measured_and_why(self):
         for made, said in ((Synthetic().waived(BOUNDARY, "none", "alone", "no GPU"), "Nothing was measured: no GPU."),
                            (Synthetic(), "Nothing was measured, the file holds no case."),
-                           (Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000), "Nothing was measured both alone and beside foreign traffic, "
+                           (Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000), "Nothing was measured both alone and during foreign traffic, "
                             "so there is no interference to report.")):
             self.assertEqual(self.findings_of(made).headline(), said)
         made = one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(BOUNDARY, NCCL, "same", "NCCL was not found")
@@ -205,7 +205,7 @@ class Controls(Scratch):
         said = self.findings_of(made).warning
         self.assertIn("**Warning.** " + said, self.report(made))
         self.assertTrue(said.startswith("Warning: a control fails: \"map equals separate\" in 1 of 1 case (worst "
-                                        "kernel_boundary.stream beside nvlink.saturating: 1.50)"), said)
+                                        "kernel_boundary.stream during nvlink.saturating: 1.50)"), said)
         self.assertRegex(self.report(made), r"\|map equals separate\|.*\|\*\*fails\*\*\|1\.500, spread 1 % ")
 
     def test_alias_and_swapped_do_not_enter_the_figures(self):
@@ -519,13 +519,13 @@ class Publisher(Scratch):
         return done, (self.page() if done.returncode == 0 else "")
 
     def said_of(self, result):
-        """What is said of the publisher in what to do about system scope."""
+        """The sentence on the publisher in the advice on system scope."""
         return publisher.sentence(publisher.load(self.write(json.dumps(result), "publisher.json")))
 
-    def test_what_to_do_about_system_scope_says_what_a_publisher_gives_back(self):
+    def test_what_to_do_about_system_scope_says_what_a_publisher_recovers(self):
         made = one(SYSTEM, 600, NVLINK, 9000, 9000).write(self.path("in.json"))
         self.run_report("--input", made, "--output-dir", self.output, "--publisher", self.write(json.dumps(published()), "publisher.json"))
-        self.assertIn("With one, 4 publishing warps a block compute faster: 12× beside saturating NVLink stores.", self.page())
+        self.assertIn("With one, 4 publishing warps a block compute faster: 12× during saturating NVLink stores.", self.page())
         self.assertIn("](publisher.svg)", self.page())
 
     def test_the_sentence_goes_from_the_greatest_gain_on_and_leaves_controls_and_what_gains_nothing_out(self):
@@ -538,7 +538,7 @@ class Publisher(Scratch):
                         other["p50_cycles"] *= factor
                     result["benchmarks"].append(other)
         said = self.said_of(result)
-        self.assertIn("faster: 24× beside saturating stores to host memory and 12× beside saturating NVLink stores.", said)
+        self.assertIn("faster: 24× during saturating stores to host memory and 12× during saturating NVLink stores.", said)
         self.assertNotRegex(said, "local|NCCL")
 
     def test_the_sentence_is_of_one_number_of_warps(self):
@@ -546,7 +546,7 @@ class Publisher(Scratch):
         for entry in result["benchmarks"]:
             if entry["name"].startswith("pace/release/warps:1/nvlink"):
                 entry["p50_cycles"] *= 5  # 60 times what the publisher's take
-        self.assertIn("12× beside saturating NVLink stores", self.said_of(result))
+        self.assertIn("12× during saturating NVLink stores", self.said_of(result))
 
     def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
         page = self.report_with(published())[1]
@@ -577,7 +577,7 @@ class Publisher(Scratch):
         self.assertNotIn("faster", self.said_of(result))
 
     def test_no_gain_is_said(self):
-        self.assertIn("A publisher warp per block gives nothing back here.", self.said_of(published(1.0)))
+        self.assertIn("A publisher warp per block recovers nothing here.", self.said_of(published(1.0)))
 
     def test_without_a_measured_case_there_is_no_section(self):
         done, page = self.report_with({"benchmarks": [{"name": "pace/release/warps:4/none", "label": "waived: no CUDA device"}]})

@@ -42,13 +42,13 @@ TEST(access_policy_window, of_a_legal_kind_is_accepted) {
   }
 }
 
-TEST(access_policy_window, with_a_null_region_is_refused) {
+TEST(access_policy_window, with_a_null_region_is_rejected) {
   EXPECT_EQ(refusal_of({.bytes = 4096}),
             "membar: the access-policy window of 4096 bytes starts at a null pointer: pass the address of the hot region, or 0 "
             "bytes to turn the window off");
 }
 
-TEST(access_policy_window, with_a_hit_ratio_that_is_none_is_refused) {
+TEST(access_policy_window, with_a_hit_ratio_that_is_none_is_rejected) {
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit_ratio = 1.5F}),
             "membar: the hit ratio of the access-policy window is 1.5: use a value from 0 to 1");
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit_ratio = std::numeric_limits<float>::quiet_NaN()}),
@@ -56,19 +56,19 @@ TEST(access_policy_window, with_a_hit_ratio_that_is_none_is_refused) {
   EXPECT_NE(refusal_of({.start = somewhere, .bytes = 4096, .hit_ratio = -0.1F}), "");
 }
 
-TEST(access_policy_window, whose_misses_persist_is_refused) {
+TEST(access_policy_window, whose_misses_persist_is_rejected) {
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096, .miss = access_property::persisting});
   EXPECT_TRUE(says(said, "the miss property of the access-policy window is persisting"));
 }
 
-TEST(access_policy_window, larger_than_the_largest_is_refused) {
+TEST(access_policy_window, larger_than_the_largest_is_rejected) {
   EXPECT_EQ(
       refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
       "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: choose the hottest "
       "part, or launch the kernel once for each part, each with its window");
 }
 
-TEST(access_policy_window, that_persists_on_a_mig_instance_is_refused) {
+TEST(access_policy_window, that_persists_on_a_mig_instance_is_rejected) {
   const membar::l2_facts mig{.device = 3, .l2_bytes = 8 * MiB, .max_window = 128 * MiB, .mig = true};
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096}, mig);
   EXPECT_TRUE(says(said, "cannot persist on device 3: it is a MIG instance"));
@@ -76,7 +76,7 @@ TEST(access_policy_window, that_persists_on_a_mig_instance_is_refused) {
       << "streaming needs no set-aside";
 }
 
-TEST(access_policy_window, that_persists_where_nothing_is_set_aside_is_refused) {
+TEST(access_policy_window, that_persists_where_nothing_is_set_aside_is_rejected) {
   membar::l2_facts none = big;
   none.set_aside = 0;
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096}, none),
@@ -149,7 +149,7 @@ TEST_F(window_as_attribute, turned_off_is_nothing_at_all) {
   EXPECT_TRUE(membar::get_attribute<access_policy_window>(cudaStream_t{}).off());
 }
 
-TEST_F(window_as_attribute, that_is_refused_leaves_the_stream_as_it_was) {
+TEST_F(window_as_attribute, that_is_rejected_leaves_the_stream_as_it_was) {
   membar::set_attribute(cudaStream_t{}, window);
   access_policy_window wrong = window;
   wrong.hit_ratio = 2.0F;

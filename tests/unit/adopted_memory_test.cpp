@@ -161,14 +161,14 @@ TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_th
   }
 }
 
-TEST_F(adopted_memories, in_another_order_than_the_pes_are_refused_on_every_pe) {
+TEST_F(adopted_memories, in_another_order_than_the_pes_are_rejected_on_every_pe) {
   each_is(thrown([&](int self) { return self == 2 ? of(self, {1, 0, 2}) : of(self); }),
           "membar: memory is adopted on no PE, because PE 2 was given an address that is not of the PE it was given for: give "
           "every "
           "process the addresses at which its device reaches the memory of each PE, in the order of the PEs");
 }
 
-TEST_F(adopted_memories, without_an_address_are_refused_on_every_pe) {
+TEST_F(adopted_memories, without_an_address_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.addresses[2] = self == 1 ? nullptr : memory.addresses[2];
@@ -178,17 +178,17 @@ TEST_F(adopted_memories, without_an_address_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(adopted_memories, that_are_misaligned_are_refused_on_every_pe) {
+TEST_F(adopted_memories, that_are_misaligned_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.addresses[0] = static_cast<unsigned char*>(memory.addresses[0]) + (self == 0 ? 128 : 0);
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "because PE 0 was given an address that is no multiple of 256"));
+    EXPECT_TRUE(says(each, "because PE 0 was given an address that is not a multiple of 256"));
   }
 }
 
-TEST_F(adopted_memories, of_different_sizes_are_refused_on_every_pe) {
+TEST_F(adopted_memories, of_different_sizes_are_rejected_on_every_pe) {
   for (const std::string& each : thrown([&](int self) {
          auto memory = of(self);
          memory.bytes = self == 1 ? 4096 : size;
@@ -198,10 +198,10 @@ TEST_F(adopted_memories, of_different_sizes_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(adopted_memories, whose_table_finds_no_room_are_refused_on_every_pe) {
+TEST_F(adopted_memories, whose_table_finds_no_room_are_rejected_on_every_pe) {
   now().fails["cudaMalloc"] = {.code = cudaErrorMemoryAllocation, .device = 1};
   for (const std::string& each : thrown([&](int self) { return of(self, {5, 0, 3}); })) {
-    EXPECT_TRUE(says(each, "because PE 1 was given a device without room for a table"));
+    EXPECT_TRUE(says(each, "because PE 1 was given a device without memory for a table"));
   }
   EXPECT_TRUE(now().clean());
 }
@@ -223,7 +223,7 @@ TEST_F(adopted_memories, have_one_heap_at_a_time_and_no_more_than_there_is) {
   each_is(thrown([&](int self) { return of(self); },
                  [&](adopted_backend& backend, int) {
                    EXPECT_TRUE(says(refusal([&] { const symmetric::heap large(backend, 2 * size); }),
-                                    "a symmetric heap of 32768 bytes was to be made in 16384 bytes of adopted memory"));
+                                    "a symmetric heap of 32768 bytes cannot be made in 16384 bytes of adopted memory"));
                    {
                      const symmetric::heap heap(backend, size);
                      EXPECT_TRUE(says(refusal([&] { const symmetric::heap second(backend, 256); }), "a second heap"));
@@ -276,7 +276,7 @@ TEST_F(adopted_memories, are_the_buffers_of_a_rendezvous_of_pytorch) {
   EXPECT_EQ(part.bytes, 1024U);
   EXPECT_EQ(part.addresses[2], static_cast<unsigned char*>(handle.buffers[2]) + 512);
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle, size, 8)); }),
-                   "8 bytes from byte 16384 on of a symmetric buffer of PyTorch were to be adopted, which has 16384"));
+                   "8 bytes from byte 16384 on of a symmetric buffer of PyTorch cannot be adopted, because it has 16384"));
   handle.buffers[0] = nullptr;
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle)); }), "no load or store reaches"));
 }

@@ -51,7 +51,7 @@ TEST_F(all_reduce_on_the_host, uses_its_memory_in_one_stream_at_a_time) {
   EXPECT_EQ(enqueued(8, first), "");
   EXPECT_EQ(enqueued(8, first), "") << "one after the other";
   const std::string refused = enqueued(8, second);
-  EXPECT_TRUE(says(refused, "membar: team of an all-reduce was to be used on stream 0x"));
+  EXPECT_TRUE(says(refused, "membar: team of an all-reduce cannot be used on stream 0x"));
   EXPECT_TRUE(says(refused, "may still run: wait for that stream first, or use on_after_previous, which waits"));
   {
     const auto held = sums->guard(pe(0)).on_after_previous(second.handle());
@@ -78,9 +78,9 @@ TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
   *sums->on(pe(0)).failure = 3;  // as a kernel tells that PE 1 did not come
   for (int i = 0; i != 2; ++i) {
     EXPECT_EQ(enqueued(8, first),
-              "membar: PE 1 did not come to an all-reduce within 5000 ms of PE 0: see what it waits for, or give a larger "
+              "membar: PE 1 did not reach an all-reduce within 5000 ms of PE 0: see what it waits for, or give a larger "
               "budget, and "
-              "make the all-reduce anew on every PE");
+              "construct the all-reduce again on every PE");
   }
   *sums->on(pe(0)).failure = 1;
   EXPECT_TRUE(

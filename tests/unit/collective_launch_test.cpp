@@ -92,7 +92,7 @@ class collective_launch_of : public fake_cuda::test {
     processes.clear();  // joins
     return told;
   }
-  /// What each of the processes is told, each with a grid of its own.
+  /// What each of the processes is told, each with its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
@@ -126,22 +126,22 @@ TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
   const std::string refused = in_one_process({20, 64});
   EXPECT_EQ(
       refused,
-      "membar: a collective launch is given up on every PE, because PE 2 was to run 20 blocks that wait for each other and has "
-      "room for 14 at once: launch at most that many on each PE, each doing more");
+      "membar: a collective launch is given up on every PE, because PE 2 cannot run 20 blocks that wait for each other: it can "
+      "hold 14 at once: launch at most that many on each PE, each doing more");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_one_process({14, 64}), "");
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
-  expect_all_say(in_processes({7, 7, 7}), "because PE 1 was to run 7 blocks that wait for each other and has room for 6");
+  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other: it can hold 6");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
 TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
-  expect_all_say(in_processes({8, 8, 9}), "PE 2 was to run 9 blocks, and PE 0 8");
+  expect_all_say(in_processes({8, 8, 9}), "PE 2 runs 9 blocks, and PE 0 8");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -159,7 +159,7 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
 
 TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
   now().attribute(cudaDevAttrCooperativeLaunch, 3) = 0;
-  EXPECT_TRUE(says(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));
+  EXPECT_TRUE(says(in_one_process({1, 64}), "PE 3 cannot hold a block of it, or cannot launch cooperatively"));
 }
 
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
@@ -246,13 +246,13 @@ TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
   const auto call = [](fake_backend& backend, std::size_t i) {
     symmetric::collective_launch(backend, {1, 64}, {}, i == 1 ? meets_too : meets, its_number);
   };
-  expect_all_say(in_processes(2, call), "PE 1 was to launch another kernel than PE 0");
+  expect_all_say(in_processes(2, call), "PE 1 launches another kernel than PE 0");
   EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
   const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
-  EXPECT_TRUE(says(in_one_process(eights), "was to run 24 blocks that wait for each other and has room for 16"));
+  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold 16"));
   const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
   EXPECT_EQ(in_one_process(fits), "");
   ASSERT_EQ(now().launches.size(), 4U);

@@ -19,7 +19,7 @@ static_assert(sizeof(membar::constant_table<char, 65536>) == membar::constant_me
 using fake_cuda::now;
 using membar_test::refusal, membar_test::says;
 
-TEST(constant_table, refuses_an_upload_of_the_wrong_size) {
+TEST(constant_table, rejects_an_upload_of_the_wrong_size) {
   const float values[9] = {};
   EXPECT_EQ(refusal([&] { membar::upload(weights, values, 8, nullptr); }),
             "membar: an upload of 8 elements is not the whole of a constant table of 9: pass 9, or use upload_part");
@@ -58,7 +58,7 @@ TEST_F(constant_upload, takes_arrays_vectors_and_spans) {
   expect_whole(array.data());
 }
 
-TEST_F(constant_upload, of_a_range_of_another_size_is_refused) {
+TEST_F(constant_upload, of_a_range_of_another_size_is_rejected) {
   EXPECT_EQ(refusal([] { membar::upload(weights, std::vector<float>(8), nullptr); }),
             "membar: an upload of 8 elements is not the whole of a constant table of 9: pass 9, or use upload_part");
   EXPECT_TRUE(now().symbol_copies.empty());
@@ -81,7 +81,7 @@ TEST_F(constant_upload, in_a_captured_stream_keeps_the_values_for_the_graph) {
   ::operator delete(const_cast<void*>(kept));
 }
 
-TEST_F(constant_upload, that_the_graph_cannot_keep_is_refused) {
+TEST_F(constant_upload, that_the_graph_cannot_keep_is_rejected) {
   fake_cuda::stream stream;
   stream.capturing = true;
   for (const char* call : {"cudaUserObjectCreate", "cudaGraphRetainUserObject"}) {

@@ -34,7 +34,7 @@ struct ingredients {
   bool graphs = false;
   bool copies = false;
   bool nonblocking = false;  ///< notifications that are delivered later
-  bool own_queues = false;   ///< some streams have a queue of their own
+  bool own_queues = false;   ///< some streams have their own queue
   bool halves = false;       ///< some barriers are an arrival and a wait
 };
 

@@ -181,7 +181,7 @@ TEST(deadlock_recorder, a_grid_too_large_for_its_waits) {
   wrong.kernel(pe(0), main_stream, kernel_shape{265, 264, false}, roles, "halo");
   EXPECT_EQ(kinds(wrong), only(hazard::grid_too_large));
   EXPECT_TRUE(says(wrong, "PE 0's halo in stream 1 has 265 blocks"));
-  EXPECT_TRUE(says(wrong, "room for 264"));
+  EXPECT_TRUE(says(wrong, "can hold 264"));
   recorder cooperative(1);
   cooperative.kernel(pe(0), main_stream, kernel_shape{265, 264, true}, roles);
   EXPECT_TRUE(says(cooperative, "its cooperative launch fails"));
@@ -232,7 +232,7 @@ TEST(deadlock_recorder, the_host_waits_before_it_has_enqueued_all) {
     EXPECT_STREQ(error.what(), error.report().sentence.c_str());
     EXPECT_NE(error.report().sentence.find("PE 0's wait for stream 1 by the host would never return"), std::string::npos);
   }
-  // Nothing was recorded of the wait, and the program can go on.
+  // Nothing was recorded of the wait, and the program can continue.
   record.notify(1, 0, signal_add(1)).synchronize_stream(pe(0), main_stream);
   EXPECT_EQ(kinds(record), nothing);
 }
@@ -255,7 +255,7 @@ TEST(deadlock_recorder, hosts_that_wait_before_they_enqueue_what_the_other_waits
   EXPECT_EQ(kinds(wrong), only(hazard::host_before_enqueue));
 }
 
-TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_refused_for_the_rest) {
+TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_rejected_for_the_rest) {
   steps record(2);
   record.work(pe(0), side_stream);
   record.wait(0, signal_at_least(1)).synchronize_stream(pe(0), side_stream);
@@ -299,7 +299,7 @@ TEST(deadlock_recorder, a_barrier_in_two_halves) {
   whole.collective(0).notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).collective(1);
   EXPECT_EQ(kinds(halves), nothing);
   EXPECT_EQ(kinds(whole), only(hazard::barrier_before_put));
-  // After the wait for the barrier that order hangs again.
+  // After the wait for the barrier, this order would hang again.
   steps late(2);
   late.arrive(pe(0), main_stream);
   late.wait_for_team(pe(0), main_stream);
@@ -366,7 +366,7 @@ TEST(deadlock_recorder, halves_in_kernels_of_one_stream) {
   EXPECT_EQ(kinds(alone), only(hazard::missing_member));
 }
 
-TEST(deadlock_recorder, halves_that_do_not_fit_are_refused) {
+TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
   const auto refused = [](recorder& record, auto call, const char* words) {
     const std::size_t before = record.operations().size();
     try {
@@ -380,7 +380,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_refused) {
   recorder record(2);
   refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "that it has not arrived at: record the arrival first");
   record.arrive(pe(0), main_stream);
-  refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, and was to call another");
+  refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, so it cannot call another");
   refused(record, [&] { record.collective(pe(0), main_stream); }, "record the wait for the barrier first");
   refused(record, [&] { record.wait_for_team(pe(0), side_stream); }, "in another stream than that in which it has arrived");
   record.begin_capture(pe(0), main_stream);
@@ -392,7 +392,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_refused) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // Large enough that the recorder would begin anew after a wait of the host.
+  // Large enough that the recorder would begin again after a wait of the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -695,7 +695,7 @@ TEST(deadlock_recorder, a_long_program_that_misses_a_notification_says_which) {
   EXPECT_TRUE(says(record, "to 4999 only"));
 }
 
-TEST(deadlock_recorder, a_wait_that_is_refused_changes_nothing_in_a_long_program) {
+TEST(deadlock_recorder, a_wait_that_is_rejected_changes_nothing_in_a_long_program) {
   steps record(2);
   for (int i = 0; i != 20'000; ++i) {
     record.work(pe(0), main_stream);
@@ -732,7 +732,7 @@ TEST(deadlock_recorder, signals_of_allocations_and_heaps_are_different_signals) 
   record.notify(pe(0), main_stream, pe(1), first, signal_add(1));
   record.wait(pe(1), main_stream, first, signal_at_least(1));
   record.synchronize_pe(pe(1));
-  // Freed, and allocated anew at the same offset: it holds 0, and nobody notifies it. Or of another heap.
+  // Freed, and allocated again at the same offset: it holds 0, and nobody notifies it. Or of another heap.
   for (const object_identity other : {object_identity{1, 2, 0}, object_identity{2, 1, 0}, object_identity{1, 1, 1}}) {
     steps again(2);
     again.append(record.operations());
@@ -851,7 +851,7 @@ class replayed : public steps {
   handle sends_, waits_;
 };
 
-TEST(deadlock_recorder, an_epoch_numbers_each_replay_anew) {
+TEST(deadlock_recorder, an_epoch_gives_each_replay_the_next_number) {
   replayed record;
   for (int replay = 0; replay != 3; ++replay) {
     record.send().receive();
@@ -862,7 +862,7 @@ TEST(deadlock_recorder, an_epoch_numbers_each_replay_anew) {
   EXPECT_TRUE(says(record, "(signal 7 >= the next number of epoch 2)")) << sentence(record);
 }
 
-TEST(deadlock_recorder, an_epoch_goes_on_where_the_host_has_waited_or_the_record_is_forgotten) {
+TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_record_is_forgotten) {
   for (const bool forgets : {false, true}) {
     replayed record;
     for (int i = 0; i != 600; ++i) {  // so many that the recorder leaves them behind
@@ -910,7 +910,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
 
 using checker = membar::deadlock::detail::checker;
 
-TEST(deadlock_checker, begins_anew_once_for_all_orders_that_are_taken_away) {
+TEST(deadlock_checker, starts_over_once_for_all_orders_that_are_invalidated) {
   deadlock::program program;
   program.pes = 2;
   const auto add = [&](operation_kind kind, int who, int stream, int signal) -> stream_operation& {

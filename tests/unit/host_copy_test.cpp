@@ -48,10 +48,10 @@ TEST_F(host_copy, of_bytes_fills) {
   EXPECT_EQ(now().calls, (std::vector<std::string>{"cudaMemsetAsync", "cudaStreamSynchronize"}));
 }
 
-TEST_F(host_copy, of_another_size_is_refused_and_copies_nothing) {
+TEST_F(host_copy, of_another_size_is_rejected_and_copies_nothing) {
   const std::vector<int> values(3);
   EXPECT_TRUE(says(refusal([&] { copy_to(objects, values, stream.handle()); }),
-                   "3 objects of the host were to be copied to 4 symmetric ones"));
+                   "3 objects of the host cannot be copied to 4 symmetric ones"));
   EXPECT_EQ(refusal([&] { copy_to(objects.subspan(1, 3), values, stream.handle()); }), "");
   EXPECT_EQ(heap, (std::array<int, 4>{1, 0, 0, 0}));
 }

@@ -273,7 +273,7 @@ TEST_F(host_groups, tell_a_process_that_is_later_than_the_budget_that_it_was_too
                          } else if (!given_up.wait_for(1)) {
                            return 2;
                          }
-                         const int wrong = unless_refused("PE 1 of the group did not come to a collective call within",
+                         const int wrong = unless_refused("PE 1 of the group did not reach a collective call within",
                                                           [&] { static_cast<void>(all.all_gather(1)); });
                          given_up.come();
                          return wrong;
@@ -301,7 +301,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
                          [&](int rank) {
                            const auto member = [&] {
                              const auto begin = std::chrono::steady_clock::now();
-                             // Also the join is refused where another one has noticed the end before this one has joined.
+                             // Also the join is rejected where another one has noticed the end before this one has joined.
                              const std::string sentence = refusal([&] {
                                host_group all = host_group::join(where, rank, 3, budget);
                                if (rank == 1) {
@@ -338,7 +338,7 @@ void use_up_descriptors(int left) {
   }
 }
 
-/// What all say where PE `poor` of three has a number of descriptors left from which it joins and takes files; who was refused.
+/// What all say where PE `poor` of three has a number of descriptors left from which it joins and takes files; who was rejected.
 std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int left) {
   void* const memory = ::mmap(nullptr, 3 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const sentences = static_cast<char*>(memory);
@@ -394,7 +394,7 @@ TEST_F(host_groups, take_a_directory_of_their_own_alone) {
   ASSERT_EQ(::chmod(where.directory.c_str(), 0750), 0);
   for (const int rank : {0, 1}) {
     EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, rank, 2, hardly)); }),
-                     "is no directory of this user alone: make one with mode 0700"));
+                     "is not a directory that belongs only to this user: make one with mode 0700"));
   }
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
 }
@@ -410,7 +410,7 @@ TEST_F(host_groups, refuse_another_user) {
                          }
                          int wrong = 0;
                          for (const int rank : {0, 1}) {
-                           wrong += unless_refused("is no directory of this user alone",
+                           wrong += unless_refused("is not a directory that belongs only to this user",
                                                    [&] { static_cast<void>(host_group::join(where, rank, 2, hardly)); });
                          }
                          return wrong;
@@ -451,7 +451,7 @@ TEST_F(host_groups, remove_what_a_killed_first_process_left) {
                              "PE 0", [&] { static_cast<void>(host_group::join({where.directory, "other"}, 1, 3, hardly)); });
                        }),
              {-1, 0});
-  // The next rendezvous there, or whoever waits in vain, removes the socket.
+  // The next rendezvous there, or whoever waits without success, removes the socket.
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 1, 2, hardly)); }), "PE 0 did not open"));
 }
 

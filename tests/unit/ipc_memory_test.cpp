@@ -39,7 +39,7 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// 0 if each process is refused with these words when it shares `bytes`, and has nothing open then.
+/// 0 if each process is rejected with these words when it shares `bytes`, and has nothing open then.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
       unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
@@ -168,14 +168,15 @@ TEST_F(ipc_memories, are_closed_once_by_the_destructor) {
   });
 }
 
-TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
+TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
   struct row {
     origin from;
     std::string words;
   };
-  for (const row& each : {row{origin::managed, "managed memory"}, row{origin::pool, "memory of a pool, as of cudaMallocAsync,"},
-                          row{origin::mapped, "memory of cuMemMap, as of PyTorch's expandable_segments,"},
-                          row{origin::host, "what is no memory of a device"}}) {
+  for (const row& each :
+       {row{origin::managed, "managed memory"}, row{origin::pool, "pool memory, for example of cudaMallocAsync,"},
+        row{origin::mapped, "memory of cuMemMap, for example of PyTorch's expandable_segments,"},
+        row{origin::host, "memory that is not on a device"}}) {
     where = symmetric::make_rendezvous();
     expect_success(2, [&](host_group& group, int rank) {
       now().allocated_by = rank == 1 ? each.from : origin::device;
@@ -189,18 +190,18 @@ TEST_F(ipc_memories, without_a_handle_are_refused_on_every_pe) {
   }
 }
 
-TEST_F(ipc_memories, that_are_no_allocation_are_refused_on_every_pe) {
+TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     int local = 0;
     return refused(group,
-                   "because PE 0 gave what is no memory of a device at 0x0: allocate it by cudaMalloc, or let process_memory",
+                   "because PE 0 gave memory that is not on a device at 0x0: allocate it by cudaMalloc, or let process_memory",
                    rank == 0 ? nullptr : mine.at()) +
-           refused(group, "because PE 1 gave what is no memory of a device at 0x", rank == 1 ? &local : mine.at());
+           refused(group, "because PE 1 gave memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
   });
 }
 
-TEST_F(ipc_memories, that_end_after_their_allocation_are_refused_on_every_pe) {
+TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     return refused(
@@ -211,16 +212,16 @@ TEST_F(ipc_memories, that_end_after_their_allocation_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, of_different_sizes_or_none_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     return refused(group, "PE 1 shares 99999 bytes, and PE 0 100000: share as many", mine.at(),
                    size - static_cast<unsigned>(rank)) +
-           refused(group, "0 bytes were to be shared by CUDA IPC: share at least one", mine.at(), 0);
+           refused(group, "0 bytes cannot be shared by CUDA IPC: share at least one", mine.at(), 0);
   });
 }
 
-TEST_F(ipc_memories, of_a_device_without_ipc_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_a_device_without_ipc_are_rejected_on_every_pe) {
   now().attribute(cudaDevAttrIpcEventSupport, 1) = 0;
   expect_success(2, [](host_group& group, int) {
     const allocated mine(size);
@@ -228,7 +229,7 @@ TEST_F(ipc_memories, of_a_device_without_ipc_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(ipc_memories, of_devices_without_peer_access_are_refused_on_every_pe) {
+TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   now().no_access = {{1, 2}};
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
@@ -246,11 +247,10 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
       now().fails["cudaIpcOpenMemHandle"] = {.after = 1, .code = cudaErrorMapBufferObjectFailed, .times = 1};
     }
     const allocated mine(size);
-    const int wrong =
-        refused(group,
-                "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
-                "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE a process of its own",
-                mine.at());
+    const int wrong = refused(group,
+                              "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
+                              "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
+                              mine.at());
     ipc_memory again(mine.at(), size, rank, group.callback());  // the group has survived
     const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
     again.close();
@@ -258,7 +258,7 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
   });
 }
 
-TEST_F(ipc_memories, whose_handle_cannot_be_made_are_refused_on_every_pe) {
+TEST_F(ipc_memories, whose_handle_cannot_be_made_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     if (rank == 1) {
       now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
@@ -295,11 +295,11 @@ TEST_F(ipc_memories, are_open_nowhere_whenever_the_callback_throws) {
 TEST_F(ipc_memories, take_a_rank_and_a_callback) {
   const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
   EXPECT_EQ(refusal([&] { const ipc_memory none(nullptr, size, 1, gather); }),
-            "membar: PE 1 of 1 was to share memory: number the processes from 0, as the callback returns their numbers");
+            "membar: PE 1 of 1 cannot share memory: number the processes from 0, as the callback returns their numbers");
   EXPECT_TRUE(says(refusal([&] { const ipc_memory none(nullptr, size, 0, nullptr); }), "without a callback"));
 }
 
-TEST_F(ipc_memories, of_several_hosts_are_refused) {
+TEST_F(ipc_memories, of_several_hosts_are_rejected) {
   EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
                    "PE 2 is on another host than PE 0, and CUDA IPC reaches one host"));
   EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");

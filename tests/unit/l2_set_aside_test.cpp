@@ -201,7 +201,7 @@ TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
   EXPECT_EQ(limit(), MiB);
 }
 
-TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
+TEST_F(l2_set_aside, on_a_mig_instance_is_rejected_in_a_sentence) {
   now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_EQ(
@@ -211,7 +211,7 @@ TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
   EXPECT_TRUE(now().devices[1].limits_set.empty());
 }
 
-TEST_F(l2_set_aside, before_compute_capability_8_is_refused_in_a_sentence) {
+TEST_F(l2_set_aside, before_compute_capability_8_is_rejected_in_a_sentence) {
   now().attribute(cudaDevAttrMaxPersistingL2CacheSize) = 0;
   EXPECT_TRUE(says(refusal([] { const membar::l2_set_aside hold(0, 1024); }), "no set-aside for persisting lines"));
 }

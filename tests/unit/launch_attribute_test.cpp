@@ -188,7 +188,7 @@ TEST_F(launch_attribute, is_set_on_a_node_and_read_back) {
   EXPECT_EQ(get_attribute<membar::cooperative>(node.handle()), membar::cooperative{true});
 }
 
-TEST_F(launch_attribute, a_value_that_is_refused_leaves_stream_and_node_as_they_were) {
+TEST_F(launch_attribute, a_value_that_is_rejected_leaves_stream_and_node_as_they_were) {
   for (const int count : {1, 2, 4}) {
     now().attribute(cudaDevAttrMemSyncDomainCount) = count;
     const sync_domain_map before{.default_ = 0, .remote = 0};
@@ -228,7 +228,7 @@ TEST_F(launch_attribute, what_cuda_refuses_is_an_error) {
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
 
-TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10) {
+TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_compute_capability_10) {
   const membar::preferred_cluster_dimensions two{2, 1, 1};
   set_attribute(node.handle(), two);
   now().attribute(cudaDevAttrComputeCapabilityMajor) = 9;
@@ -239,7 +239,7 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute
 }
 
 #if CUDART_VERSION >= 13000
-TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_refused_with_what_to_do_instead) {
+TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_rejected_with_what_to_do_instead) {
   stream.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
   node.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
   using scheduling = membar::nvlink_centric_scheduling;

@@ -228,7 +228,7 @@ TEST_F(launch, a_kernel_may_be_noexcept) {
   EXPECT_EQ(now().launches.size(), 1U);
 }
 
-TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
+TEST_F(launch, a_value_out_of_range_is_rejected_and_nothing_launched) {
   EXPECT_THROW(membar::launch(config.with(sync_domain_map{.default_ = 0, .remote = 4}), no_parameters), membar::error);
   now().attribute(cudaDevAttrMemSyncDomainCount) = 2;
   EXPECT_THROW(membar::launch(config.with(physical_domain<2>{}), no_parameters), membar::error);
@@ -270,10 +270,10 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   ASSERT_EQ(now().launches.size(), 3U);
   EXPECT_EQ(now().launches.back().dynamic_shared_bytes, 226U * 1024);
   EXPECT_TRUE(now().launches.back().attributes.empty()) << "it is no attribute of CUDA's launch";
-  EXPECT_EQ(
-      made(226 * 1024 + 1),
-      "membar: a launch with 231425 bytes of dynamic shared memory, beside 1024 static ones of the kernel, was asked for, but "
-      "a block of device 0 has at most 232448 together: ask for at most 231424");
+  EXPECT_EQ(made(226 * 1024 + 1),
+            "membar: a launch with 231425 bytes of dynamic shared memory, in addition to 1024 static ones of the kernel, was "
+            "requested, but "
+            "a block of device 0 has at most 232448 together: ask for at most 231424");
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
@@ -322,7 +322,7 @@ TEST_F(launch, a_handle_of_the_static_domain_is_accepted) {
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
-TEST_F(launch, a_handle_of_another_domain_than_the_static_one_is_refused) {
+TEST_F(launch, a_handle_of_another_domain_than_the_static_one_is_rejected) {
   expect_refused([&] { membar::launch(config.with(physical_domain<2>{}), takes_dynamic, domain_bound<int*>(data, 1)); }, 1, 2);
 }
 

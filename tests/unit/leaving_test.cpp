@@ -60,7 +60,7 @@ class engine {
 /// Whether everything was given back, and nothing reported.
 bool all_is_clean() { return now().clean() && now().shared.empty() && now().failures.empty(); }
 
-/// 0 if the call is refused with these words within a second.
+/// 0 if the call is rejected with these words within a second.
 template <class Call>
 int unless_refused_at_once(const char* words, Call call) {
   const auto begin = clock::now();
@@ -322,7 +322,7 @@ TEST_F(processes_that_leave, are_named_where_they_never_come) {
                           if (rank == 0) {  // and PE 2, whose budget is long, learns it from PE 0
                             all.group->set_budget(std::chrono::milliseconds(1));
                           }
-                          wrong = unless_refused_at_once("PE 1 of the group did not come to a collective call within ",
+                          wrong = unless_refused_at_once("PE 1 of the group did not reach a collective call within ",
                                                          [&] { static_cast<void>(all.heap->allocate<int>(8)); });
                           given_up.come();
                         }

@@ -290,10 +290,10 @@ TEST_F(atomicity, is_decided_by_pointer_and_links) {
 
 TEST(kernel_resources, with_local_memory_are_named) {
   EXPECT_EQ(refusal([] { membar::require_no_local_memory({.registers = 32}, "quick"); }), "");
-  EXPECT_EQ(
-      refusal([] { membar::require_no_local_memory({.registers = 255, .local_bytes = 48}, "slow"); }),
-      "membar: the kernel slow uses 48 bytes of local memory per thread beside 255 registers: index its arrays at compile "
-      "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)");
+  EXPECT_EQ(refusal([] { membar::require_no_local_memory({.registers = 255, .local_bytes = 48}, "slow"); }),
+            "membar: the kernel slow uses 48 bytes of local memory per thread in addition to 255 registers: index its arrays "
+            "at compile "
+            "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)");
 }
 
 TEST(kernel_resources, occupancy_is_a_share_of_the_threads) {

@@ -38,10 +38,12 @@ TEST_F(on_stream, what_would_be_the_same_in_every_replay_is_not_captured) {
   stream.capturing = true;
   EXPECT_EQ(
       refusal([&] { notify_on_stream(flag, 7, pe(1), stream.handle()); }),
-      "membar: a notification that sets a signal to 7 was to be captured in a graph, and would be the same in every replay, "
+      "membar: a notification that sets a signal to 7 cannot be captured in a graph, because it would be the same in every "
+      "replay, "
       "so that a wait ends by the value of the replay before: pass an epoch in place of the value, or add to a signal<add>");
   EXPECT_EQ(refusal([&] { wait_on_stream(flag, symmetric::equals(7), budget, stream.handle()); }),
-            "membar: a wait for a signal and 7 was to be captured in a graph, and would be the same in every replay, so that a "
+            "membar: a wait for a signal and 7 cannot be captured in a graph, because it would be the same in every replay, so "
+            "that a "
             "wait ends by the value of the replay before: pass an epoch in place of the condition");
   EXPECT_NE(refusal([&] { wait_on_stream(sum, symmetric::at_least(7), budget, stream.handle()); }), "");
   EXPECT_TRUE(now().launches.empty());
@@ -105,7 +107,7 @@ TEST_F(on_stream, a_status_keeps_what_failed_first) {
   EXPECT_EQ(status_after(late, aborted).expected, 5U);
   EXPECT_EQ(status_after(aborted, {stream_result::aborted, 0, 9, 4, 1}).expected, 6U);
   EXPECT_EQ(status_after(done, late).result, stream_result::timed_out);
-  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated anew";
+  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated again";
   EXPECT_EQ(status_after({}, done).missing, -1);
 }
 
@@ -116,11 +118,11 @@ class teams_on_streams : public on_stream {
   fake_cuda::stream other;
 };
 
-TEST_F(teams_on_streams, one_team_is_refused_on_two_streams_at_once) {
+TEST_F(teams_on_streams, one_team_is_rejected_on_two_streams_at_once) {
   barrier_on_stream(pair, pe(0), budget, stream.handle());
   stream.busy = true;
   const std::string refused = refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); });
-  EXPECT_TRUE(says(refused, "membar: team PEs 0, 1 was to be used on stream"));
+  EXPECT_TRUE(says(refused, "membar: team PEs 0, 1 cannot be used on stream"));
   EXPECT_TRUE(says(refused, "wait for that stream first"));
   EXPECT_EQ(now().launches.size(), 1U);
   barrier_on_stream(pair, pe(1), budget, other.handle());  // another PE of it has its own streams
@@ -140,13 +142,14 @@ TEST_F(teams_on_streams, an_arrival_keeps_the_team_until_its_wait) {
   arrive_on_stream(pair, pe(0), stream.handle());
   EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
   EXPECT_TRUE(says(refusal([&] { wait_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
-  EXPECT_EQ(refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }),
-            "membar: PE 0 was to be at the next barrier of team PEs 0, 1, and has not waited for the last one at which it "
-            "arrived: call wait_on_stream first");
+  EXPECT_EQ(
+      refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }),
+      "membar: PE 0 cannot be at the next barrier of team PEs 0, 1, because it has not waited for the last one at which it "
+      "arrived: call wait_on_stream first");
   EXPECT_EQ(now().launches.size(), 1U);
   wait_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }),
-            "membar: PE 0 was to wait for a barrier of team PEs 0, 1 at which it has not arrived: call arrive_on_stream first, "
+            "membar: PE 0 cannot wait for a barrier of team PEs 0, 1 at which it has not arrived: call arrive_on_stream first, "
             "in the same capture");
   barrier_on_stream(pair, pe(0), budget, other.handle());
   EXPECT_EQ(now().launches.size(), 3U);
@@ -171,7 +174,7 @@ TEST_F(on_stream, an_empty_part_may_be_at_the_end_of_the_heap) {
   put_on_stream(small, whole.subspan(whole.size(), 0), whole.local(), pe(1), stream.handle());
 }
 
-TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_refused) {
+TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_rejected) {
   team_barrier<peer_backend> alone(heap, team::listed({pe(1)}));
   EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not of it"));
   EXPECT_TRUE(now().launches.empty());

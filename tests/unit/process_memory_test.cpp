@@ -58,7 +58,7 @@ TEST_F(process_memories, are_shared_by_files_where_a_driver_does_not_know_fabric
   });
 }
 
-TEST_F(process_memories, that_a_device_does_not_share_are_refused_on_every_pe) {
+TEST_F(process_memories, that_a_device_does_not_share_are_rejected_on_every_pe) {
   now().devices[1].shares_files = false;
   expect_success(3, [](host_group& group, int) {
     return unless_refused("the device of PE 1 does not share memory between processes by files: use one process",
@@ -69,7 +69,7 @@ TEST_F(process_memories, that_a_device_does_not_share_are_refused_on_every_pe) {
   });
 }
 
-TEST_F(process_memories, of_different_sizes_or_kinds_are_refused_on_every_pe) {
+TEST_F(process_memories, of_different_sizes_or_kinds_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     return unless_refused("PE 1 shares 100001 bytes, and PE 0 100000",
                           [&] { const process_memory memory(group, size + static_cast<unsigned>(rank)); }) +
@@ -78,7 +78,7 @@ TEST_F(process_memories, of_different_sizes_or_kinds_are_refused_on_every_pe) {
                             const process_memory memory(group, size,
                                                         rank == 0 ? shared_by::automatic : shared_by::file_descriptor);
                           }) +
-           unless_refused("0 bytes were to be shared", [&] { const process_memory memory(group, 0); });
+           unless_refused("0 bytes cannot be shared", [&] { const process_memory memory(group, 0); });
   });
 }
 

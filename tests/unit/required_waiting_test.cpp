@@ -51,7 +51,7 @@ TEST(required_waiting, an_acquire_load_publishes_nothing) {
   }
 }
 
-TEST(required_waiting, a_victim_without_a_scope_is_refused) {
+TEST(required_waiting, a_victim_without_a_scope_is_rejected) {
   EXPECT_ANY_THROW(static_cast<void>(requirement_of("fence.galaxy.acq_rel.own_sm", fence_interference::same)));
 }
 

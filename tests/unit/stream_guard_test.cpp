@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// The sentence with which a hold is refused; empty where it is given, and then ended.
+  /// The sentence with which a hold is rejected; empty where it is given, and then ended.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }
@@ -37,7 +37,7 @@ TEST_F(guarded_team, is_used_on_one_stream_at_a_time) {
     const auto held = guard.on(first.handle());
     const std::string refused = on(second);
     EXPECT_TRUE(says(refused, "membar: team world is in use on stream 0x"));
-    EXPECT_TRUE(says(refused, "one team, one of them at a time; end the first hold, or give the second a team of its own"));
+    EXPECT_TRUE(says(refused, "one team, one of them at a time; end the first hold, or give the second its own team"));
     EXPECT_NE(refusal([&] { return guard.on_after_previous(second.handle()); }), "");
   }
   EXPECT_EQ(on(second), "");
@@ -46,11 +46,11 @@ TEST_F(guarded_team, is_used_on_one_stream_at_a_time) {
 TEST_F(guarded_team, is_not_used_by_the_host_and_a_stream_at_once) {
   {
     const auto held = guard.on(first.handle());
-    EXPECT_TRUE(says(on_host(), "was to be used on the host"));
+    EXPECT_TRUE(says(on_host(), "cannot be used on the host"));
   }
   const auto held = guard.on_host();
   EXPECT_TRUE(says(on(first), "is in use on the host"));
-  EXPECT_TRUE(says(refusal([&] { return guard.on(nullptr); }), "was to be used on the default stream"));
+  EXPECT_TRUE(says(refusal([&] { return guard.on(nullptr); }), "cannot be used on the default stream"));
 }
 
 TEST_F(guarded_team, may_be_held_again_by_whoever_holds_it) {

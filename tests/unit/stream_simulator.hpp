@@ -96,7 +96,7 @@ class simulator {
         used.insert(queue_of_[all[i]]);
       }
     }
-    used.insert(static_cast<int>(next));  // a queue of its own
+    used.insert(static_cast<int>(next));  // its own queue
     for (const int queue : used) {
       queue_of_[all[next]] = queue;
       partition(all, next + 1);

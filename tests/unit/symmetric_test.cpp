@@ -80,7 +80,7 @@ TEST_F(peers, are_at_least_one) {
   EXPECT_TRUE(says(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
 }
 
-TEST_F(peers, that_do_not_exist_are_refused) {
+TEST_F(peers, that_do_not_exist_are_rejected) {
   EXPECT_EQ(refusal([] { const peer_backend far(std::vector<int>{0, 9}); }),
             "membar: device 9 was named as a PE, and the process sees devices 0 to 3: name one of them");
 }
@@ -226,7 +226,7 @@ TEST_F(heap, aligns_as_it_is_told) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.on(pe(1)).local()) % 4096, 0U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(least.on(pe(0)).local()) % 128, 0U);
   EXPECT_EQ(refusal([&] { return large.allocate<char>(1, 96); }),
-            "membar: an alignment of 96 was asked for: it is a power of two");
+            "membar: an alignment of 96 was requested: it is a power of two");
   for (const auto& each : {small, wide, least}) {
     large.free(each);
   }
@@ -283,19 +283,19 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
   EXPECT_EQ(all.largest_free(), whole);
 }
 
-TEST_F(heap, says_what_room_is_left) {
+TEST_F(heap, says_how_much_space_is_left) {
   const scoped_array most(all.allocate<char>((1 << 16) - 256));
   EXPECT_EQ(
       refusal([&] { return all.allocate<char>(257); }),
       "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 are taken and the largest gap has 256: make the "
       "heap larger");
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "has room for"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "as many as fit"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for 1 or more"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
 
-TEST_F(heap, refuses_to_free_twice) {
+TEST_F(heap, rejects_to_free_twice) {
   const auto first = all.allocate<int>(8);
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
@@ -306,7 +306,7 @@ TEST_F(heap, refuses_to_free_twice) {
   all.free(second);
 }
 
-TEST_F(heap, refuses_to_free_what_is_anothers) {
+TEST_F(heap, rejects_to_free_what_is_anothers) {
   symmetric::heap one(backend, 1 << 16);
   symmetric::heap other(backend, 1 << 16);
   const auto data = one.allocate<int>(8);
@@ -342,7 +342,7 @@ TEST_F(heap, frees_where_an_exception_ends_the_scope) {
                      const scoped_array data(all.allocate<int>(8));
                      static_cast<void>(all.allocate<char>(1 << 20));
                    }),
-                   "has room for"));
+                   "as many as fit"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_TRUE(now().failures.empty());
 }
@@ -484,7 +484,7 @@ class heap_of_processes : public peers {
   symmetric::heap<fake_cluster> all{cluster, 8192};
 };
 
-TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
+TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
@@ -551,7 +551,7 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
   cluster.after = 5;
   EXPECT_EQ(refusal([&] { return all.allocate<int>(8); }),
             "membar: a symmetric heap differs between PEs: the next allocation of PE 1 is at byte 0, and that of PE 0 at byte "
-            "256: a call failed on one of them alone; make the heap anew on every PE");
+            "256: a call failed on only one of them; construct the heap again on every PE");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
@@ -625,11 +625,11 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
   EXPECT_EQ(*place, 0);
 }
 
-TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
+TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // behind size, element and alignment, which agree
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
-            "membar: an alignment of 128 was asked for, and the backend's memory at PE 0 has less: ask for 256 at most, or for "
+            "membar: an alignment of 128 was requested, and the backend's memory at PE 0 has less: ask for 256 at most, or for "
             "peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
@@ -651,7 +651,7 @@ TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
   const scoped_array data(all.allocate<int>(1));
   EXPECT_EQ(data.on(pe(1)).self(), pe(1));
   EXPECT_EQ(refusal([&] { return data.on(pe(0)); }),
-            "membar: a symmetric address of PE 0 was asked for in the process of PEs 1 to 1: it is valid on its own PE only");
+            "membar: a symmetric address of PE 0 was requested in the process of PEs 1 to 1: it is valid on its own PE only");
 }
 
 }  // namespace

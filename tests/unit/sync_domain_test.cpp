@@ -53,14 +53,14 @@ TEST_F(sync_domain, a_map_is_valid_exactly_if_both_ids_exist) {
   }
 }
 
-TEST_F(sync_domain, an_id_is_refused_with_the_words_of_the_caller) {
+TEST_F(sync_domain, an_id_is_rejected_with_the_words_of_the_caller) {
   EXPECT_EQ(refusal([] { membar::validate_physical_domain(3, 4, "the victim's domain"); }), "");
   const std::string sentence = refusal([] { membar::validate_physical_domain(4, 4, "the victim's domain"); });
   EXPECT_TRUE(says(sentence, "the victim's domain is 4"));
   EXPECT_TRUE(says(sentence, "from 0 to 3"));
 }
 
-TEST_F(sync_domain, a_refused_id_is_an_invalid_value) {
+TEST_F(sync_domain, a_rejected_id_is_an_invalid_value) {
   try {
     membar::validate_physical_domain(4, 4);
     FAIL();

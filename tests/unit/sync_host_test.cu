@@ -47,7 +47,7 @@ struct zeroed {
   alignas(T) unsigned char bytes[sizeof(T)];
 };
 
-/// Runs `work(0)` to `work(count - 1)`, each on a thread of its own, and waits for all.
+/// Runs `work(0)` to `work(count - 1)`, each on its own thread, and waits for all.
 void on_threads(int count, auto work) {
   std::vector<std::jthread> threads;
   for (int i = 0; i != count; ++i) {

@@ -75,9 +75,9 @@ TEST(team, has_each_of_its_pes_at_the_rank_that_it_has) {
   }
 }
 
-TEST(team, that_cannot_be_is_refused) {
+TEST(team, that_cannot_be_is_rejected) {
   EXPECT_EQ(refusal([] { return team::strided(pe(0), 0, 2); }),
-            "membar: a team of 2 PEs from PE 0 on, 0 apart, was asked for: it has 1 PE or more, from 0 on, at least 1 apart");
+            "membar: a team of 2 PEs from PE 0 on, 0 apart, was requested: it has 1 PE or more, from 0 on, at least 1 apart");
   EXPECT_NE(refusal([] { return team::strided(pe(-1), 1, 2); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(0), 1, 0); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(1), 1 << 30, 3); }).find("would be beyond PE 2147483647"), std::string::npos);
@@ -117,7 +117,7 @@ TEST_F(barrier_of_a_team, is_for_its_pes) {
   EXPECT_EQ(even.on(pe(2)).members(), team::listed({pe(0), pe(2)}));
   EXPECT_EQ(even.on(pe(2)).words().size(), 5U) << "one for each PE, and the count";
   EXPECT_EQ(refusal([&] { return even.on(pe(1)); }),
-            "membar: PE 1 was to use the barrier of team PEs 0, 2, and is not of it: name one of the team");
+            "membar: PE 1 cannot use the barrier of team PEs 0, 2, because it is not in the team: name one of its members");
 }
 
 TEST_F(barrier_of_a_team, has_pes_that_there_are) {

@@ -135,7 +135,7 @@ TEST(plan_windows, without_a_set_aside_says_so) {
   EXPECT_TRUE(says(refusal([&] { return plan(kernels, mig); }), "MIG"));
 }
 
-TEST(plan_windows, refuses_a_weight_that_is_none) {
+TEST(plan_windows, rejects_a_weight_that_is_none) {
   for (const double weight : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     EXPECT_TRUE(
         says(refusal([&] { return plan({{stream(1), {{at(0), 8 * MiB, weight}}}}); }), "the weight of a hot region is"));
@@ -247,7 +247,7 @@ TEST_F(tune_window, resets_the_lines_before_each_run_and_at_the_end) {
   EXPECT_EQ(now().resets, runs + 1);
 }
 
-TEST_F(tune_window, refuses_what_cannot_be_tuned) {
+TEST_F(tune_window, rejects_what_cannot_be_tuned) {
   const auto timed = [](const access_policy_window&) { return 1.0; };
   membar::l2_facts none = big;
   none.set_aside = 0;
@@ -285,7 +285,7 @@ TEST(sliding_window, of_nothing_has_no_part) {
   EXPECT_EQ(bench::sliding_window(membar::l2_plan(big), nullptr, 0, MiB).size(), 0U);
 }
 
-TEST(sliding_window, with_an_impossible_step_is_refused) {
+TEST(sliding_window, with_an_impossible_step_is_rejected) {
   for (const std::size_t step : {std::size_t{0}, 129 * MiB}) {
     EXPECT_TRUE(
         says(refusal([&] { bench::sliding_window(membar::l2_plan(big), at(0), MiB, step); }), "the step of a sliding window"));

@@ -195,7 +195,7 @@ TEST(witness, preferred_lines_have_sites_where_there_are_too_many) {
   EXPECT_EQ(r.sites.back().line, 100);
 }
 
-TEST(witness, functions_that_are_called_are_refused) {
+TEST(witness, functions_that_are_called_are_rejected) {
   const std::string calls =
       ".version 8.0\n.target sm_90\n.address_size 64\n.func f()\n{\nret;\n}\n.visible .entry k()\n{\ncall.uni f;\nret;\n}\n";
   try {

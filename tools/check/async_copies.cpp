@@ -204,7 +204,7 @@ class copy_plan {
     step.value = value;
   }
 
-  /// The largest aligned access of memory at an address that is at most so many bytes.
+  /// The largest aligned access of memory at an address that is at most this many bytes.
   [[nodiscard]] static std::uint64_t piece_at(std::uint64_t address, std::uint64_t bytes) noexcept {
     const std::uint64_t aligned_by = address == 0 ? 16 : address & (~address + 1);
     return std::min({std::uint64_t{16}, aligned_by, std::bit_floor(bytes)});

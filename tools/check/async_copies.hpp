@@ -42,7 +42,7 @@ inline constexpr std::uint64_t most_copied = 32'768;
 /// How many threads of a block start an operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
-/// How many operations of a thread can be performed, of those that so many threads start together as `starter_counts` says.
+/// How many operations of a thread can be performed, of those that this many threads start together as `starter_counts` says.
 using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
 
 /// The code of what performs the operations that the kernels of a program start.

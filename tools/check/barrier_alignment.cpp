@@ -14,26 +14,49 @@ namespace membar::check {
 using ptx::instruction;
 using ptx::op;
 
-control_flow::control_flow(const ptx::kernel_code& kernel) {
+std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel) {
   const std::size_t count = kernel.code.size();
-  next_.resize(count);
-  const bool has_lines =
-      std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.source_line != 0; });
+  std::vector<std::vector<std::int32_t>> next(count);
   for (std::size_t k = 0; k < count; ++k) {
     const instruction& i = kernel.code[k];
-    const auto after = static_cast<std::int32_t>(k) + 1;
-    const bool ends = i.code == op::exit || i.code == op::trap;
-    matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
     if (i.code == op::branch) {
-      next_[k].push_back(i.target);
+      next[k].push_back(i.target);
     } else if (i.code == op::branch_index) {
-      next_[k] = i.targets;
-    } else if (ends) {
-      next_[k].push_back(static_cast<std::int32_t>(count));
+      next[k] = i.targets;
+    } else if (i.code == op::exit || i.code == op::trap) {
+      next[k].push_back(static_cast<std::int32_t>(count));
     }
-    if (next_[k].empty() || i.guard >= 0) {
-      next_[k].push_back(after);
+    if (next[k].empty() || i.guard >= 0) {
+      next[k].push_back(static_cast<std::int32_t>(k) + 1);
     }
+  }
+  return next;
+}
+
+std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from) {
+  const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
+  std::vector<bool> reached(next.size() + 1, false);
+  std::vector<std::int32_t> open{from};
+  while (!open.empty()) {
+    const auto at = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    for (std::size_t k = 0; at < next.size() && k < next[at].size(); ++k) {
+      const std::int32_t to = next[at][k];
+      if (!reached[static_cast<std::size_t>(to)]) {
+        reached[static_cast<std::size_t>(to)] = true;
+        open.push_back(to);
+      }
+    }
+  }
+  return reached;
+}
+
+control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instructions(kernel)) {
+  const std::size_t count = kernel.code.size();
+  const bool has_lines =
+      std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.source_line != 0; });
+  for (const instruction& i : kernel.code) {
+    matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
   }
   // What is passed on every path to the end: the largest solution, from which a step takes what some successor does not pass.
   passed_.assign(count + 1, pc_set(count + 1, true));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether a barrier stands in a conditional that another thread of the block did not take.
+/// Whether a barrier is in a conditional that another thread of the block did not take.
 ///
 /// A thread that has left the kernel is not waited for, so that an early return before a barrier is fine. A thread that passed by the
-/// barrier and went on is not: it took a branch on which the barrier depends, and both sides of that branch come together again before
+/// barrier and continued is not: it took a branch on which the barrier depends, and both sides of that branch come together again before
 /// the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX ISA, "bar, barrier", `.aligned`.
 #pragma once
 
@@ -18,6 +18,12 @@
 
 namespace membar::check {
 
+/// The instructions that may follow each instruction; the count of instructions stands for the end of the kernel.
+[[nodiscard]] std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel);
+
+/// For each instruction whether a thread may execute it after the one at `from`.
+[[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from);
+
 /// The control flow of a kernel.
 class control_flow {
  public:
@@ -31,15 +37,15 @@ class control_flow {
   /// The instructions that every path from `pc` to the end of the kernel passes.
   using pc_set = std::vector<bool>;
 
-  std::vector<std::vector<std::int32_t>> next_;  ///< per instruction; the count of instructions stands for the end
+  std::vector<std::vector<std::int32_t>> next_;  ///< see `next_instructions`
   std::vector<pc_set> passed_;
   std::vector<bool>
       matters_;  ///< events; where the source's lines are known, those that the compiler did not merge from several lines
 };
 
-/// Why it is undefined that a thread which goes on from the barrier `mine` and one that has arrived at it by `other` meet; empty if it is not. PTX
+/// Why it is undefined that a thread which continues from the barrier `mine` and one that has arrived at it by `other` meet; empty if it is not. PTX
 /// counts those that arrive at a barrier's number, whichever instruction they come by. But CUDA defines `__syncthreads()` in a branch only where
-/// all threads of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp come to the same one. Source: CUDA C++
+/// all threads of the block take it, and PTX a barrier that is `.aligned` only where all threads of the warp reach the same one. Source: CUDA C++
 /// Programming Guide, "Synchronization Functions"; PTX ISA, "bar, barrier".
 [[nodiscard]] std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other,
                                             bool one_warp);

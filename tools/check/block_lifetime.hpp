@@ -4,7 +4,7 @@
 ///
 /// A block has begun where one of its events comes before the access in every execution with these reads-from and sync points. It ends
 /// after its last thread, so that an access is in time if it is ordered before the last event of one of its threads, or if such a
-/// thread has observed it. A bulk copy has an access of its own for each piece, which its completion orders.
+/// thread has observed it. A bulk copy has its own access for each piece, which its completion orders.
 /// Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
 #pragma once
 

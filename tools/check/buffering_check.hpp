@@ -4,10 +4,10 @@
 /// without a cycle are explored; where the answer is no, there is nothing more to explore.
 ///
 /// Such an execution grows event by event along dependencies and reads-from, which have no cycle. Beside it grows one without a
-/// cycle, in which a read whose source is not there yet reads an older write. That goes on until a read is to take a write that follows from
-/// it: by program order, reads-from or barriers, but not by dependencies. The exploration comes to that write too, and sees the read. If
-/// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of their location alone
-/// lead there: each step goes on in the location's coherence, whatever the reads on the way read. Two cases need more:
+/// cycle, in which a read whose source is not there yet reads an older write. That continues until a read is to take a write that follows from
+/// it: by program order, reads-from or barriers, but not by dependencies. The exploration reaches that write too, and sees the read. If
+/// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of only their location
+/// lead there: each step continues in the location's coherence, whatever the reads on the way read. Two cases need more:
 ///  * a read-modify-write cannot read an older write that another read-modify-write has read. So a read-modify-write is asked for when it reads, as if it came before all
 ///    that it follows from;
 ///  * an older write may be ordered after more than the one that is to be read, if the read acquires. So a read that acquires counts,
@@ -96,7 +96,7 @@ class buffering_check {
     return false;
   }
 
-  /// Whether `e`, the next event, follows from read `r` by accesses of one location alone: program order, what a thread did before it started
+  /// Whether `e`, the next event, follows from read `r` by accesses of one location only: program order, what a thread did before it started
   /// a copy that does so through the generic proxy, and reads-from that is morally strong. Then `r` reads nothing from `e`: Coherence and SC-per-Location.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {

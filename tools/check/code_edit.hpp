@@ -34,7 +34,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An order with its scope, or none: what an access or a fence has, or shall have.
+/// An order with its scope, or none: what an access or a fence has, or is to have.
 struct strength {
   bool strong = false;  ///< false: a weak access, or no fence
   memory_order order = memory_order::relaxed;
@@ -223,7 +223,7 @@ class edited_program {
 
   [[nodiscard]] const program& get() const noexcept { return now_; }
 
-  /// Where an instruction of a thread stood: kernel and index. A fence that was put in stands where its neighbour stood.
+  /// Where an instruction of a thread stood: kernel and index. A fence that was put in is where its neighbour stood.
   [[nodiscard]] std::pair<int, int> origin(int thread, int pc) const {
     const int k = kernel_of(model::at(before_.threads, thread).kernel);
     const std::vector<int>& origins = model::at(origins_, k);
@@ -252,7 +252,7 @@ class edited_program {
     f.code = op::fence;
     f.order = s.order;
     f.scope = s.scope;
-    f.guard = i.guard;  // so that only who executes the instruction comes to the fence
+    f.guard = i.guard;  // so that only who executes the instruction reaches the fence
     f.guard_negated = i.guard_negated;
     f.line = i.line;
     f.file = i.file;

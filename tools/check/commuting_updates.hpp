@@ -2,7 +2,7 @@
 /// @file
 /// Updates whose order changes nothing: read-modify-writes of one operation whose old value nobody uses, and arrivals at an mbarrier.
 ///
-/// Each order of such updates of a location is an execution of its own, and all are the same for everybody who looks at the location before or after
+/// Each order of such updates of a location is its own execution, and all are the same for everybody who looks at the location before or after
 /// all of them. So one is explored: each update reads the latest one, no other changes what it has read, and it does not follow from it. A test of
 /// an mbarrier may look in between. It sees how many phases are complete, which only the last arrival of a phase changes; that one
 /// follows from all of them.
@@ -172,7 +172,7 @@ class commuting_updates {
     return model::at(order, i) != nullptr && model::at(order, i)->update != 0;
   }
 
-  /// The place of the last write up to place `i` that is no update or completes a phase.
+  /// The place of the last write up to place `i` that is not an update or completes a phase.
   [[nodiscard]] static int last_complete(const std::vector<const graph_event*>& order, int i) noexcept {
     while (is_update(order, i) && !model::at(order, i)->completes) {
       --i;

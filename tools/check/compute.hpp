@@ -574,7 +574,7 @@ struct carried {
 
 }  // namespace detail
 
-/// What an instruction of registers alone computes of its sources. Values are 64 bits wide; the caller truncates the result to
+/// What an instruction that uses only registers computes of its sources. Values are 64 bits wide; the caller truncates the result to
 /// the register.
 [[nodiscard]] inline std::uint64_t compute(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
                                            std::uint64_t d = 0) noexcept {

@@ -92,7 +92,7 @@ class data_flow {
     write(d, s);
   }
 
-  /// The instruction, which is no event or does not run, is executed. False if it accesses local memory at an address that has
+  /// The instruction, which is not an event or does not run, is executed. False if it accesses local memory at an address that has
   /// an origin: what was there is not followed.
   bool follow(const thread_state& s, const instruction& i, bool runs) {
     set from = none();

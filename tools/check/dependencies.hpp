@@ -46,7 +46,7 @@ class dependencies {
     static constexpr std::size_t most_entries = 20'000;
     std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
     std::size_t entries_ = 0;
-    // of one execution; here, so that it takes no memory anew
+    // of one execution; here, so that it allocates no memory again
     std::vector<const of_thread*> threads_{};
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};

@@ -58,7 +58,7 @@ struct graph_event {
   bool reduction = false;
   bool rmw = false;           ///< half of a read-modify-write
   bool mixed = false;         ///< a read that takes its bytes from writes of other sizes
-  bool restricted = false;    ///< a fence for the initialization of mbarriers alone
+  bool restricted = false;    ///< a fence for the initialization of mbarriers only
   bool completes = false;     ///< a read-modify-write of an mbarrier: its phase
   bool arrives = false;       ///< at an mbarrier
   bool passes = false;        ///< a test of an mbarrier: the phase is complete

@@ -21,7 +21,7 @@
 
 namespace membar::check::detail {
 
-/// Fills in what the instruction that a thread stands at says of its access of memory.
+/// Fills in what the instruction that a thread is at says of its access of memory.
 inline void describe_access(graph_event& e, const machine& m, const thread_state& s) {
   const instruction& i = m.at(s);
   e.address = e.physical = m.address(s);
@@ -137,7 +137,7 @@ class event_builder {
     return nullptr;
   }
 
-  /// Whether a thread stands at its first read-modify-write, and an equal one before it has not come to its own. Equal threads
+  /// Whether a thread is at its first read-modify-write, and an equal one before it has not reached its own. Equal threads
   /// do them in the order of their numbers: in any execution they can be numbered so, as they come in any order of its events
   /// along program order and reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {
@@ -245,7 +245,7 @@ class event_builder {
     end.acquires = true;
     end.scope = thread_scope::system;
     state_.rules.acquire(g, end);
-    const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // it is no event of the graph
+    const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // it is not an event of the graph
     return end;
   }
 

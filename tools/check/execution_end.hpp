@@ -18,7 +18,7 @@
 
 namespace membar::check::detail {
 
-/// Judges executions that do not go on.
+/// Judges executions that do not continue.
 class execution_end {
  public:
   execution_end(exploration_state& state, const check_property& property) : state_(state), property_(property) {}
@@ -43,7 +43,7 @@ class execution_end {
     return true;
   }
 
-  /// Counts an execution that does not go on, and asks the property of one whose threads have all ended. `stuck`: none of those
+  /// Counts an execution that does not continue, and asks the property of one whose threads have all ended. `stuck`: none of those
   /// that have not ended ever will.
   void finish(const graph& g, bool ended, bool stuck) {
     if (!ended) {

@@ -104,7 +104,7 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Whether thread `t` can go on, or has a right to stand where it stands. A replay goes on without one that has not.
+  /// Whether thread `t` can continue, or has a right to stand where it stands. A replay continues without one that has not.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;
@@ -114,7 +114,7 @@ struct exploration_state {
   std::vector<machine> machines;
   sync_points points;
   bool copies = checked.copies;                          ///< some threads perform asynchronous copies
-  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is for initializations alone
+  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is only for initializations
   std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
   std::uint64_t made_events = 0;
   check_result result{};

@@ -3,8 +3,8 @@
 //
 // An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
 // takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
-// after such a read and does not precede the write is dropped. That is done only from the one execution in which everything
-// dropped reads and writes what is latest, so that none appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
+// after such a read and does not precede the write is dropped. This is done only from the one execution in which everything
+// dropped reads and writes the latest values, so that no execution appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
 // "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
 //
 // An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
@@ -183,7 +183,7 @@ class explorer {
     return false;
   }
 
-  /// Graphs are kept, so that copies take no memory anew.
+  /// Graphs are kept, so that copies allocate no memory again.
   [[nodiscard]] graph& take_graph() {
     if (graphs_used_ == graphs_.size()) {
       graphs_.push_back(std::make_unique<graph>());
@@ -252,7 +252,7 @@ class explorer {
     }
   }
 
-  /// The bytes of stack between the begin of the exploration and `here`.
+  /// The bytes of stack between the beginning of the exploration and `here`.
   [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(&here);
     return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
@@ -407,7 +407,7 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Whether `e`, the last event, has read the past, and by that alone a round of a loop in which threads wait together fails. No write changes
+  /// Whether `e`, the last event, has read the past, and only by that a round of a loop in which threads wait together fails. No write changes
   /// `e` later. Executions in which it reads later values show all that this one does.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) const {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
@@ -810,7 +810,7 @@ void name_readings(const program& checked, const check_property& property, const
 
 namespace {
 
-/// Runs `what` on a thread with a stack of its own, or here if there is none to be had.
+/// Runs `what` on a thread with its own stack, or here if there is none to be had.
 void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
   struct task {
     const std::function<void()>* what;

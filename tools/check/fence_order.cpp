@@ -8,7 +8,7 @@
 // *Why edges are forced.* If f before g would lead from an x to a y that x is never before, g is before f in every order.
 //
 // *Why that decides.* Let the forced edges, closed under transitivity until none is new, have no contradiction, and let every two fences
-// be morally strong. If x is never before y, x before y is no choice, so y before x is forced. Then any total order that contains the
+// be morally strong. If x is never before y, x before y is not a choice, so y before x is forced. Then any total order that contains the
 // forced edges is consistent: it is closed, and x is not before y in it. So nothing needs to be tried. Fences whose scopes do not
 // include each other's threads may be related through others alone, and then two edges can break together what neither breaks alone:
 // there both ways of a pair are tried, and what each forces cuts the search short.

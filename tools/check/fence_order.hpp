@@ -2,7 +2,7 @@
 /// @file
 /// The Fence-SC order of an execution: whether some order of its `fence.sc` is consistent, and which accesses race in one.
 ///
-/// The order is no part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
+/// The order is not part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
 #pragma once
 
 #include <check/graph.hpp>
@@ -75,11 +75,11 @@ class fence_pairs {
 /// graph follows but a read of it.
 [[nodiscard]] bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
-/// Whether `x` comes before `y` in every Fence-SC order of a graph, because of one fence after `x` and one before `y`. False: that is not known.
+/// Whether `x` comes before `y` in every Fence-SC order of a graph, because of one fence after `x` and one before `y`. False: not known.
 [[nodiscard]] bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y);
 
 /// Whether every Fence-SC order of a graph breaks an axiom because of `e` and one write that it comes before in its location's coherence, by
-/// one fence after that and one before `e`. False: that is not known.
+/// one fence after that and one before `e`. False: not known.
 [[nodiscard]] bool breaks_every_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
 /// Looks for a Fence-SC order of a graph.

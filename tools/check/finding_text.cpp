@@ -119,7 +119,7 @@ class finding_litmus {
     return e.event.kind == model::event_kind::read || e.event.kind == model::event_kind::write;
   }
 
-  /// Keeps what the events to blame follow from, or everything; then drops memory that one thread has alone, and rounds of a loop
+  /// Keeps what the events to blame follow from, or everything; then drops memory that only one thread has, and rounds of a loop
   /// that read what the next round reads again.
   void choose() {
     bool blamed = false;

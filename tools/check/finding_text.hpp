@@ -13,7 +13,7 @@ using namespace ptx;
 
 /// A litmus test that shows a finding: the instructions of each thread in a row, with the values that they read and wrote as
 /// numbers, and the values read as its condition, which the model allows. For a race it has what the two accesses follow from. Memory
-/// that one thread has alone is left out. Throws `model::error` for a finding that litmus files have no words for.
+/// that only one thread has is left out. Throws `model::error` for a finding that litmus files have no words for.
 [[nodiscard]] std::string litmus_of(const program& p, const finding& f, const std::string& name);
 
 /// A finding as a graph in the language of Graphviz: a column for each thread, program order and reads-from as edges, and in red

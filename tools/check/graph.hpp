@@ -366,7 +366,7 @@ class event_rules {
     return model::at(threads_, x.thread).is_of_pair(model::at(threads_, y.thread).block_number);
   }
 
-  /// Whether `e` is of an asynchronous operation.
+  /// Whether `e` belongs to an asynchronous operation.
   [[nodiscard]] bool is_copy(const graph_event& e) const noexcept { return model::at(threads_, e.thread).copies_of >= 0; }
 
   /// Whether the scopes of the ends of a synchronization include each other's thread.

@@ -70,7 +70,8 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   const kernel_code& kernel = *request.kernel;
   if (blocks == 0 || size == 0 || before + blocks * size > most) {
     throw model::error("the launch of '" + kernel.name + "' would give the program " + std::to_string(before + blocks * size) +
-                       " threads; 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller");
+                       " threads; 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller" +
+                       (most == most_threads ? "; 'membar-check sanitize' takes launches of full size" : ""));
   }
   if (size > most_threads_of_a_block) {
     throw model::error("the launch of '" + kernel.name + "' has blocks of " + std::to_string(size) +
@@ -90,7 +91,7 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
 /// The launches that a new one comes after.
 void add_order(program& p, const launch_request& request) {
   p.launches_before.push_back(request.after);
-  if (!request.dependent) {  // a launch that a dependent one let begin may go on after that one has ended
+  if (!request.dependent) {  // a launch that a dependent one let begin may continue after that one has ended
     std::vector<int>& before = p.launches_before.back();
     for (std::size_t k = 0; k < before.size(); ++k) {
       if (p.dependent[static_cast<std::size_t>(before[k])]) {

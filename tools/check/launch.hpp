@@ -61,7 +61,7 @@ struct planned_launch {
 inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
 /// Adds a launch, its order and the memory that it needs, to a program, without its threads and its shared memory. Throws `model::error` for a
-/// launch that is wrong, and where it brings the program to more than `most` threads, of which it has `threads_before`.
+/// launch that is wrong, or that would give the program, which has `threads_before` threads, more than `most`.
 [[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,
                                          std::uint64_t threads_before, std::uint64_t most = most_planned_threads);
 

@@ -12,7 +12,7 @@
 ///  3. liveness of registers, by the uses of needed instructions alone.
 /// A register that is not live can be changed without changing any event or its operands.
 ///
-/// A loop without an event ends or not by its branches alone. Where there is one, what is live is found once more with every branch
+/// Whether a loop without an event ends depends only on its branches. Where there is one, what is live is found once more with every branch
 /// needed: a thread that comes back with these registers equal never leaves the loop.
 ///
 /// A weak load into registers that are not live after it is discarded: the compiler moved it above the branch or `selp` that decides,

@@ -168,7 +168,7 @@ struct buffered_execution {
     return count;
   }
 
-  /// The execution as other parts of the checker know one. Its events lie in the arena.
+  /// The execution as other parts of the checker know one. Its events are in the arena.
   [[nodiscard]] graph as_graph() {
     graph g;
     g.threads.resize(state.checked.threads.size());
@@ -332,7 +332,7 @@ class thread_runner {
     if (!undecided && machine_.writes(s, old)) {
       return machine_.step(s, old, watch_);  // the write is next
     }
-    if (undecided) {  // whether it writes is not known: go on as if it did not
+    if (undecided) {  // whether it writes is not known: continue as if it did not
       run_.pending.emplace_back().slot = steps_ * slots_of_a_step + 1;
     }
     if (i.code == op::atomic) {

@@ -110,8 +110,8 @@ class machine {
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
-  /// The state before the first event. `watch` is called for each instruction that is no event, and for each that is one when
-  /// the thread comes to it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
+  /// The state before the first event. `watch` is called for each instruction that is not an event, and for each that is one when
+  /// the thread reaches it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
   /// first registers, which otherwise begin as 0.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}, std::span<const std::uint64_t> words = {}) const {
@@ -179,7 +179,7 @@ class machine {
     return s;
   }
 
-  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that comes to where a loop begins stands
+  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that reaches where a loop begins stands
   /// there (`comes_to_head`), and may execute instructions itself (`hurries`).
   template <class Watch>
   void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
@@ -253,7 +253,7 @@ class machine {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
 
-  /// Whether an address is in local memory, where accesses are no events.
+  /// Whether an address is in local memory, where accesses are not events.
   [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 47U) == (local_window >> 47U); }
 
   /// Whether an address is in the shared memory of a block.
@@ -362,7 +362,7 @@ class machine {
  private:
   /// After the registers a bit for each says whether it is unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  /// Then, if asynchronous operations hold registers, a byte for each says what does.
+  /// Then, if asynchronous operations hold registers, a byte for each register says which operation.
   [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
   }
@@ -640,7 +640,7 @@ class machine {
     advance(s, watch);
   }
 
-  /// Executes the half of a read-modify-write that is next. False if another half is next, or it cannot go on.
+  /// Executes the half of a read-modify-write that is next. False if another half is next, or it cannot continue.
   bool ends_read_modify_write(thread_state& s, const thread_state& before, const instruction& i, wide_value seen) const {
     if (s.part % 2 == 0) {
       s.old_low = seen.low;
@@ -844,7 +844,7 @@ class machine {
   /// Whether the first instruction is executed, where its predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
-  /// What an instruction with an unknown predicate does without a choice: the results of one that is no event are unknown.
+  /// What an instruction with an unknown predicate does without a choice: the results of one that is not an event are unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
     const bool of_registers = !is_event(i.code) && i.code != op::branch && i.code != op::branch_index && i.code != op::exit &&
                               i.code != op::trap && i.code != op::unsupported;
@@ -865,7 +865,7 @@ class machine {
     return true;
   }
 
-  /// Whether it is known, or chosen, if an instruction is executed. If not, the thread stands at the choice.
+  /// Whether it is known, or chosen, if an instruction is executed. If not, the thread is at the choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {
@@ -939,7 +939,7 @@ class machine {
     return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
   }
 
-  /// Lets `watch` execute what it can. False if the thread stands where it has come to.
+  /// Lets `watch` execute what it can. False if the thread is where it has come to.
   template <class Watch>
   [[nodiscard]] static bool hurries(thread_state& s, Watch& watch) {
     if constexpr (requires { watch.hurries(s); }) {
@@ -1053,7 +1053,7 @@ class machine {
     }
   }
 
-  /// Whether a load or store was done, as it is of local memory. If not, the thread stands at it.
+  /// Whether a load or store was done, as it is of local memory. If not, the thread is at it.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);

@@ -111,7 +111,7 @@ class memory_bytes {
   }
 
  private:
-  /// Whether the newest write of a location's bytes is of another size, in the order of a replayed schedule.
+  /// Whether the newest write of a location's bytes has another size, in the order of a replayed schedule.
   [[nodiscard]] bool is_newer_in_other_sizes(const graph& g, int location) const {
     const auto newest = [&](int l) {
       const graph_event* const w = l < model::count_of(g.order) ? model::at(g.order, l).back() : nullptr;

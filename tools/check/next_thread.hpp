@@ -25,14 +25,14 @@ class next_thread {
               waiting_together& together)
       : state_(state), build_(build), synchronization_(synchronization), together_(together) {}
 
-  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
+  /// The thread whose event is added next: a function of the graph only. Reads come late, so that they see more at once, and
   /// rounds of a loop that would only wait come last.
   [[nodiscard]] int of(const graph& g) {
     asked_.clear();
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    // read-modify-writes, loads, threads that have come back to a loop in which others go on, and the first two of threads that spin without
+    // read-modify-writes, loads, threads that have come back to a loop in which others continue, and the first two of threads that spin without
     // progress
     constexpr std::size_t comes_back = 2;
     std::array<int, 5> first{-1, -1, -1, -1, -1};
@@ -67,7 +67,7 @@ class next_thread {
     return -1;
   }
 
-  /// Whether thread `t` can go on, as far as it is not waiting in a loop.
+  /// Whether thread `t` can continue, as far as it is not waiting in a loop.
   [[nodiscard]] bool may_be(const graph& g, int t) {
     asked_.clear();
     return is_ready(g, t) && is_met(g, t);
@@ -83,7 +83,7 @@ class next_thread {
     return -1;
   }
 
-  /// One of those that may go on; -1 if there is none. `chosen` chooses one of a number of them.
+  /// One of those that may continue; -1 if there is none. `chosen` chooses one of a number of them.
   template <class Chosen>
   [[nodiscard]] int any_of(const graph& g, const Chosen& chosen) {
     asked_.clear();

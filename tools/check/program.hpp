@@ -50,13 +50,13 @@ struct memory_object {
 
 /// What a scenario assumes of the hardware or accepts of its program, in addition to what the PTX ISA says.
 struct assumptions {
-  /// Bytes at addresses that are accessed at least as by relaxed accesses of system scope.
+  /// Bytes whose accesses count as at least relaxed, at system scope.
   struct range {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
   };
   bool shuffle_orders = false;            ///< shuffles, votes, matches and `redux` order memory as `bar.warp.sync` does
-  bool same_value_writes = false;         ///< a write of the value that is there, or that another one writes, is no race
+  bool same_value_writes = false;         ///< a write of the value that is there, or that another one writes, is not a race
   bool kernel_boundary_acquires = false;  ///< the end of a kernel is a fence that acquires, at system scope
   std::vector<range> accepted_races{};
 
@@ -145,7 +145,7 @@ struct check_result {
   check_statistics counts{};
   bool load_buffering_is_open = false;        ///< some execution may be load-buffered, and those were not explored
   bool symmetric = false;                     ///< executions that equal threads in other places show were left out
-  const instruction* discarded_at = nullptr;  ///< a load that a race was not reported for, as its thread never uses the value
+  const instruction* discarded_at = nullptr;  ///< a load whose race was not reported, because its thread never uses the value
   int discarded = 0;                          ///< that thread
   std::uint64_t seed = 0;                     ///< of the random execution that showed what was found
 };
@@ -197,7 +197,7 @@ struct check_options {
   bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
   std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
   /// Of executions that differ by an exchange of equal threads (symmetry.hpp) leave out what can be. Only for a property that asks for memory
-  /// alone, as the final conditions of a scenario do: one that looks at the execution may tell equal threads apart.
+  /// alone, as the final conditions of a scenario do: one that looks at the execution may distinguish equal threads.
   bool symmetry = false;
   /// Of executions that differ by the order of updates that commute (commuting_updates.hpp) explore one. Only for a property that asks for memory
   /// alone: registers that can matter to nothing hold what one order gives.

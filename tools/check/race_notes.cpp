@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/barrier_alignment.hpp>
 #include <check/program.hpp>
 #include <check/race_notes.hpp>
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
@@ -157,16 +160,22 @@ class synchronization {
                           : narrow));
   }
 
-  /// Where the kernel has a fence that is not between the two events.
+  /// Where the thread has executed, or may still reach, a fence that is not between the two events.
   [[nodiscard]] std::string misplaced_fence(const trace_event& from, const trace_event& to, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, from.thread).kernel;
+    const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(to.event.pc));
     const instruction* before = nullptr;
     const instruction* after = nullptr;
+    const auto was_executed = [&](int pc) {
+      return std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& e) {
+        return e.thread == from.thread && e.event.kind == event_kind::fence && e.event.pc == pc;
+      });
+    };
     for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
       const instruction& i = model::at(kernel.code, pc);
       if (i.code == op::fence && !i.restricted) {
-        before = pc < from.event.pc ? &i : before;
-        after = pc > to.event.pc && after == nullptr ? &i : after;
+        before = pc < from.event.pc && was_executed(pc) ? &i : before;
+        after = pc > to.event.pc && reached[static_cast<std::size_t>(pc)] && after == nullptr ? &i : after;
       }
     }
     const auto text = [&](const instruction& fence, const char* side, const trace_event& of) {

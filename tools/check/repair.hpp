@@ -39,7 +39,7 @@ struct repair_options {
 /// Changes under which a program verifies.
 struct repair {
   std::vector<code_edit> edits{};
-  std::vector<double> costs{};  ///< nanoseconds that each adds to what its instruction costs
+  std::vector<double> costs{};  ///< nanoseconds that each change adds to the cost of its instruction
   double cost = 0;              ///< of all, each once, but for barriers, whose cost is not measured
   int barriers = 0;             ///< how many changes are barriers
   check_statistics counts{};    ///< of the exploration that verified it

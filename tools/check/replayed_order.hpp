@@ -20,7 +20,7 @@ class replayed_order {
 
   replayed_order(const exploration_state& state, next_thread& next) : state_(state), next_(next) {}
 
-  /// The thread whose event is added next; -1 if there is none. After the schedule all threads go on, as some things show at the end only. `chosen` becomes what the schedule says of an unknown value.
+  /// The thread whose event is added next; -1 if there is none. After the schedule all threads continue, as some things show at the end only. `chosen` becomes what the schedule says of an unknown value.
   [[nodiscard]] int of(const graph& g, std::uint64_t& chosen) {
     if (const int t = next_.amid_rmw(g); t >= 0) {
       return t;
@@ -44,7 +44,7 @@ class replayed_order {
   }
 
  private:
-  /// What performs the operation of a thread, which it has started after so many others; -1 if it has not.
+  /// What performs the operation of a thread, which it has started after this many others; -1 if it has not.
   [[nodiscard]] static int performer_of(const graph& g, int t, int number) {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (e->starts >= 0 && number-- == 0) {

@@ -403,7 +403,7 @@ class scenario_reader {
     if (const std::size_t bracket = type.find('['); bracket != std::string::npos) {
       const std::string count = type.substr(bracket + 1, type.size() - bracket - 2);
       if (type.back() != ']' || !number_of(count, m.memory.count) || m.memory.count == 0 || m.memory.count > (1U << 26U)) {
-        refuse(quote(type) + " is not a type with a count of 1 to 67108864 elements");
+        refuse(quote(type) + " is not a type with a count of 1 to 67108864 elements, as in 'memory x f32[10] = 1, 2.5'");
       }
       type.resize(bracket);
     }
@@ -413,7 +413,12 @@ class scenario_reader {
     }
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
-      refuse(quote(type) + " is not a type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64");
+      static const std::map<std::string, std::string> names_in_c = {{"float", "f32"},    {"double", "f64"}, {"int", "s32"},
+                                                                    {"unsigned", "u32"}, {"char", "s8"},    {"short", "s16"},
+                                                                    {"long", "s64"},     {"bool", "u8"}};
+      const auto c = names_in_c.find(type);
+      refuse(quote(type) + " is not a type of memory: expected " +
+             (c != names_in_c.end() ? c->second : "u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"));
     }
     if (accept("from")) {
       read_initial_file(m);
@@ -445,7 +450,7 @@ class scenario_reader {
         read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
-      } else if (accept("device")) {  // where memory lies makes no difference to the model
+      } else if (accept("device")) {  // where memory is makes no difference to the model
         m.device = static_cast<int>(small("a device", 15));
       } else if (accept("host")) {
         m.host = true;
@@ -551,7 +556,9 @@ class scenario_reader {
       } else if (arguments) {
         l.arguments.push_back(word("an argument"));
       } else {
-        refuse(quote(words_[at_]) + " is not expected here: arguments come after 'args'");
+        refuse(quote(words_[at_]) +
+               " is not expected here: arguments come after 'args', and grid, block and shared before it, as in 'launch kernel "
+               "grid 2 block 32 args x 10'");
       }
     }
     result_.launches.push_back(std::move(l));
@@ -634,7 +641,8 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   const bool braces = text.size() > 1 && text.front() == '{' && text.back() == '}';
   if (bytes > 8 && !braces && maps.count(text) == 0) {
     throw model::error(
-        line, 1, parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, as {data 1}");
+        line, 1,
+        parameter + " has " + std::to_string(bytes) + " bytes: give its words of 8 bytes in braces, for example {data 1}");
   }
   std::vector<std::string> words =
       braces ? words_of(std::string_view(text).substr(1, text.size() - 2)) : std::vector<std::string>{text};
@@ -1038,7 +1046,7 @@ class preparation {
     }
   }
 
-  /// A host thread has a name of its own.
+  /// A host thread has its own name.
   void check_names(const scenario::launch_line& l) {
     for (const std::string& name : {l.kernel, l.stream}) {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {

@@ -36,7 +36,7 @@ namespace membar::check {
 /// The version of the format of scenario files.
 inline constexpr int scenario_format_version = 1;
 
-/// A scenario as it stands in its file.
+/// A scenario as it is in its file.
 struct scenario {
   struct memory_line {
     named_memory memory;

@@ -9,7 +9,7 @@
 /// it than it is of, and where nobody arrives at its next turn before this one is over. Anything else is reported: which arrivals complete the
 /// barrier would be a matter of time.
 ///
-/// Which lanes are at an `activemask` together is not said: any of those that come to it may be. A thread that arrives there chooses, if no
+/// Which lanes are at an `activemask` together is not said: any of those that reach it may be. A thread that arrives there chooses, if no
 /// lane that arrived before has chosen it: one choice after the other is explored. Where a lane that was chosen does not come, there is no such
 /// execution. Each lane alone is always one.
 #pragma once
@@ -549,7 +549,7 @@ class sync_points {
     return false;
   }
 
-  /// How many warps of the block of `thread` have come to a sync point for the n-th time; with that of `thread` itself, if it comes now.
+  /// How many warps of the block of `thread` have reached a sync point for the n-th time; with that of `thread` itself, if it comes now.
   [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
     const numbers of = among(thread, 0);

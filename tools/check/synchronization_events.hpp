@@ -27,7 +27,7 @@
 
 namespace membar::check::detail {
 
-/// Makes the events of one exploration that are no accesses, and says what they order.
+/// Makes the events of one exploration that are not accesses, and says what they order.
 class synchronization_events {
  public:
   synchronization_events(exploration_state& state, event_builder& build) : state_(state), build_(build) {}
@@ -186,7 +186,7 @@ class synchronization_events {
     return true;
   }
 
-  /// Whether `e`, a write that has its place in coherence, is no initialization of an mbarrier or a defined one. Source: PTX ISA,
+  /// Whether `e`, a write that has its place in coherence, is not an initialization of an mbarrier or a defined one. Source: PTX ISA,
   /// "mbarrier.init": the count is at least 1, and no valid mbarrier is there.
   [[nodiscard]] bool may_begin_mbarrier(const graph& g, const graph_event& e) {
     if (e.mbarrier != mbarrier_op::init) {
@@ -316,7 +316,7 @@ class synchronization_events {
     }
   }
 
-  /// Lets `e` go on after the arrivals. What they come after together is the same for all threads that go on from there, and is found once.
+  /// Lets `e` continue after the arrivals. What they come after together is the same for all threads that continue from there, and is found once.
   void meet_all(graph_event& e, const std::vector<const graph_event*>& arrivals, op code, bool cluster) {
     if (cluster || state_.copies || e.begun != e.base) {
       for (const graph_event* a : arrivals) {
@@ -351,7 +351,7 @@ class synchronization_events {
     }
   }
 
-  /// Lets `e` go on after arrival `a` at the same barrier.
+  /// Lets `e` continue after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
     if (cluster) {
@@ -483,7 +483,7 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Why it is undefined that `e`, which goes on from a barrier, and arrival `a` meet at it; empty if it is not.
+  /// Why it is undefined that `e`, which continues from a barrier, and arrival `a` meet at it; empty if it is not.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
@@ -493,7 +493,7 @@ class synchronization_events {
                                           instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
-  /// Whether thread `t`, which has left the kernel, went on where the barrier that `e` goes on from is in a conditional that it did not take.
+  /// Whether thread `t`, which has left the kernel, continued where the barrier that `e` continues from is in a conditional that it did not take.
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);
     const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;
@@ -526,7 +526,7 @@ class synchronization_events {
     return passed;
   }
 
-  /// Whether arrival `e`, the write of a read-modify-write, is of a phase that follows one for whose end nobody has waited before. Source:
+  /// Whether arrival `e`, the write of a read-modify-write, belongs to a phase that follows one for whose end nobody has waited before. Source:
   /// PTX ISA, "Phase of the mbarrier object": a wait for each phase returns true before an arrival at the next one.
   [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
     const graph_event* completed = e.partner->source;

@@ -84,7 +84,7 @@ class waiting_together {
  private:
   static constexpr int longest_round = 16;  // events that are looked ahead
 
-  /// The state of thread `t` that stands at a vote or a barrier that reduces, or has arrived there, after state `s` and reads of any value; null if it
+  /// The state of thread `t` that is at a vote or a barrier that reduces, or has arrived there, after state `s` and reads of any value; null if it
   /// does something else before.
   [[nodiscard]] const thread_state* arriving(const thread_state& from, int t) const {
     const machine& m = model::at(state_.machines, t);

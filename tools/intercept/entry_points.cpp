@@ -95,8 +95,8 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 
 }  // namespace membar::intercept
 
-/// Called by dlsym below: the handler to return in place of the driver's function, or null, where the C library's dlsym shall answer. A library that is
-/// next behind a hook gets what it asks for, as it would call itself else.
+/// Called by dlsym below: the handler to return in place of the driver's function, or null if the C library's dlsym is to answer. A library that is
+/// next in line after a hook gets the function that it asks for, because it would otherwise call itself.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {

@@ -414,7 +414,7 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        // Without a barrier between them, or only from one round of a loop to the next, the two mostly are of different elements.
+        // Without a barrier between them, or only from one round of a loop to the next, the two mostly access different elements.
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);

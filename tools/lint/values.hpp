@@ -22,7 +22,7 @@ namespace membar::lint {
 struct origin {
   enum class kind_t : std::uint8_t { parameter, table, global, shared };
   kind_t kind = kind_t::parameter;  ///< `table`: a pointer that was loaded from memory that a parameter leads to
-  std::int64_t number = 0;  ///< `parameter`, `table`: bytes from the begin of the parameters; else the variable's address
+  std::int64_t number = 0;  ///< `parameter`, `table`: bytes from the beginning of the parameters; else the variable's address
   auto operator<=>(const origin&) const = default;
 };
 
@@ -58,7 +58,7 @@ class values {
   [[nodiscard]] value of(const ptx::source_operand& o) const;
   [[nodiscard]] const value& word(std::int32_t w) const { return words_[static_cast<std::size_t>(w)]; }
 
-  /// Whether the predicate of the condition holds in some threads of a block by their number alone, such as the first.
+  /// Whether the predicate of the condition holds in some threads of a block only by their number, such as the first.
   [[nodiscard]] bool selects_some(const condition& c) const;
   /// The same for one thread of a block or of each warp: by an equality, or by elect.sync.
   [[nodiscard]] bool selects_one(const condition& c) const;

@@ -94,7 +94,7 @@ class declarations {
     const auto found = std::find_if(multimem_.begin(), multimem_.end(), [&](const auto& one) { return one.first == name; });
     return found == multimem_.end() ? -1 : found->second;
   }
-  /// Refuses the name of a multimem address where a location is asked for.
+  /// Rejects the name of a multimem address where a location is asked for.
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
       fail(word, membar_tools::quote(name) +
@@ -123,7 +123,7 @@ class declarations {
   /// From here on, a location that nothing has named yet is accessed but not declared.
   void end_declarations() { declared_ = test.location_names; }
 
-  /// As `location_for`, for an access: remarks on a location that is not declared.
+  /// Like `location_for`, for an access: remarks on a location that is not declared.
   int accessed_location(const token& word, const std::string& name) {
     const bool known = find_location(name) >= 0;
     const int index = location_for(word, name);

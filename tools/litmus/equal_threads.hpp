@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of a litmus test that may change places: of the executions that differ by that alone, a search shows one.
+/// Threads of a litmus test that may change places: of the executions that differ only by that, a search shows one.
 #pragma once
 
 #include <membar/model/partial_execution.hpp>

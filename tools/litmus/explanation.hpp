@@ -28,7 +28,7 @@ struct step {
   std::string relation;
 };
 
-/// An execution with everything that is printed of it.
+/// An execution with everything that is printed about it.
 struct witness {
   std::vector<model::event> events;
   std::vector<std::int64_t> values;  ///< per event: what is read or written

@@ -10,7 +10,7 @@
 
 namespace membar::litmus_files {
 
-/// What the paths of a command line stand for.
+/// The files that the paths of a command line name.
 struct file_list {
   std::vector<std::string> files;          ///< in the order of the paths
   std::vector<std::string> empty_folders;  ///< folders that contain no *.litmus

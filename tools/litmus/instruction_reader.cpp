@@ -368,7 +368,7 @@ class instruction_reader {
         sum.multimem = true;
         sum.guard = i_.guard;
         sum.guard_negated = i_.guard_negated;
-        sum.element = element.element;  // it is not an instruction of its own in the text
+        sum.element = element.element;  // it is not its own instruction in the text
         sum.destination = i_.destination;
         sum.a = {true, i_.destination, 0};
         sum.b = {true, element.destination, 0};

@@ -39,12 +39,12 @@ class lexer {
  public:
   explicit lexer(std::string_view text) : text_(text) {}
 
-  // ---- the title, which is no sequence of tokens
+  // ---- the title, which is not a sequence of tokens
 
   /// The rest of the first line, up to a description or the initial state.
   [[nodiscard]] std::string read_title();
 
-  /// Skips descriptions, and whatever else stands before the initial state.
+  /// Skips descriptions, and whatever else is before the initial state.
   void skip_to_initial_state();
 
   // ---- tokens

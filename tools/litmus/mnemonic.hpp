@@ -107,7 +107,7 @@ struct mnemonic {
   return m;
 }
 
-/// Refuses a mnemonic with a part of no known meaning.
+/// Rejects a mnemonic with a part of no known meaning.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
     fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +

@@ -287,7 +287,7 @@ class state_reader {
     const location base = at(test_.locations, of);
     location& l = at(test_.locations, index);
     l.physical = base.physical;
-    // a generic alias is a virtual address of its own; a surface, texture or constant is a view of the address it names
+    // a generic alias is its own virtual address; a surface, texture or constant is a view of the address it names
     l.address = kind_name == "generic" ? index : base.address;
     l.initial = base.initial;
   }
@@ -340,7 +340,7 @@ class state_reader {
         fail(thread, "a host thread cannot have another place");
       }
     } else if (given.count("cta") == 0 || given.count("gpu") == 0) {
-      fail(thread, "a place needs both cta and gpu");
+      fail(thread, "a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
     }
     return where;
   }

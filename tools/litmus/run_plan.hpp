@@ -62,7 +62,7 @@ struct outcome_digit {
 /// How a thread ended that has a loop, or an address in a register.
 enum class thread_end : unsigned char {
   reached,     ///< it reached its end, as every other thread does
-  strayed,     ///< it stopped at an address that is no location's, read from a value that no execution gives
+  strayed,     ///< it stopped at an address that is not a location's, read from a value that no execution gives
   unfinished,  ///< it stopped after `jump_limit` backward jumps
   unknown      ///< it reported none of these
 };

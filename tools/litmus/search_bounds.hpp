@@ -11,7 +11,7 @@
 
 namespace membar::litmus_files {
 
-/// Bounds of the searches of one test. They are of the thread that searches: time is that of its core.
+/// Bounds of the searches of one test. They belong to the thread that searches: time is that of its core.
 class search_bounds final : public model::search_control {
  public:
   /// `seconds`: 0 for any time.

@@ -28,7 +28,7 @@ struct test_source {
   requirements needs;
 };
 
-/// The begin of a translation unit, before its tests.
+/// The beginning of a translation unit, before its tests.
 inline constexpr std::string_view source_prologue =
     "// Written by membar-litmus. Each asm statement is one instruction of the file.\n"
     "#include <membar/litmus/kernel.cuh>\n"

@@ -33,7 +33,7 @@ class thread_writer {
  public:
   thread_writer(const run_plan& plan, const model::litmus_test::thread& thread, requirements& needs);
 
-  /// The statement of instruction `n`, which is no later element of a vector access. Throws `model::error`, with the line, if PTX
+  /// The statement of instruction `n`, which is not a later element of a vector access. Throws `model::error`, with the line, if PTX
   /// has no such instruction.
   [[nodiscard]] std::string statement(std::size_t n);
 

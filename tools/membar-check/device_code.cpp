@@ -61,7 +61,7 @@ class mapped_file {
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
 bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
-/// Whether the name is of a kind of file that may have device code.
+/// Whether the name belongs to a kind of file that may have device code.
 bool is_binary_name(const fs::path& name) {
   constexpr std::string_view kinds[] = {".so", ".cubin", ".fatbin", ".a", ".o", ".dll", ".pyd", ".lib", ".obj", ".whl"};
   return std::ranges::find(kinds, name.extension().string()) != std::end(kinds) ||

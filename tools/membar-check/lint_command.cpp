@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
+#include <membar-check/command_help.hpp>
 #include <membar-check/device_code.hpp>
 #include <membar-check/lint_command.hpp>
 #include <membar-check/progress.hpp>
@@ -112,7 +113,7 @@ class suppressions {
   static void require_rule(const std::string& name, const std::string& file) {
     if (std::ranges::none_of(lint::rules(), [&](const lint::rule& r) { return r.name == name; })) {
       throw membar::model::error(file + " allows " + membar_tools::quote(name) +
-                                 ", which is no rule: `membar-check lint --rules` lists them");
+                                 ", which is not a rule: `membar-check lint --rules` lists them");
     }
   }
   const std::vector<std::string>& lines_of(const std::string& file) {
@@ -392,21 +393,27 @@ int lint_inputs(const options& how) {
 }  // namespace
 
 int lint_command(const std::vector<std::string>& words) {
-  CLI::App app("Looks for wrong patterns in kernels, without running them.", "membar-check lint");
+  CLI::App app(
+      "Looks for wrong patterns in kernels without running them. A PATH is PTX, CUDA C++ (.cu, which nvcc compiles), a cubin,\n"
+      "fatbin, object, library or wheel, or a folder of such files.",
+      "membar-check lint");
+  app.formatter(std::make_shared<command_help>("membar-check lint [OPTION...] PATH..."));
   options how;
   const CLI::IsMember levels(std::vector<std::string>(std::begin(confidences), std::end(confidences)));
   app.add_option(
       "files", how.inputs,
       "PTX (.ptx), CUDA C++ (.cu, compiled by nvcc), cubins, fatbins, objects, libraries and wheels, folders of such files");
-  app.add_option("--format", how.format, "text, json or sarif (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
-  app.add_option("--show", how.show, "the least sure warnings that are shown: note, medium or high (medium)")->check(levels);
-  app.add_option("--fail-on", how.fail_on, "the least sure warnings that make the exit status 1 (high)")->check(levels);
-  app.add_option("--allow", how.allow, "a file with a rule and a part of a kernel's or source's name in each line: not shown")
+  app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
+  app.add_option("--show", how.show, "show warnings of at least this confidence (medium)")->check(levels);
+  app.add_option("--fail-on", how.fail_on, "exit with 1 if there is a warning of at least this confidence (high)")
+      ->check(levels);
+  app.add_option("--allow", how.allow,
+                 "a file of warnings to hide; each line has a rule and a part of the name of a kernel or source file")
       ->type_name("FILE");
-  app.add_option("--jobs", how.jobs, "texts of PTX that are linted at the same time (one for each core)")
+  app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));
-  app.add_flag("--rules", how.list_rules, "lists the rules");
+  app.add_flag("--rules", how.list_rules, "list the rules");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));

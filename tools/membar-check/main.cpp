@@ -51,10 +51,6 @@ enum exit_status : int { verified = 0, found = 1, error = 2, gave_up = 3 };
 check::prepared_scenario prepared(const std::string& path, membar_check::progress_line& progress) {
   const std::string text = read_file(path);
   const std::filesystem::path kind = std::filesystem::path(path).extension();
-  if (kind == ".cu" || kind == ".ptx") {
-    throw model::error("this is a source, not a scenario: check it with a scenario, a file with the lines 'source " +
-                       std::filesystem::path(path).filename().string() + "' and 'launch KERNEL args ...'");
-  }
   if (kind == ".litmus") {
     check::prepared_scenario result;
     result.checked = check::program_of(membar::litmus_files::read_litmus(text));
@@ -96,7 +92,7 @@ int read_kernels(const std::string& path) {
 
 bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
 
-/// What is asked for, with explorations that tell how far they are.
+/// What is asked for, with explorations that report their progress.
 request watched_by(membar_check::progress_line& progress, request how) {
   how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
   return how;

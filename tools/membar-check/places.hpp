@@ -24,7 +24,7 @@ struct instruction_places {
 };
 [[nodiscard]] instruction_places places_of(const membar::check::program& p, int thread, const membar::check::instruction& i);
 
-/// Whether an instruction with these places is of a statement of a scenario's host thread, and not of PTX.
+/// Whether an instruction with these places belongs to a statement of a scenario's host thread, and not to PTX.
 [[nodiscard]] bool is_statement(const membar::check::program& p, int thread, const instruction_places& places);
 
 /// The thread whose code an event executes: of an asynchronous copy, the thread that started it.

@@ -3,6 +3,7 @@
 #include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
 #include <intercept/child.hpp>
+#include <membar-check/command_help.hpp>
 #include <membar-check/nvcc.hpp>
 #include <membar-check/record_command.hpp>
 #include <membar-check/recorder/records.hpp>
@@ -22,6 +23,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <utility>
 
 namespace membar_check {
@@ -62,8 +64,8 @@ void check_pattern(const std::string& pattern) {
   if (const int wrong = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); wrong != 0) {
     char why[200] = {};
     regerror(wrong, &compiled, why, sizeof why);
-    throw error("--kernels needs an extended regular expression of names, as 'scan|reduce': " + quote(pattern) + " is none (" +
-                why + ")");
+    throw error("--kernels needs an extended regular expression, for example 'scan|reduce', but " + quote(pattern) +
+                " is not one (" + why + ")");
   }
   regfree(&compiled);
 }
@@ -87,7 +89,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
-  // XLA compiles by a library of its own; what it is asked for decides nothing but the files that it writes.
+  // XLA compiles by its own library; what it is asked for decides nothing but the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
   const std::string dump =
@@ -172,18 +174,18 @@ std::vector<std::string> split(const std::vector<std::string>& words, std::vecto
 
 int record_command(const std::vector<std::string>& words) {
   CLI::App app("Runs a program and records the kernels that it launches as scenarios.", "membar-check record");
-  app.footer("membar-check record [OPTION...] -- PROGRAM [ARGUMENT...]");
+  app.formatter(std::make_shared<command_help>("membar-check record [OPTION...] -- PROGRAM [ARGUMENT...]"));
   record_request asked;
-  app.add_option("--kernels", asked.kernels, "the kernels whose names match (default: those whose PTX synchronizes)")
+  app.add_option("--kernels", asked.kernels, "record the kernels whose names match (default: those whose PTX synchronizes)")
       ->type_name("REGEX");
-  app.add_flag("--all", asked.all, "all kernels, also those that do not synchronize");
-  app.add_option("--output", asked.output, "the folder of the recording (membar-check-record)")->type_name("DIR");
-  app.add_option("--limit", asked.limit, "the most bytes on disk (1G)")->type_name("SIZE");
-  app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, and no contents of memory");
-  app.add_flag("--unknown-floats", asked.how.unknown_floats, "record what may be floats as unknown values");
-  app.add_flag("--shrink", asked.how.shrink,
-               "record launches that are too large to explore with fewer blocks, where that works");
-  app.add_flag("--build", asked.build, "PROGRAM builds: lets nvcc and PyTorch put PTX into what they make");
+  app.add_flag("--all", asked.all, "record all kernels, also those that do not synchronize");
+  app.add_option("--output", asked.output, "write the recording to this folder (membar-check-record)")->type_name("DIR");
+  app.add_option("--limit", asked.limit, "write at most this many bytes, for example 200M (1G)")->type_name("SIZE");
+  app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, but not the contents of memory");
+  app.add_flag("--unknown-floats", asked.how.unknown_floats, "record values that may be floats as unknown values");
+  app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
+  app.add_flag("--build", asked.build,
+               "PROGRAM is a build: make nvcc and PyTorch keep PTX in what they compile; record nothing");
   app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
   try {
     std::vector<std::string> own = split(words, asked.program);

@@ -50,7 +50,7 @@ using u64 = std::uint64_t;
 /// The most launches of a scenario.
 constexpr std::size_t most_of_a_group = 8;
 
-/// Puts launches into groups, which become scenarios: those that run at once and share memory, and programmatic dependents, if their code is of one module.
+/// Puts launches into groups, which become scenarios: those that run concurrently and share memory, and programmatic dependents, if their code is in one module.
 class launch_groups {
  public:
   explicit launch_groups(std::vector<recorded_launch>& all) : all_(all) {
@@ -442,7 +442,7 @@ class scenario_writer {
     }
   }
 
-  /// The address in the scenario that a pointer becomes; nothing if it is none.
+  /// The address in the scenario that a pointer becomes; nothing if it is not one.
   [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
     const u64 address = space.in_job(word);
     if (address == 0) {
@@ -674,7 +674,7 @@ class scenario_writer {
       if (std::all_of(launches.begin(), launches.end(), ended)) {
         out += " after " + stream;
       } else {
-        comment = "   # it also comes after some launches of " + stream + ", which this format cannot say";
+        comment = "   # it also comes after some launches of " + stream + ", which this format cannot express";
       }
     }
     return out + (l.depends_on >= 0 ? " dependent" : "");

@@ -36,6 +36,14 @@ constexpr const char* about =
     "                 some execution breaks a rule; it is shown below the line\n"
     "  gave up        the exploration was cut short, or something is not supported\n"
     "  error          the file, its source or its kernels cannot be read";
+constexpr const char* usage =
+    "usage: membar-check [OPTION...] FILE...           explore every execution of a small launch\n"
+    "       membar-check sanitize [OPTION...] FILE...  execute a launch of full size under a few schedules\n"
+    "       membar-check lint [OPTION...] PATH...      look for wrong patterns in .cu, .ptx and binaries; no scenario is "
+    "needed\n"
+    "       membar-check record [OPTION...] -- PROGRAM write the scenarios of the launches of a running program\n"
+    "       membar-check witness [OPTION...] FILE      show a finding on a GPU\n"
+    "Each of the last four has its own --help.\n\n";
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.";
 constexpr std::uint64_t most_changes = 6;
@@ -48,7 +56,7 @@ struct wrong_usage : std::runtime_error {
 
 class help_text final : public CLI::Formatter {
  public:
-  std::string make_usage(const CLI::App*, std::string) const override { return "usage: membar-check [OPTION...] FILE...\n"; }
+  std::string make_usage(const CLI::App*, std::string) const override { return usage; }
   std::string make_description(const CLI::App*) const override { return std::string(about) + "\n"; }
   std::string make_positionals(const CLI::App*) const override { return ""; }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
@@ -213,7 +221,7 @@ void check_together(const request& how) {
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;
   how.options.merge_updates = true;
-  how.options.symmetry = true;  // final conditions ask for memory alone, which does not say which of equal threads wrote it
+  how.options.symmetry = true;  // final conditions ask only for memory, which does not say which of equal threads wrote it
   CLI::App app("", "membar-check");
   app.formatter(std::make_shared<help_text>());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
+#include <membar-check/command_help.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/sanitize_command.hpp>
@@ -65,8 +66,9 @@ class allowed_findings {
         continue;
       }
       if (all.size() < 2 || !is_status(all[0])) {
-        throw membar::model::error(file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
-                                   " is no suppression: give a status, as race, and a part of a place or a kernel's name");
+        throw membar::model::error(
+            file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
+            " is not a suppression: give a status, for example race, and a part of a place or of a kernel's name");
       }
       entries_.push_back(std::move(all));
     }
@@ -311,7 +313,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Each finding as the result of a file of its own.
+/// Each finding as the result of its own file.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;
@@ -368,24 +370,26 @@ int sanitize_files(const sanitize_request& how) {
 int sanitize_command(const std::vector<std::string>& words) {
   CLI::App app("Executes scenarios at full size, once per schedule, and looks for data races and other faults.",
                "membar-check sanitize");
+  app.formatter(std::make_shared<command_help>("membar-check sanitize [OPTION...] FILE..."));
   sanitize_request how;
   app.add_option("files", how.files, "scenarios");
-  app.add_option("--schedules", how.run.schedules, "so many schedules (10)")
+  app.add_option("--schedules", how.run.schedules, "the number of schedules (10)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   app.add_option("--seed", how.run.seed,
-                 "the seed of the first schedule (1): --schedules=1 with the seed of a finding shows it again")
+                 "the seed of the first schedule (1); --schedules=1 with the seed of a finding shows it again")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--jobs", how.run.jobs, "schedules that run at the same time (1)")->check(CLI::Range(1, 256));
-  app.add_option("--limit", how.run.most_instructions, "give up a schedule after so many instructions (20000000000)")
+  app.add_option("--limit", how.run.most_instructions,
+                 "end a schedule after N instructions; the exit status is then 3 (20000000000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--format", how.format, "text, json or sarif (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
+  app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--suppressions", how.suppressions,
-                 "a file with a status and parts of places or names of kernels in each line: such findings are not shown")
+                 "a file of findings to hide; each line has a status and parts of places or kernel names")
       ->type_name("FILE");
-  app.add_flag("--first", how.run.stop_at_first, "start no further schedule after one that shows something");
+  app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
   app.add_flag("--confirm", how.confirm,
-               "let the checker replay the schedule of each finding, and say whether it finds the same");
-  app.add_flag("--quiet", how.quiet, "print the line of each file alone");
+               "replay the schedule of each finding by the rules of membar-check, and report whether it finds the same");
+  app.add_flag("--quiet", how.quiet, "print only one line per file");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));

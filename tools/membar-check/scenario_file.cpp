@@ -16,9 +16,18 @@
 namespace membar_check {
 
 check::scenario scenario_of(const std::string& path, const std::string& text) {
+  const std::filesystem::path file = path;
+  if (file.extension() == ".cu" || file.extension() == ".ptx") {
+    const std::string name = file.filename().string();
+    throw membar::model::error(
+        "this is a source, not a scenario: write a scenario, for example a file with the three lines 'source " + name +
+        "', 'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; "
+        "'membar-check lint " +
+        name + "' needs no scenario");
+  }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   check::scenario s =
-      check::read_scenario(text, [&](const std::string& file) { return membar_tools::read_file((folder / file).string()); });
+      check::read_scenario(text, [&](const std::string& used) { return membar_tools::read_file((folder / used).string()); });
   s.path = path;
   return s;
 }

@@ -36,7 +36,7 @@ using grid = std::array<std::uint32_t, 3>;
   return 0;
 }
 
-/// The scenario with at most so many blocks along each dimension; along x whole clusters.
+/// The scenario with at most this many blocks along each dimension; along x whole clusters.
 [[nodiscard]] check::scenario with_blocks(check::scenario s, std::uint32_t most) {
   for (check::scenario::launch_line& l : s.launches) {
     const auto cluster = static_cast<std::uint32_t>(std::max(l.request.cluster, 1));

@@ -43,7 +43,7 @@ class source_lines {
           lines.push_back(one);
         }
       } catch (const std::exception&) {
-        // a source that is not here is shown by its place alone
+        // a source that is not here is shown only by its place
       }
       it = files_.emplace(path, std::move(lines)).first;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/text_file.hpp>
+#include <membar-check/command_help.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/witness_command.hpp>
 #include <membar-check/witness_program.hpp>
@@ -29,6 +30,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -72,13 +74,13 @@ struct form {
   check_status without_delays = check_status::verified;  ///< what exploring the rewritten kernels says
 };
 
-/// Runs of one kind, as the child process tells them.
+/// Runs of one kind, as the child process reports them.
 struct arm {
   std::string name;
   membar_witness::tally counts;
 };
 
-/// What the child process tells.
+/// What the child process reports.
 struct outcome {
   std::string device{};
   int driver = 0;
@@ -173,7 +175,7 @@ membar_witness::judge judge_of(const form& f, const judge_request& by) {
   };
 }
 
-/// Launches one form, and tells what became of it, a line for each kind of runs.
+/// Launches one form, and reports the result, a line for each kind of run.
 void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -235,7 +237,7 @@ void take_line(const std::string& line, outcome& result) {
   }
 }
 
-/// Launches one form in a process of its own, which is ended when it takes too long.
+/// Launches one form in its own process, which is ended when it takes too long.
 outcome run_apart(const form& f, const judge_request& by, const witness_request& how) {
   int ends[2];
   if (pipe(ends) != 0) {
@@ -331,7 +333,7 @@ void rewrite_form(form& f, const std::vector<witness::actor>& actors, const witn
 std::string place_of_site(const form& f, int launch, int number) {
   const witness::site& s = f.program.sites.at(static_cast<std::size_t>(launch)).at(static_cast<std::size_t>(number));
   if (number == 0) {
-    return "at the begin of the kernel";
+    return "at the beginning of the kernel";
   }
   const check::program& p = f.prepared.checked;
   for (std::size_t t = 0; t < p.threads.size(); ++t) {
@@ -653,24 +655,25 @@ std::vector<std::string> take_program(std::vector<std::string> words, witness_re
 int witness_command(const std::vector<std::string>& given) {
   CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
                "membar-check witness");
-  app.footer(
-      "membar-check witness FILE [OPTION...] -- PROGRAM [ARGUMENT...] delays the kernels of a program, whose exit status "
-      "decides.");
+  app.footer("With a program, the kernels of the running program are delayed, and its exit status decides.");
+  app.formatter(std::make_shared<command_help>("membar-check witness [OPTION...] FILE [-- PROGRAM [ARGUMENT...]]"));
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
-  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, which is run the same way")->type_name("FILE");
+  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, whose threads are delayed in the same way")
+      ->type_name("FILE");
   app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seconds", how.seconds, "runs of a form stop after so many seconds (20)")->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--patience", how.patience, "the process that launches is ended when it takes so many seconds more (60)")
+  app.add_option("--seconds", how.seconds, "the runs of a form stop after N seconds (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--patience", how.patience, "end the process that launches the kernels N seconds after --seconds (60)")
       ->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--seed", how.seed, "of the random delays (1)")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--limit", how.limit, "microseconds after which a thread in a loop counts as hung, and ends (10000)")
+  app.add_option("--seed", how.seed, "the seed of the random delays (1)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  app.add_option("--limit", how.limit, "a thread that is in a loop for N microseconds counts as hung, and ends (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
-  app.add_option("--reproducer", how.reproducer, "write a program that shows it, as witness.cu in this folder")
+  app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");
-  app.add_option("--format", how.format, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--no-early-loads", how.no_early, "only delays");
+  app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--no-early-loads", how.no_early, "delay threads, but let no load take effect early");
   try {
     const std::vector<std::string> words = take_program(given, how);
     std::vector<std::string> reversed(words.rbegin(), words.rend());

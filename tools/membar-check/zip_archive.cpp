@@ -122,7 +122,7 @@ std::string inflated(const zip_member& member) {
   z_stream stream{};
   std::string out(member.bytes, '\0');
   if (library.begin(&stream, without_header, "1.2.11", static_cast<int>(sizeof stream)) != ok) {
-    throw membar::model::error("libz.so.1 is of an unknown version: unpack the archive and name the folder");
+    throw membar::model::error("libz.so.1 has an unknown version: unpack the archive and name the folder");
   }
   std::size_t read = 0, written = 0;
   int state = ok;

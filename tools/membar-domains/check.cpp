@@ -18,7 +18,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The scope that the parts of an opcode name; `otherwise` where they name none. Those below the device's do not count.
+/// The scope that the parts of an opcode name; `otherwise` where they name none. Scopes narrower than the device do not count.
 scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
   const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
   return has("sys")                     ? scopes{false, true}
@@ -27,7 +27,7 @@ scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
                                         : otherwise;
 }
 
-/// The opcode of a PTX statement, divided at its dots; empty where it is none.
+/// The opcode of a PTX statement, divided at its dots; empty if it is not one.
 std::vector<std::string_view> opcode_in(std::string_view statement) {
   constexpr std::string_view blanks = " \t\r";
   const auto next_word = [&] {
@@ -267,7 +267,7 @@ class kernels_of_name {
   /// CUPTI numbers launches in their order. Some may lack a record, and which is not known.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
-    // Those whose pointers are not far are not moved.
+    // Launches whose pointers are not far are not moved.
     std::erase_if(out, [](const kernel_record* k) { return k->near; });
     for (std::uint64_t i = 0; i < launched_.size() && uses.first <= uses.last; ++i) {
       if (!launched_[i]->near && (!ordered_ || (i <= uses.last && i + missing_ >= uses.first))) {

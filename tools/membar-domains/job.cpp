@@ -184,9 +184,10 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
         "' is built with AddressSanitizer, which requires that its library is loaded first, but membar-domains preloads its "
         "own: unless the program ended for another reason, set ASAN_OPTIONS=verify_asan_link_order=0");
   } else if (out.processes.empty() && complaints.empty()) {
-    say(out.ended.status != 0 ? with_status(out.ended) + " before membar-domains saw a call of the CUDA driver"
-                              : "membar-domains saw no call of the CUDA driver in any process of the program. A static or "
-                                "set-user-ID program ignores LD_PRELOAD");
+    say(out.ended.status != 0
+            ? with_status(out.ended) + " before it called the CUDA driver"
+            : "no process of the program called the CUDA driver where membar-domains could see it; a statically linked or "
+              "set-user-ID program ignores LD_PRELOAD, through which membar-domains is loaded");
   }
   return out;
 }

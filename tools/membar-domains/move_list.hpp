@@ -68,7 +68,7 @@ class move_list {
   /// Throws as `text_of` and `parse`.
   [[nodiscard]] static move_list read(const std::string& path);
 
-  /// Adds a rule after the others. Throws `error` if the regular expression is none.
+  /// Adds a rule after the others. Throws `error` if the regular expression is invalid.
   void add(target to, const std::string& pattern, const std::string& where, int line = 0, bool far = false);
 
   /// Where launches of the kernel of this (mangled or plain) name go that have no far pointer.
@@ -80,7 +80,7 @@ class move_list {
 
   [[nodiscard]] const std::vector<rule>& rules() const noexcept { return rules_; }
 
-  /// Why the list should not be applied, in a sentence: the first rule with a warning of the check, or that was not checked. Else empty.
+  /// Why the list should not be applied, in a sentence: the first rule for which the check has a warning, or that was not checked. Else empty.
   [[nodiscard]] std::string objection() const;
 
  private:

@@ -51,7 +51,7 @@ struct process_state {
   std::atomic<std::uint64_t> rules_met{0};     ///< a bit for each of the first 64 rules of the list that a kernel matched
   char program[128] = {};
   char complaint[512] = {};  ///< the first thing that went wrong, in a sentence
-  /// A thread has one while it lives, and the next goes on with it. The last is of all threads that found no other.
+  /// A thread has one while it lives, and the next continues with it. The last is of all threads that found no other.
   std::array<thread_counts, 48> threads;
 
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> thread_counts::*of) const noexcept {

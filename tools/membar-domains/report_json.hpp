@@ -22,7 +22,7 @@ void add(json& into, const overlap_report& report);
 void add(json& into, const check_report& report);
 void add(json& into, const gain_report& report, bool whole_runs = false);
 
-/// A number with so many digits after the point.
+/// A number with this many digits after the point.
 [[nodiscard]] double rounded(double value, int digits = 3);
 
 /// The document as a file has it, which a person reads, or in one line.

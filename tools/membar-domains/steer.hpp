@@ -40,7 +40,7 @@ class steering {
     clock::time_point begun, next_look, busy_until;
     std::uint64_t kernels = 0;             ///< at the last look
     std::chrono::milliseconds watched{0};  ///< while the program launched kernels
-    int windows = 1;                       ///< of so many seconds
+    int windows = 1;                       ///< of this many seconds
     std::string list;
     std::string outcome;  ///< empty until it is decided: kept, undone or nothing moved
     std::string reason;

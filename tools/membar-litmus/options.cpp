@@ -217,6 +217,10 @@ class command_line {
       for (const auto& [name, what] : commands) {
         names.emplace_back(name);
       }
+      if (!before.empty() && before.front().ends_with(".litmus")) {
+        return "no command given for " + quote(before.front()) + ": write, for example, membar-litmus explain " +
+               before.front();
+      }
       return before.empty() ? "no command given" : "unknown command " + quote(before.front()) + nearest(before.front(), names);
     }
     for (const std::string& word : subs.front()->remaining()) {

@@ -192,7 +192,7 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables of one name stand in blocks of their own, one after the other: the largest is enough for all
+      // variables of one name are in blocks of their own, one after the other: the largest is enough for all
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -262,7 +262,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// A call that is read, and ends the check where a thread comes to it.
+  /// A call that is read, and ends the check where a thread reaches it.
   void unsupported_call(const ptx_statement& s, const std::string& what) {
     instruction i = placed(s);
     i.code = op::unsupported;
@@ -408,7 +408,7 @@ class kernel_decoder {
     return i;
   }
 
-  /// The carry flag is a register of its own: a source if the instruction takes it, and a destination if it gives it.
+  /// The carry flag is its own register: a source if the instruction takes it, and a destination if it gives it.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];
@@ -603,7 +603,7 @@ class kernel_decoder {
     return result;
   }
 
-  /// Appends an instruction of registers alone.
+  /// Appends an instruction that uses only registers.
   void append_computed(const ptx_statement& s, op code, ptx_type type, destination_operand to,
                        std::initializer_list<source_operand> by) {
     instruction i = placed(s);

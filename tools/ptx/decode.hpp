@@ -40,7 +40,7 @@ struct kernel_code {
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory and their offsets
   std::vector<std::string> files;
   bool tensor_memory = false;    ///< it allocates some
-  bool pairs = false;            ///< some instruction is of a pair of blocks
+  bool pairs = false;            ///< some instruction belongs to a pair of blocks
   bool holds_registers = false;  ///< some instruction starts an operation that holds registers until it is waited for
 };
 
@@ -48,7 +48,7 @@ struct kernel_code {
 /// variables are one, as in CUDA. Descriptors of matrices have the last 18 bits of an address, which the variables do not use.
 inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
-/// From this bit on, an address in shared memory has the block of the cluster that it is in: its rank and 1, or 0 for the thread's own block.
+/// The bits of a shared memory address that name the block of the cluster begin here: its rank plus 1, or 0 for the thread's own block.
 inline constexpr int block_shift = 26;
 
 /// The addresses of a module's variables in global and constant memory.

@@ -18,7 +18,7 @@ namespace membar::ptx {
 
 /// What an instruction does.
 enum class op : std::uint8_t {
-  // registers alone
+  // registers only
   move,
   pack,    ///< mov.b64 %rd, {%r1, %r2}
   unpack,  ///< mov.b64 {%r1, %r2}, %rd
@@ -92,7 +92,7 @@ enum class op : std::uint8_t {
   branch_index,
   exit,
   trap,
-  unsupported,  ///< it is read, and a thread that comes to it is given up
+  unsupported,  ///< it is read, and a thread that reaches it is given up
   // other threads see these
   load,
   store,
@@ -100,7 +100,7 @@ enum class op : std::uint8_t {
   reduction,
   fence,
   block_barrier,  ///< bar.sync, bar.red: an arrival, then a wait
-  block_arrive,   ///< bar.arrive: an arrival alone
+  block_arrive,   ///< bar.arrive: only an arrival
   warp_barrier,
   shuffle,
   vote,
@@ -252,7 +252,7 @@ struct instruction {
   bool parity = false;               ///< a test of an mbarrier: names the phase by its parity
   bool keeps_phase = false;          ///< an arrival that may not complete the phase
   bool is_expected = false;          ///< the arrival of copies: the phase expects it in addition
-  bool restricted = false;           ///< a fence for the initialization of mbarriers alone
+  bool restricted = false;           ///< a fence for the initialization of mbarriers only
   bool reads_only = false;           ///< a wait for groups: for the reading of their sources
   bool multicast = false;            ///< a copy to several blocks
   bool of_pair = false;              ///< by `.cta_group::2`
@@ -260,10 +260,10 @@ struct instruction {
   std::uint8_t map_field = 0;        ///< tensormap.replace: which of `tensor_map_fields`
   bool of_rows = false;              ///< a tensor copy: of four rows that are named
   std::uint8_t dimensions = 0;       ///< of a tensor copy
-  std::uint8_t performers = 1;       ///< an operation that so many threads of a block start together
+  std::uint8_t performers = 1;       ///< an operation that this many threads of a block start together
   std::uint16_t matrix_rows = 0;     ///< of a product of matrices; of tensor memory: lanes of a warp that are accessed
   std::uint16_t matrix_columns = 0;  ///< of tensor memory: columns that are accessed
-  bool allocates = false;            ///< a store of the first of so many new columns of tensor memory
+  bool allocates = false;            ///< a store of the first of this many new columns of tensor memory
   bool hinted = false;               ///< a copy whose last operand is a cache policy, which decoding leaves out
   std::uint8_t rows = 0;             ///< a load or store of matrices: how many lanes access a row
   std::uint16_t row_bytes = 0;       ///< of each row, if the rows are a distance apart that is an operand

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A PTX module as it stands in its text: variables, functions, statements. What an instruction means is decided in
+/// A PTX module as it is in its text: variables, functions, statements. What an instruction means is decided in
 /// instruction.hpp.
 #pragma once
 

@@ -297,7 +297,7 @@ constexpr opcode_row opcodes[] = {
     {"vset4", op::unknown_result, results, &opcode_reader::anything},
     {"fns", op::unknown_result, results, &opcode_reader::anything},
     {"clmad", op::unknown_result, results, &opcode_reader::anything},
-    // what is read, and ends the check where a thread comes to it
+    // what is read, and ends the check where a thread reaches it
     {"tex", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"tld4", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"txq", op::unsupported, any_operands, &opcode_reader::not_modelled},

@@ -157,7 +157,7 @@ class ptx_reader {
     }
   }
 
-  /// The state space of a declaration, which is a word with a dot before it. Null if it is none.
+  /// The state space of a declaration, which is a word with a dot before it. Null if it is not one.
   [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
     if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
       return nullptr;
@@ -411,7 +411,7 @@ class ptx_reader {
           s.targets.push_back(name());
         } while (accept(","));
         expect(";");
-      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is refused
+      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is rejected
         while (now().kind != kind_t::end && !accept(";")) {
           ++at_;
         }

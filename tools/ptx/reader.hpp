@@ -9,7 +9,7 @@
 
 namespace membar::ptx {
 
-/// Reads a PTX module. Throws `model::error` with line and column for text that is none, or that is not supported.
+/// Reads a PTX module. Throws `model::error` with line and column for text that is not PTX, or that is not supported.
 [[nodiscard]] ptx_module read_ptx(std::string_view text);
 
 }  // namespace membar::ptx

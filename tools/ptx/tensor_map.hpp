@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tensor maps as the checker encodes them: 128 bytes, of which each field has bits of its own, so that `tensormap.replace` is an update of
+/// Tensor maps as the checker encodes them: 128 bytes, in which each field has its own bits, so that `tensormap.replace` is an update of
 /// bits. The encoding of the hardware is not documented.
 #pragma once
 

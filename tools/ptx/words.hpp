@@ -123,7 +123,7 @@ static_assert(types_are_in_order());
 
 // ---- state spaces
 
-/// Where a variable lies, or which memory an access names.
+/// Where a variable is, or which memory an access names.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };
 
 /// A state space as an instruction names it. The memory model has those that several threads share.

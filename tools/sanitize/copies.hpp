@@ -2,7 +2,7 @@
 /// @file
 /// Asynchronous operations: each is performed at once, at a time between its start and the wait for it that the schedule chooses.
 ///
-/// An operation has a key of its own. It comes after what precedes its start, through its proxy, and only its completion passes on what it has
+/// An operation has its own key. It comes after what precedes its start, through its proxy, and only its completion passes on what it has
 /// accessed. Which accesses it has is found by `check::copy_started`.
 #pragma once
 

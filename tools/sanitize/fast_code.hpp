@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions of registers alone, with their operands found beforehand.
+/// Instructions that use only registers, with their operands found beforehand.
 ///
 /// What an instruction computes is said by `check::compute`, which is instantiated here for the operations and types that kernels have most of.
 /// All others, and threads with unknown values, are left to `check::machine`.

@@ -78,9 +78,9 @@ struct knowledge {
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
-  bool several = false;     ///< it is of several blocks that the scope includes
+  bool several = false;     ///< it belongs to several blocks that the scope includes
   bool fence = false;       ///< a proxy fence of one direction: only that is passed on
-  bool restricted = false;  ///< a fence for the initialization of mbarriers alone
+  bool restricted = false;  ///< a fence for the initialization of mbarriers only
   bool copy = false;        ///< the completion of an asynchronous operation, which is performed where its mbarrier is
   ptx::one_way fenced = ptx::one_way::async;
   std::uint64_t serial = 0;  ///< of what it began as: `known` only grows

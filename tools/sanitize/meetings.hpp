@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they come to know.
+/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they learn.
 #pragma once
 
 #include <check/barrier_alignment.hpp>
@@ -21,7 +21,7 @@ namespace membar::sanitize {
 
 class meetings {
  public:
-  /// `go_on` is called with each thread that a sync point lets go on, and with what it is given.
+  /// `go_on` is called with each thread that a sync point lets continue, and with what it is given.
   using let_go = std::function<void(lane&, check::wide_value)>;
 
   meetings(run_state& state, reporter& out, thread_order& orders, let_go go_on)
@@ -74,7 +74,7 @@ class meetings {
     return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
   }
 
-  /// A thread of the block has left the kernel, so that others may go on.
+  /// A thread of the block has left the kernel, so that others may continue.
   void left(block& b) {
     for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
       const std::size_t before = b.meetings.size();
@@ -83,7 +83,7 @@ class meetings {
     }
   }
 
-  /// Lanes that are at one `activemask` go on together. False if there are none.
+  /// Lanes that are at one `activemask` continue together. False if there are none.
   bool finish_active_masks(block& b) {
     std::vector<meeting_point> at;
     std::erase_if(b.meetings, [&](const meeting_point& p) {
@@ -177,7 +177,7 @@ class meetings {
     return true;
   }
 
-  /// Lets all go on, if all have arrived. False if something is wrong, which is reported.
+  /// Lets all continue, if all have arrived. False if something is wrong, which is reported.
   bool finish(block& b, meeting_point& at) {
     if (!is_complete(b, at)) {
       return true;
@@ -225,7 +225,7 @@ class meetings {
     }
   }
 
-  /// All who go on know what all who arrived have done. Threads of a barrier have one time after it, so that one entry of a clock says it of all.
+  /// All who continue know what all who arrived have done. Threads of a barrier have one time after it, so that one entry of a clock says it of all.
   void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
     lane& first = *waiting.front();
     knowledge all = first.known;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, as what one thread comes to know of others. The rules are those of
+/// Release and acquire patterns, fences, and the order of `fence.sc`, as what one thread learns of others. The rules are those of
 /// `check::event_rules`.
 #pragma once
 
@@ -22,7 +22,7 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// What the thread releases: all that comes before, and what it has done itself. Its time goes on.
+  /// What the thread releases: all that comes before, and what it has done itself. Its time advances.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;
@@ -112,7 +112,7 @@ class thread_order {
     }
   }
 
-  /// A strong write. `chained`: it is of a read-modify-write that has read strongly what was there.
+  /// A strong write. `chained`: it belongs to a read-modify-write that has read strongly what was there.
   void write(object& o, lane& l, const access& a, memory_order order, bool chained, bool completes) {
     const bool releases = model::releases(order);
     const bool mbarrier = a.by->mbarrier != check::mbarrier_op::none && a.rmw;

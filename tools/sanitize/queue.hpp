@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which thread goes on next, by the schedule's seed.
+/// Which thread runs next, by the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -14,8 +14,8 @@
 
 namespace membar::sanitize {
 
-/// The threads that can go on. A schedule is one of
-///  * in turn: a thread goes on until it waits or has had so many events;
+/// The threads that can continue. A schedule is one of
+///  * in turn: a thread continues until it waits or has had this many events;
 ///  * at random: any of the threads, for a random number of events;
 ///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
 ///    Finding Bugs", ASPLOS 2010.
@@ -51,10 +51,10 @@ class thread_queue {
   [[nodiscard]] bool empty() const noexcept { return threads_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
 
-  /// Takes out the thread that goes on; `events` becomes for how many events at most.
+  /// Takes out the thread that continues; `events` becomes for how many events at most.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // so often goes on who waits for longest: threads that only poll hold up nobody
+        64;  // how often the thread that waits for longest runs, so that threads that only poll delay nobody
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;
@@ -80,7 +80,7 @@ class thread_queue {
     return l;
   }
 
-  /// Whether a thread that goes on has to stop after this event.
+  /// Whether a thread that continues has to stop after this event.
   [[nodiscard]] bool changes(lane& l) {
     if (kind_ != kind::by_priority) {
       return false;

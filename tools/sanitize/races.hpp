@@ -186,7 +186,7 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Whether an access is of a copy that is waited for in groups of its thread, as cp.async.
+  /// Whether an access belongs to a copy that is waited for in groups of its thread, as cp.async.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
     return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
            state_.accesses[s.number()]->via == model::proxy::generic;

@@ -29,7 +29,7 @@ class reporter {
  public:
   explicit reporter(run_state& state) : state_(state) {}
 
-  /// Two accesses race. False if one of them is of a load whose value is never used, which is no finding.
+  /// Two accesses race. False if one of them is of a load whose value is never used, which is not a finding.
   void race(const shown_access& first, const shown_access& second) {
     const std::uint64_t key =
         key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));

@@ -40,7 +40,7 @@ class lane_watch {
     return check::watched::goes_on;
   }
 
-  /// Executes what can be executed at once. False if the thread stands where a loop begins, or has taken too long.
+  /// Executes what can be executed at once. False if the thread is where a loop begins, or has taken too long.
   [[nodiscard]] bool hurries(check::thread_state& s) {
     const std::vector<fast_instruction>& code = lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
@@ -81,7 +81,7 @@ class lane_watch {
     return n < most;
   }
 
-  /// Whether a thread stands where a loop begins: it was there in this state, and has changed nothing since.
+  /// Whether a thread is where a loop begins: it was there in this state, and has changed nothing since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
     if (state_.recorded != nullptr) {
       forget_round(s);
@@ -405,9 +405,9 @@ class schedule_run {
     return state_.wide || b.contexts.front().cluster_blocks > 1;
   }
 
-  // ---- who goes on
+  // ---- which thread continues
 
-  /// No thread can go on at once. Lets some go on that wait for others; false if there are none.
+  /// No thread can continue at once. Lets some continue that wait for others; false if there are none.
   bool wake() {
     if (wake_spinning()) {
       return true;
@@ -491,7 +491,7 @@ class schedule_run {
     }
   }
 
-  /// The next event of a thread. False if it cannot go on.
+  /// The next event of a thread. False if it cannot continue.
   bool step(lane& l, lane_watch& watch) {
     check::thread_state& s = *l.state;
     const check::machine& m = l.home->machine_of(l);
@@ -592,7 +592,7 @@ class schedule_run {
     return true;
   }
 
-  /// A sync point lets a thread go on.
+  /// A sync point lets a thread continue.
   void go_on(lane& l, check::wide_value given) {
     lane_watch watch(state_, l);
     state_.note(l);

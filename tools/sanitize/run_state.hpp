@@ -157,14 +157,14 @@ struct run_state {
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// The last event is none after all, unless it is what is looked for.
+  /// The last event does not count after all, unless it is what is looked for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();
     }
   }
 
-  /// What a thread does next is not defined. The others go on: what they show is an execution in which its turn has not come.
+  /// What a thread does next is not defined. The others continue: what they show is an execution in which its turn has not come.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;

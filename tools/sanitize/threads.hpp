@@ -28,11 +28,11 @@ struct block;
 
 /// Where a thread is.
 enum class stand : std::uint8_t {
-  queued,    ///< it can go on
+  queued,    ///< it can continue
   meeting,   ///< it waits for others at a sync point
   spinning,  ///< it went once around a loop that only reads
   waiting,   ///< for launches, or for asynchronous operations
-  stalled,   ///< what it does next is not defined: the schedule goes on without it
+  stalled,   ///< what it does next is not defined: the schedule continues without it
   gone       ///< it has left its kernel
 };
 
@@ -44,7 +44,7 @@ struct thread_orders {
     release_head head{};
   };
   std::array<std::optional<release_head>, 4> fences{};      ///< the last that releases, by its scope's width
-  std::array<std::optional<release_head>, 4> restricted{};  ///< of those for initializations of mbarriers alone
+  std::array<std::optional<release_head>, 4> restricted{};  ///< of those for initializations of mbarriers only
   std::array<std::array<std::optional<release_head>, 4>, ptx::one_ways> proxy_fences{};  ///< those of one direction
   std::vector<observation> observed{};
   clock last_sequential{};                 ///< what the order of `fence.sc` was when the thread took part in it last
@@ -123,7 +123,7 @@ struct lane {
 /// A sync point at which threads are.
 struct meeting_point {
   std::uint64_t number = 0;
-  int warp = -1;  ///< -1: it is of the block
+  int warp = -1;  ///< -1: it belongs to the block
   std::vector<int> arrived{};
 };
 

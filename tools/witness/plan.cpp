@@ -231,7 +231,7 @@ void forbid_copies(membar_witness::program& p) {
 }  // namespace
 
 const check::graph& memory_of_run::execution() const noexcept {
-  std::abort();  // conditions of scenarios ask for memory alone
+  std::abort();  // conditions of scenarios ask only for memory
 }
 
 std::vector<actor> actors_of(const check::program& p, const check::finding& f) {

@@ -3,9 +3,9 @@
 /// Rewrites the PTX of kernels so that chosen threads are delayed before their memory accesses, fences and barriers.
 ///
 /// A rewritten kernel has one more parameter, `membar_witness`, a struct that launcher.hpp describes. With delays of zero it does what it did
-/// before. Each delay belongs to a site, which is the begin of the kernel or a statement, and to one of four actors, which are threads.
+/// before. Each delay belongs to a site, which is the beginning of the kernel or a statement, and to one of four actors, which are threads.
 ///
-/// One launch of a rewritten kernel may run many copies of the grid, one behind the other in the z dimension, each in memory of its own: addresses
+/// One launch of a rewritten kernel may run many copies of the grid, one behind the other in the z dimension, each in its own memory: addresses
 /// among the parameters are shifted by the number of the copy times the distance between the memories of two copies.
 #pragma once
 

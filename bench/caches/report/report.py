@@ -177,7 +177,7 @@ def read_only_load(results, page):
     text = page.bars("read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups, log_y=True)
     text += table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
     if polynomial:
-        text += "\n\nFour coefficients that a loop with a store reads anew in each turn, by what the compiler knows of them:\n\n"
+        text += "\n\nFour coefficients that a loop with a store reads again in each turn, by what the compiler knows of them:\n\n"
         text += table(["pointer to the coefficients", "registers", "GB/s"], polynomial)
     return text
 

@@ -98,7 +98,7 @@ def _split(case, path):
     case.victim, case.noise, case.arm = parts
     if (case.noise == "none") != (case.arm == "alone"):
         raise ResultError("%s: case \"%s\" is contradictory: arm \"alone\" and noise \"none\" go together; write the "
-                          "file anew with the bench fence_interference" % (path, case.name))
+                          "file again with the bench fence_interference" % (path, case.name))
     case.kind, _, case.pace = case.noise.partition(".")
     case.get = case.figures.get
     answers = [case.get(counter) for counter in REQUIRED]

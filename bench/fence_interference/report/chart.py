@@ -7,7 +7,7 @@ import textwrap
 import cases
 import words
 
-# Okabe and Ito's colours: told apart with every kind of colour blindness. Each bar is labelled besides.
+# Okabe and Ito's colours: distinguishable with every kind of colour blindness. Each bar is labelled besides.
 STYLE = ("<style>text{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#222}.faint{fill:#666}.bold{font-weight:600}.small{font-size:11px}"
          ".end{text-anchor:end}.mid,.cell{text-anchor:middle}.cell{font-size:11px}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
          ".open{fill-opacity:.3}.rule{stroke:#ccc}@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.faint{fill:#a5a5a5}.back{fill:#181a1d}"
@@ -69,7 +69,7 @@ def bars(title, groups, context, recorded, unit="ns"):
 
 
 def finding(found, results, recorded):
-    """The victim of a finding alone and beside each noise, in one domain and in two."""
+    """The victim of a finding alone and during each noise, in one domain and in two."""
     together = "the same queue" if found.name == "queue" else "the only domain" if results.one_domain else "traffic in its domain"
     alone = "another queue" if found.name == "queue" else "alone"
     groups = [] if found.name == "queue" else [("no noise", [("alone", alone, found.worst.alone, True)])]
@@ -83,7 +83,7 @@ def finding(found, results, recorded):
 
 
 def publisher(figures, recorded):
-    """Pace of computing warps beside each noise: three ways."""
+    """Pace of computing warps during each noise: three ways."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
     ways = (("nothing", "alone", "the work alone"), ("publisher", "separate", "publisher warp"), ("release", "same", "a release in every warp"))
     groups = []
@@ -96,7 +96,7 @@ def publisher(figures, recorded):
 
 
 def overview(results, recorded):
-    """Every victim beside every noise: interference in the left half of a cell, residual in the right. None without any."""
+    """Every victim during every noise: interference in the left half of a cell, residual in the right. None without any."""
     noises = [n for n in results.noises() if n != "none"]
     victims = [v for v in results.victims() if any(results.interference(v, n) for n in noises)]
     if not victims:
@@ -126,5 +126,5 @@ def overview(results, recorded):
                 x = left + column * cell + 3 + i * wide
                 shown.append((x, y + 1, wide - 1, row - 3, arm, shade, words.factor(value) if known else "?", "" if known else "faint"))
         y += row
-    return _picture("Interference and residual of every victim beside every noise", body + _cells(shown), y + 4, results.context, recorded,
+    return _picture("Interference and residual of every victim during every noise", body + _cells(shown), y + 4, results.context, recorded,
                     left + cell * len(noises) + 10)

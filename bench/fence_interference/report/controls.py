@@ -76,8 +76,8 @@ def check(results):
     rules = (  # the control, the kind of noise that it is about or "", the two arms of its ratio
         (Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True), "spin",
          ("same", "alone")),
-        (Control("spin relief", "domains change nothing beside a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
-        (Control("local relief", "domains change nothing beside local stores: relief 1 ± 0.1"), "local", ("same", "separate")),
+        (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
+        (Control("local relief", "domains change nothing during local stores: relief 1 ± 0.1"), "local", ("same", "separate")),
         (equal("alias equals same", "both in the remote domain is as good as both in the default one: alias/same 1 ± 0.1"), "",
          ("alias", "same")),
         (equal("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1"), "",
@@ -93,7 +93,7 @@ def check(results):
             for noise in results.noises(victim):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None
                 if ratio is not None:
-                    control.add(f"{victim} beside {noise}", ratio, results.widest_spread(victim, noise, *arms))
+                    control.add(f"{victim} during {noise}", ratio, results.widest_spread(victim, noise, *arms))
     stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
     for case in results.measured:
         formed = results.ratios_of(case)

@@ -19,11 +19,11 @@ FAMILIES = (
      "Keep them off the critical path: fence once for many stores, or let one publisher warp a block do it "
      "(`membar/sync/publisher.cuh`)."),
     ("device", "fences and release stores of device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
-     "Keep the kernels that make this traffic on SMs of their own, or pace them; fence once for many stores."),
+     "Keep the kernels that make this traffic on separate SMs, or pace them; fence once for many stores."),
     ("block", "fences of block scope", re.compile(r"fence\.block\..*"),
-     "They order one block's accesses and need not wait for this traffic: keep the kernels that make it on SMs of their own."),
+     "They order one block's accesses and need not wait for this traffic: keep the kernels that make it on separate SMs."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "They wait for their turn and not for an order: keep this traffic on SMs of its own, and poll less often."),
+     "They wait for their turn and not for an order: keep this traffic on separate SMs, and poll less often."),
     ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
      "Create another stream: streams fall on the hardware queues in turn, and no domain helps against a shared one."))
 _DOMAINS_HELP = ("kernel_boundary", "device")  # whose waiting is for the stores of one domain
@@ -35,7 +35,7 @@ def time(ns):
 
 
 class Effect:
-    """One victim beside one noise. A ratio that is not known is None."""
+    """One victim during one noise. A ratio that is not known is None."""
 
     def __init__(self, results, victim, noise):
         self.victim, self.noise = victim, noise
@@ -88,7 +88,7 @@ class Finding:
         """What to do, whether a domain is part of it."""
         best = max(self._all, key=lambda effect: effect.given_back)
         if best.given_back:
-            said = ("Give the kernels that make this traffic a memory synchronization domain of their own, on their launches or their "
+            said = ("Give the kernels that make this traffic their own memory synchronization domain, on their launches or their "
                     f"stream (`membar::sync_domain::remote`). Measured: {best.where()} then takes {time(best.separate)} instead of "
                     f"{time(best.same)}.")
             return said + ("" if best.separate <= LIMIT * best.alone else f" For the rest: {self._advice}"), True
@@ -96,7 +96,7 @@ class Finding:
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
         if any(effect.relief is not None for effect in tried):
-            return f"{self._advice} A separate domain for this traffic gives nothing back, where that is known.", False
+            return f"{self._advice} A separate domain for this traffic recovers nothing, where that is known.", False
         return self._advice, False
 
 
@@ -148,7 +148,7 @@ class Findings:
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
         if calm:
-            self.remarks.append(f"Not held up: {words.listed(calm)}.")
+            self.remarks.append(f"Not delayed: {words.listed(calm)}.")
         self.remarks += _not_measured(results)
 
     def headline(self):
@@ -163,10 +163,10 @@ class Findings:
             worst = self.shown[0].worst
             return f"{time(worst.lost)} are lost at each {worst.where()}."
         if not self._measured:
-            return "Nothing was measured both alone and beside foreign traffic, so there is no interference to report."
+            return "Nothing was measured both alone and during foreign traffic, so there is no interference to report."
         if not self._highest:
             return "Not known: no ratio is spread by 5 % or less."
-        return f"Nothing to change: what is known waits at most {max(self._highest, 1.0):.2f} times as long beside foreign traffic."
+        return f"Nothing to change: what is known waits at most {max(self._highest, 1.0):.2f} times as long during foreign traffic."
 
     def change(self):
         """What the headline's reader should change."""
@@ -174,7 +174,7 @@ class Findings:
 
 
 def _not_measured(results):
-    """Foreign noise beside which nothing was measured, with the reason if the bench gave one."""
+    """Foreign noise during which nothing was measured, with the reason if the bench gave one."""
     said = []
     for kind in words.FOREIGN:
         reasons = list(dict.fromkeys(case.waived if case.waived is not None else f"failed: {case.failed}"

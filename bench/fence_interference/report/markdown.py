@@ -39,7 +39,7 @@ def _victim_section(results, victim):
     divisor, unit = words.unit_of(min(case.get("p50_ns") for case in members))
     ratios = {case: results.ratios_of(case) for case in members}
     for case, formed in ratios.items():
-        if case.arm in ("same", "separate"):  # whose slowdown has a name of its own
+        if case.arm in ("same", "separate"):  # whose slowdown has its own name
             formed["slowdown"] = None
     columns = [name for name in ("interference", "relief", "residual", "slowdown") if any(formed[name] for formed in ratios.values())]
     widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]
@@ -80,9 +80,9 @@ def _required_section(results, decided):
         last = victim
     if rows:
         text += ("\nWhere the noise is known to have made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
-                 "separate domain gives back what was waited for in case the victim had looked; what is left is contention on the way "
+                 "separate domain recovers what was waited for in case the victim had looked; what is left is contention on the way "
                  "to memory and, at system scope, the wait that no domain takes away.\n\n")
-        text += table(["victim", "beside", "alone", "wasted in the same domain", "share", "given back by a separate domain", "left"],
+        text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "left"],
                       rows, 2) + "\n"
     return text
 
@@ -109,10 +109,10 @@ def report(results, controls, found, pictures, recorded=None):
         text += "Ranked by the time that each such event loses (medians); where it happens often, it costs you most.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
-        text += f"![{words.victim_name(finding.worst.victim)}: alone, and beside each noise]({pictures[finding.name]})\n\n"
+        text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"
     text += "".join(f"- {remark}\n" for remark in found.remarks) + "\n" * bool(found.remarks)
     if "overview" in pictures:
-        text += "## All ratios\n\n![Interference and residual of every victim beside every noise](%s)\n\n" % pictures["overview"]
+        text += "## All ratios\n\n![Interference and residual of every victim during every noise](%s)\n\n" % pictures["overview"]
 
     text += "## Machine\n\n"
     if recorded:

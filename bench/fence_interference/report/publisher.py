@@ -75,7 +75,7 @@ def _cycles(value):
 
 
 def sentence(figures):
-    """What the publisher gives back, with as many warps a block as were measured, four at most: beside the worst noise of each
+    """What the publisher recovers, with as many warps a block as were measured, four at most: beside the worst noise of each
     kind, from the greatest gain on."""
     warps = max((w for w in figures.warps() if w <= MOST_WARPS), default=None)
     best = {}
@@ -88,19 +88,19 @@ def sentence(figures):
         return ""
     gains = [each for each in sorted(best.values(), reverse=True) if each[0] > 1.05]
     if not gains:
-        return " A publisher warp per block gives nothing back here."
+        return " A publisher warp per block recovers nothing here."
 
     return " With one, %d publishing warps a block compute faster: %s." % (
-        warps, words.listed("%s beside %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
+        warps, words.listed("%s during %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
 
 
 def section(figures, picture):
     text = ("\n## Publisher\n\nCycles of one iteration of a warp that computes, stores and publishes to the host (p50): alone, with a release "
             "at system scope in every warp, and handed to the block's publisher warp (lag at most %d). Gain is release/publisher, kept "
-            "is the publisher's pace without noise over its pace beside it; latency goes from the publishing to the store of the "
+            "is the publisher's pace without noise over its pace with it; latency goes from the publishing to the store of the "
             "signal.\n\n" % USUAL_LAG)
     if picture:
-        text += "![Pace of computing warps beside each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
+        text += "![Pace of computing warps during each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
     rows = []
     for warps in figures.warps():
@@ -113,11 +113,11 @@ def section(figures, picture):
                          words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
                          "%s for %s" % (pace("publisher", "fences"), pace("publisher", "publications")), pace("publisher", "largest_lag"),
                          *[_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]])
-    text += table(["warps a block", "beside", "work alone", "release", "publisher", "gain", "kept", "fences for publications",
+    text += table(["warps a block", "during", "work alone", "release", "publisher", "gain", "kept", "fences for publications",
                    "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
-        text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles beside these "
+        text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles during these "
                  "noises: the lane and the rest of the warp compute apart from then on.\n"
                  % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
@@ -125,5 +125,5 @@ def section(figures, picture):
         rows = [[str(lag), words.noise_name(noise), *[_cycles(figures.get("pace", "publisher", MOST_WARPS, noise, counter, lag))
                                                       for counter in ("p50_cycles", "fences")]]
                 for lag in lags for noise in figures.noises()]
-        text += "\nThe limit of the lag, with %d warps a block:\n\n%s\n" % (MOST_WARPS, table(["lag", "beside", "publisher", "fences"], rows, 2))
+        text += "\nThe limit of the lag, with %d warps a block:\n\n%s\n" % (MOST_WARPS, table(["lag", "during", "publisher", "fences"], rows, 2))
     return text

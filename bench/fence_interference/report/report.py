@@ -38,7 +38,7 @@ def _options(arguments):
     parser.add_argument("--recorded", metavar="FILE",
                         help="recorded JSON, drawn (and marked as recorded) where --input holds no measured case")
     parser.add_argument("--publisher", metavar="FILE",
-                        help="JSON of the bench publisher; where it holds no measured case, that beside --recorded")
+                        help="JSON of the bench publisher; where it has no measured case, the one next to the file of --recorded")
     parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
     parser.add_argument("--pictures", metavar="PREFIX",
                         help="write the pictures to PREFIX + name instead, as docs/pictures/machine.")

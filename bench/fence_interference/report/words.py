@@ -62,7 +62,7 @@ def event(victim, noise):
     operation, kind, *rest = victim.split(".")
     if operation == "kernel_boundary":
         what = {"stream": "that was launched into a stream", "graph": "of a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
-        return f"end of a kernel {what[kind]} beside {traffic(noise)}"
+        return f"end of a kernel {what[kind]} during {traffic(noise)}"
     order = f" ({rest[0]})" if len(rest) == 2 else ""
     place = {"own_sm": "on another SM than", "shared_sm": "that shares an SM with"}[rest[-1]]
     return f"{operation.replace('_', ' ')}{order} of {kind} scope {place} {traffic(noise)}"

@@ -26,7 +26,7 @@
 #define MEMBAR_CONSTANT inline constexpr
 #endif
 
-/// MEMBAR_CALLS_EITHER stands before a template for host and device. It allows calls of functions that only one of the two has.
+/// MEMBAR_CALLS_EITHER is before a template for host and device. It allows calls of functions that only one of the two has.
 #if defined(__CUDACC__)
 #define MEMBAR_HOST_DEVICE __host__ __device__
 #define MEMBAR_CALLS_EITHER _Pragma("nv_exec_check_disable")
@@ -35,7 +35,7 @@
 #define MEMBAR_CALLS_EITHER
 #endif
 
-/// MEMBAR_HOST stands before a function of the host that NVRTC reads too, with a device header: it accepts functions of the device
+/// MEMBAR_HOST is before a function of the host that NVRTC reads too, with a device header: it accepts functions of the device
 /// only. No kernel calls it.
 #if defined(__CUDACC_RTC__)
 #define MEMBAR_HOST __device__

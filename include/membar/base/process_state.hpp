@@ -2,8 +2,8 @@
 /// @file
 /// What a process has once, although several of its libraries may contain membar, of different versions.
 ///
-/// So it stands outside every namespace, under names of C that end in the version of their layout. Anyone who changes a layout gives
-/// the variable a new name. Default visibility holds for libraries that hide all else too. g++ makes an inline variable a unique
+/// So it is outside every namespace, under names of C that end in the version of their layout. Anyone who changes a layout gives
+/// the variable a new name. Default visibility also holds for libraries that hide everything else. g++ makes an inline variable a unique
 /// symbol (`STB_GNU_UNIQUE`), which the dynamic linker of glibc keeps once for a process, also for `dlopen` with `RTLD_LOCAL`.
 #pragma once
 

@@ -195,7 +195,7 @@ class checker {
     return all;
   }
 
-  /// The waits and collectives that miss something in the whole program.
+  /// The waits and collectives for which the whole program lacks a notification or a call.
   void add_missing(std::vector<report>& all) const {
     const program_text text(program_);
     for (const std::size_t n : watch_->left()) {
@@ -241,7 +241,7 @@ class checker {
       return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
     });
     for (const std::size_t index :
-         watch_->open_arrivals()) {  // a wait of a complete barrier stands alone, and waits for nothing
+         watch_->open_arrivals()) {  // a wait of a complete barrier is separate, and waits for nothing
       rest.operations.push_back(program_.operations[index]);
       rest.operations.back().graph = rest.operations.back().kernel = 0;
     }

@@ -39,7 +39,7 @@ class program_parts {
       }
     }
   }
-  /// The last operation, which is no part, was taken back.
+  /// The last operation, which is not a part, was taken back.
   void take_back() noexcept { --next_; }
 
   [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }
@@ -78,9 +78,9 @@ struct node {
   std::uint32_t chain = 0;   ///< of nodes that come one after the other
   unsigned kernel = 0;       ///< nodes of one launch share a number; 0: not of a kernel
   std::uint64_t number = 0;  ///< of an epoch, if one numbers it
-  std::uint16_t afters = 0;  ///< how many; `many` for more, and then the first of the list is how many
+  std::uint16_t afters = 0;  ///< how many; `many` if there are more, whose number is then the first of the list
   kind_t kind = kind_t::passes;
-  bool blocks = false;  ///< it can hold up what comes after it in its queue
+  bool blocks = false;  ///< it can delay what comes after it in its queue
 
   static constexpr std::uint16_t many = 0xffff;
 };
@@ -88,7 +88,7 @@ struct node {
 /// The nodes that one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::size_t first = 0;
-  std::size_t end = 0;  ///< past its last node. Nodes in no queue may stand between.
+  std::size_t end = 0;  ///< past its last node. Nodes in no queue may be in between.
   bool any_order = false;
 };
 

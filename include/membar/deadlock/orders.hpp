@@ -182,7 +182,7 @@ class ordered_graph : public graph {
     }
   }
 
-  order_matrix given_;  ///< by stream, event, host and kernel alone
+  order_matrix given_;  ///< by stream, event, host and kernel only
   order_matrix order_;
   std::vector<std::vector<std::size_t>> arrivals_;    ///< of departures
   std::vector<char> incomplete_;                      ///< departures of collectives that some member does not call

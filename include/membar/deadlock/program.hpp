@@ -84,7 +84,7 @@ struct signal_condition {
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
     return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
   }
-  /// Whether what meets this condition meets the other one too.
+  /// Whether every value that meets this condition also meets the other one.
   [[nodiscard]] constexpr bool implies(const signal_condition& other) const noexcept {
     return other.holds(value) && (other.at_least || !at_least);
   }
@@ -179,7 +179,7 @@ struct program {
   std::map<std::pair<int, handle>, signal_condition> waited;
   /// The last number of epochs at the start, if not 0, by PE and epoch.
   std::map<std::pair<int, handle>, std::uint64_t> epochs;
-  /// Streams that have a hardware queue of their own, by PE. All others of a device may share one.
+  /// Streams that have their own hardware queue, by PE. All others of a device may share one.
   std::set<std::pair<int, handle>> own_queues;
   /// The operations before this one have ended, and those from it on come after them. They count only as what the members
   /// above and below say; the graphs that they captured can be launched.

@@ -61,7 +61,7 @@ class recorder {
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     if (team == world) {
-      throw error(cudaErrorInvalidValue, "membar: team 0 was to be declared, which is all PEs: number the others from 1");
+      throw error(cudaErrorInvalidValue, "membar: team 0 cannot be declared, because it is all PEs: number the others from 1");
     }
     std::vector<int> numbers;
     for (const pe member : members) {
@@ -168,7 +168,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
     if (captures_.contains({who.index(), stream})) {
-      throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already was to be captured: end it first",
+      throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already cannot be captured: end it first",
                   who.index());
     }
     captures_[{who.index(), stream}] = ++graphs_;
@@ -179,7 +179,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
-      throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured was to end: begin it",
+      throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured cannot end: begin it",
                   who.index());
     }
     const unsigned graph = found->second;
@@ -258,13 +258,13 @@ class recorder {
       throw hazard_error(std::move(all.front()));
     }
     if (!captures_.empty()) {
-      throw error(cudaErrorIllegalState, "membar: a record was to be forgotten while %zu streams are captured: end that first",
+      throw error(cudaErrorIllegalState, "membar: a record cannot be forgotten while %zu streams are captured: end that first",
                   captures_.size());
     }
     if (!arrived_.empty()) {
       throw error(
           cudaErrorIllegalState,
-          "membar: a record was to be forgotten while PE %d has arrived at a barrier and not waited for it: record the wait "
+          "membar: a record cannot be forgotten while PE %d has arrived at a barrier and not waited for it: record the wait "
           "first",
           arrived_.begin()->first.first);
     }
@@ -292,7 +292,7 @@ class recorder {
 
   [[nodiscard]] static deadlock::program empty_program(int pes, callers hosts) {
     if (pes < 1) {
-      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs was to be recorded: there is at least one", pes);
+      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs cannot be recorded: there is at least one", pes);
     }
     deadlock::program made;
     made.pes = pes;
@@ -340,7 +340,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     if (captures_.contains({operation.pe, operation.stream}) && operation.kind == operation_kind::host_stream) {
       throw error(cudaErrorStreamCaptureUnsupported,
-                  "membar: the host was to wait for a stream of PE %d that is captured: end the capture and launch the graph",
+                  "membar: the host cannot wait for a stream of PE %d that is captured: end the capture and launch the graph",
                   operation.pe);
     }
     append_locked({&operation, 1});
@@ -441,7 +441,7 @@ class recorder {
     if (!ends && found != arrived.end()) {
       throw error(
           cudaErrorIllegalState,
-          "membar: PE %d has arrived at a barrier of a team, and was to call another collective of that team: record the "
+          "membar: PE %d has arrived at a barrier of a team, so it cannot call another collective of that team: record the "
           "wait for the barrier first",
           operation.pe);
     }
@@ -449,13 +449,13 @@ class recorder {
       arrived[own] = {operation.stream, operation.graph};
     } else if (ends && found == arrived.end()) {
       throw error(cudaErrorIllegalState,
-                  "membar: PE %d was to wait for a barrier of a team that it has not arrived at: record the arrival first",
+                  "membar: PE %d cannot wait for a barrier of a team that it has not arrived at: record the arrival first",
                   operation.pe);
     } else if (ends) {
       if (found->second.stream != operation.stream || found->second.graph != operation.graph) {
         throw error(
             cudaErrorIllegalState,
-            "membar: PE %d was to wait for a barrier in another %s than that in which it has arrived: keep both halves in "
+            "membar: PE %d cannot wait for a barrier in another %s than that in which it has arrived: keep both halves in "
             "one stream and one graph",
             operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
       }
@@ -473,7 +473,7 @@ class recorder {
       const bool adds = kind->second;
       if (adds != operation.effect.adds) {
         throw error(cudaErrorInvalidValue,
-                    "membar: a signal of PE %d that is %s elsewhere was to be %s: a signal is either set or added to, for an "
+                    "membar: a signal of PE %d that is %s elsewhere cannot be %s: a signal is either set or added to, for an "
                     "addition to a set value is not atomic with it",
                     operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
@@ -483,18 +483,18 @@ class recorder {
       if (found != adds_.end() && found->second) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: PE %d was to wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
+            "membar: PE %d cannot wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
             "least that",
             operation.pe, static_cast<unsigned long long>(operation.condition.value));
       }
     }
     if (notifies && operation.effect.adds) {
       if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: a signal of PE %d that is waited for to be equal to %llu was to be added to, and may pass over that: "
-            "wait for at least that",
-            operation.target, static_cast<unsigned long long>(waited->second));
+        throw error(cudaErrorInvalidValue,
+                    "membar: a signal of PE %d that is waited for to be equal to %llu cannot be added to, because it may pass "
+                    "over that: "
+                    "wait for at least that",
+                    operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
   }
@@ -516,13 +516,13 @@ class recorder {
         if (operation.kind == operation_kind::launch_graph &&
             !captured_.contains(static_cast<unsigned>(operation.object.number()))) {
           throw error(cudaErrorInvalidValue,
-                      "membar: PE %d was to launch graph %llu, which was not captured here, or was forgotten: capture it first",
+                      "membar: PE %d cannot launch graph %llu, which was not captured here, or was forgotten: capture it first",
                       operation.pe, static_cast<unsigned long long>(operation.object.number()));
         }
         if (own != 0) {
           throw error(
               cudaErrorStreamCaptureUnsupported,
-              "membar: a host copy or a graph was to be put into a stream of PE %d that is captured: end the capture first",
+              "membar: a host copy or a graph cannot be put into a stream of PE %d that is captured: end the capture first",
               operation.pe);
         }
         return 0;
@@ -534,7 +534,7 @@ class recorder {
         if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
           throw error(
               cudaErrorStreamCaptureIsolation,
-              "membar: a stream of PE %d was to wait for an event across the border of a capture: record the event in the same "
+              "membar: a stream of PE %d cannot wait for an event across the border of a capture: record the event in the same "
               "capture, or outside of it",
               operation.pe);
         }

@@ -332,7 +332,7 @@ class signal_history {
     }
   }
 
-  /// A set in no order with those before may be replaced by any of another value before a wait that has run without it.
+  /// If a set is unordered with the sets before it, a set of another value may replace it before a wait that has run without it.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {

@@ -124,14 +124,14 @@ class program_text {
     return {hazard::concurrent_collectives,
             "membar: concurrent collectives: " + whole(first) + " and " + whole(second) +
                 " may run at once, which no team allows: put them on one stream, let the second's stream wait for an event "
-                "after the first, or give each a team of its own",
+                "after the first, or give each its own team",
             {}};
   }
   [[nodiscard]] report grid_too_large(std::size_t kernel) const {
     const stream_operation& operation = program_.operations[kernel];
     return {hazard::grid_too_large,
             "membar: grid too large: " + whole(kernel) + " has " + std::to_string(operation.shape.blocks) +
-                " blocks that may wait, and the device has room for " + std::to_string(operation.shape.room) + " at once, " +
+                " blocks that may wait, and the device can hold " + std::to_string(operation.shape.room) + " at once, " +
                 (operation.shape.cooperative ? "so that its cooperative launch fails"
                                              : "so that those that run may wait for those that cannot begin") +
                 ": launch at most that many, cooperatively and on every PE (collective_launch)",

@@ -68,7 +68,7 @@ enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_an
 
 namespace detail {
 
-/// Makes what copies return, and nobody else.
+/// Only copies make the values that they return, through this class.
 struct copy_results {
   [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
     return transaction_bytes(count);

@@ -46,8 +46,8 @@ template <atom_op Op, class Bits>
   return smaller == (Op == atom_op::min) ? value : old;
 }
 
-/// The smaller or the larger of two floating-point numbers, given as bits, as the vector forms of PTX have it: a NaN beside a
-/// number is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
+/// The smaller or the larger of two floating-point numbers, given as bits, as the vector forms of PTX have it: a single
+/// NaN is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> extreme_number(bits_of<T> old, bits_of<T> value) noexcept {
   static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16 || kind_of<T> == value_kind::floating);

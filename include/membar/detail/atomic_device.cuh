@@ -56,8 +56,8 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Whether the lane at distance 2 seems to change the same word: a cheap sign that more than two lanes do. It may be wrong either
-/// way without harm to anything but the time.
+/// Whether the lane at distance 2 seems to change the same word: a cheap hint that more than two lanes change it. If it is
+/// wrong, only time is lost.
 [[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
   return __shfl_xor_sync(__activemask(), low, 2) == low;
@@ -69,7 +69,7 @@ struct replacement {
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
 /// the value. `next` is called last with the value that it is applied to. No lane sleeps.
 ///
-/// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
+/// Only one lane accesses the object. So a barrier of the lanes is before its release fence, and one after its acquire
 /// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
 ///
 /// A lane of `same_word` may be here again, for a later operation on another word, while this one still attempts. It has another
@@ -118,7 +118,7 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
+/// Replaces the value by `function(value)` and returns the previous value. It compares bits. The order is applied outside of the
 /// attempts.
 ///
 /// A lane attempts by itself first, without the cost of finding out which lanes share its word, unless it would change a word that
@@ -145,7 +145,7 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
-/// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
+/// Rejects, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
@@ -182,7 +182,7 @@ class back_off {
 /// whether it stored.
 ///
 /// Each lane attempts for itself, so a lane that fails has read the object itself. It tries again where only the rest of the
-/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence stands after that load;
+/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence is after that load;
 /// at seq_cst it stands before.
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bits desired) noexcept {
@@ -213,7 +213,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   return exchanged;
 }
 
-/// Refuses, in the pass that compiles for a device, vectors on an architecture without vector atomics.
+/// Rejects, in the pass that compiles for a device, vectors on an architecture without vector atomics.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
@@ -239,11 +239,11 @@ template <atom_op Op, class T>
 
 /// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster.
 ///
-/// The processor refuses some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
+/// The processor does not execute some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
 /// instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it takes for local
-/// memory. An H200 refuses 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
-/// same extra code, and counts as refused here. So do 64-bit add, exchange and compare-and-swap have it, but an H200 does not
-/// refuse them. Additions of float and double have a loop for that memory.
+/// memory. An H200 does not execute 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
+/// same extra code, and is treated in the same way here. So do 64-bit add, exchange and compare-and-swap have it, but an H200
+/// executes them. Additions of float and double have a loop for that memory.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -304,7 +304,7 @@ struct element_bits {
   }
 };
 
-/// Whether the address lies in the shared memory of another block of the cluster.
+/// Whether the address is in the shared memory of another block of the cluster.
 ///
 /// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
@@ -318,7 +318,7 @@ struct element_bits {
 
 /// Whether ptxas follows the instruction by loops for shared memory, which read the object.
 ///
-/// Those loops stand after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
+/// Those loops are after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
 /// an instruction without that half, and a fence.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool reads_again_in_shared_memory() noexcept {
@@ -343,7 +343,7 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
   }
 }
 
-/// Performs a read-modify-write and returns the value before.
+/// Performs a read-modify-write and returns the previous value.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
   require_architecture_of<Scope>();
@@ -366,7 +366,7 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
         return fetch_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       }
       // The instruction of shared memory is faster than the generic one there, and of integers of 32 bits ptxas makes no loop. At
-      // wider scopes the object may be in another block's, where the question alone would cost.
+      // wider scopes the object may be in another block's shared memory, and testing for that would cost time.
       if constexpr (Scope == thread_scope::block && sizeof(T) == 4 && kind_of<T> == value_kind::integer) {
         if (__isShared(object) != 0) {
           return fetch_by_instruction<Op, T, Scope, Order, state_space::shared>(object, operand);
@@ -433,7 +433,7 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
       return;
     }
     if (__isShared(object) != 0) {
-      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence stands alone.
+      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence is separate.
       half_fence<Scope, release_half(Order)>();
       reduce_by_instruction<Op, T, Scope, memory_order::relaxed, state_space::shared>(object, operand);
       return;

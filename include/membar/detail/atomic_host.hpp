@@ -81,7 +81,7 @@ MEMBAR_HOST inline T host_fetch(T* object, T value) noexcept {
 }
 
 /// Performs a read-modify-write on an element of a vector. As in the vector instruction, and unlike the operation on a value of
-/// its own, minimum and maximum ignore a NaN beside a number.
+/// its own, minimum and maximum ignore a single NaN.
 template <atom_op Op, memory_order Order, class T>
 MEMBAR_HOST inline T host_fetch_element(T* element, T value) noexcept {
   if constexpr (Op == atom_op::min || Op == atom_op::max) {

@@ -138,7 +138,7 @@ __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], 
   }
 }
 
-/// Whether the operation becomes instructions that take a policy. One that does not is refused, as is an architecture that has
+/// Whether the operation becomes instructions that take a policy. One that does not is rejected, as is an architecture that has
 /// no policies.
 template <atom_op Op, class T, thread_scope Scope>
 __device__ constexpr bool takes_policy() noexcept {
@@ -159,7 +159,7 @@ __device__ constexpr bool takes_policy() noexcept {
   return !is_loop && !lacks_instruction;
 }
 
-/// Performs a read-modify-write with an L2 policy on an object in global memory, and returns the value before.
+/// Performs a read-modify-write with an L2 policy on an object in global memory, and returns the previous value.
 ///
 /// There ptxas makes no loop of an instruction, so its own order is enough.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
@@ -192,7 +192,7 @@ __device__ inline T device_fetch_with_policy(T* object, T value, unsigned long l
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce_with_policy(T* object, T value, unsigned long long policy) noexcept {
   if constexpr (!takes_policy<Op, T, Scope>()) {
-    // It is refused above.
+    // It is rejected above.
   } else if constexpr (is_by_element<Op, T>) {
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     ptx_red_with_policy<Op, native_type<T>(Op), Scope, Order>(object, operand.values, policy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What stands in place of an order that is none, and of the operations of a type that cannot be atomic: one mistake, one error.
+/// What replaces an order that is none, and the operations of a type that cannot be atomic: one mistake, one error.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -27,13 +27,13 @@ inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 /// In place of an order that a call does not give.
 struct missing_order {};
 
-/// The order that a tag stands for. Anything else is refused, and `relaxed` takes its place, so that nothing follows from it.
+/// The order that a tag stands for. Anything else is rejected, and `relaxed` takes its place, so that nothing follows from it.
 template <class Order>
 inline constexpr memory_order order_of = memory_order::relaxed;
 template <memory_order Order>
 inline constexpr memory_order order_of<memory_order_constant<Order>> = Order;
 
-/// The names of all operations, with any arguments: the class that derives from it says in one sentence why it is refused, and
+/// The names of all operations, with any arguments: the class that derives from it says in one sentence why it is rejected, and
 /// nothing follows from that.
 template <class T>
 class refused_atomic {

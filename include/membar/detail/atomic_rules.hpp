@@ -70,11 +70,11 @@ template <class T, class Argument>
 MEMBAR_HOST_DEVICE constexpr void refuse_object() noexcept {
   using object = std::remove_reference_t<Argument>;
   constexpr bool same = std::is_same_v<std::remove_cv_t<object>, std::remove_cv_t<T>>;
-  static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref is given the object and not its address: write *pointer");
+  static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref takes the object, not its address: write *pointer");
   static_assert(!same || !std::is_const_v<object>,
                 "membar: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits");
   static_assert(!same || std::is_const_v<object>,
-                "membar: an atomic_ref is given a variable that is not volatile, and no temporary value");
+                "membar: an atomic_ref takes a variable that is not volatile, not a temporary value");
   static_assert(same || std::is_pointer_v<object>,
                 "membar: an atomic_ref<T, Scope> refers to an object of type T: name the object's type");
 }
@@ -100,7 +100,7 @@ MEMBAR_HOST_DEVICE inline void require_aligned([[maybe_unused]] const volatile v
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
   static_assert(!std::is_same_v<Order, missing_order>,
-                "membar: an atomic operation is given its order: add relaxed, acquire, release, acq_rel or seq_cst");
+                "membar: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or seq_cst");
   static_assert(memory_order_tag<Order> || std::is_same_v<Order, missing_order>,
                 "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
 }
@@ -155,7 +155,7 @@ MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept
 template <class From, class To>
 concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
 
-/// An integer that an operation is given. A value that the conversion may cut is refused, unless it is a constant that the object holds:
+/// An integer that an operation is given. A value that the conversion may cut is rejected, unless it is a constant that the object holds:
 /// of any other, such as what a function returned, the compiler says that it is not a constant expression. Cast it.
 template <class T>
 class integer_operand {
@@ -174,7 +174,7 @@ class integer_operand {
   MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
     static_assert(
         !is_variable<From>,
-        "membar: this value is wider than the atomic object, and is no constant expression: cast it to the object's type");
+        "membar: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type");
   }
   template <class From>
     requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)
@@ -239,12 +239,12 @@ MEMBAR_HOST_DEVICE constexpr void require_policy() noexcept {
 template <class Policy, bool Loop = true>
 MEMBAR_HOST_DEVICE constexpr void refuse_policy_of_loop() noexcept {
   static_assert(!Loop || std::is_same_v<Policy, no_policy>,
-                "membar: an L2 policy goes with one instruction, and this operation is a loop: leave the policy out");
+                "membar: an L2 policy applies to one instruction, but this operation is a loop: leave the policy out");
 }
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
-  static_assert(!std::is_const_v<T>, "membar: a reference to const loads only: refer to the object itself to change it");
+  static_assert(!std::is_const_v<T>, "membar: a reference to const only loads: refer to the object itself to change it");
 }
 
 }  // namespace detail

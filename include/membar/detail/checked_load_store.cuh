@@ -16,7 +16,7 @@ inline namespace v0_2 {
 namespace detail {
 
 /// The rules of which arguments go together. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
-/// instruction for the type and the arguments, so that the compiler prints one sentence only.
+/// instruction for the type and the arguments, so that the compiler prints a single message.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {
   constexpr bool is_load = Kind != access_kind::store;
@@ -45,7 +45,7 @@ template <access_kind Kind, class T, class Order, class... Said>
                 "membar: an access takes each kind of hint, and an order, at most once");
   static_assert(!is_mmio || !has_hint, "membar: an mmio access takes no cache hint: it must not be cached");
   static_assert(!has_operator || !is_ordered,
-                "membar: a cache operator goes with weak accesses only: beside an order use an L1 eviction priority");
+                "membar: a cache operator is only for weak accesses: with an order, use an L1 eviction priority");
   static_assert(!has_operator || times_said<says::l1, Said...> == 0,
                 "membar: a cache operator and an L1 eviction priority say the same thing twice: use one");
   static_assert(times_said<says::prefetch, Said...> == 0 || is_load, "membar: a store takes no L2 prefetch size");
@@ -110,7 +110,7 @@ __device__ inline std::size_t address_of(const void* address) noexcept {
   }
 }
 
-/// The order of the instruction itself. For seq_cst a `fence.sc` stands before it, and the instruction has `Otherwise`.
+/// The order of the instruction itself. For seq_cst a `fence.sc` is before it, and the instruction has `Otherwise`.
 template <class Order, memory_order Otherwise>
 struct own_order {
   using type = Order;

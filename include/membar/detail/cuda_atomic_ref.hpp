@@ -26,7 +26,7 @@ struct cuda_object;
 template <class Object>
 concept has_cuda_object = requires { typename cuda_object<std::remove_cvref_t<Object>>::value_type; };
 
-/// Whether `Ref` refers to an object of type `T`. `cuda::atomic` takes the value of one that is no lvalue, too.
+/// Whether `Ref` refers to an object of type `T`. `cuda::atomic` also accepts an rvalue.
 template <class Ref, class T>
 inline constexpr bool refers_to = std::is_constructible_v<Ref, T&> && !std::is_constructible_v<Ref, T>;
 

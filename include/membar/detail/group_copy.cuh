@@ -76,7 +76,7 @@ __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned
   copy_units<unsigned char, Lanes, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
-/// Copies `bytes` where an address or the size is no multiple of 16. Out of line: it is long and rarely on a fast path.
+/// Copies `bytes` where an address or the size is not a multiple of 16. Out of line: it is long and rarely on a fast path.
 template <unsigned Lanes>
 __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                       std::size_t bytes) noexcept {

@@ -28,7 +28,7 @@ namespace detail {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 [[nodiscard]] __device__ inline bool is_first_thread() noexcept { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
-/// Whether the calling thread's warp has 32 threads. The last warp of a block has fewer if the block's size is no multiple of 32.
+/// Whether the calling thread's warp has 32 threads. The last warp of a block has fewer if the block's size is not a multiple of 32.
 [[nodiscard]] __device__ inline bool has_whole_warp() noexcept { return thread_rank() / 32 < block_threads() / 32; }
 
 /// Stops a debug build (nvcc -G) where the calling thread's warp has fewer than 32 threads.

@@ -27,7 +27,7 @@ template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text
 template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
 // clang-format on
 
-/// Refuses, in the pass that compiles for a device, an architecture that has no cluster scope.
+/// Rejects, in the pass that compiles for a device, an architecture that has no cluster scope.
 template <thread_scope Scope>
 __device__ constexpr void require_architecture_of() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -31,7 +31,7 @@ struct ring_producer {
   /// The slot to fill next.
   [[nodiscard]] MEMBAR_HOST_DEVICE unsigned long long slot() const noexcept { return pushed % Capacity; }
 
-  /// Takes note of the consumer's counter.
+  /// Updates its copy of the consumer's counter.
   MEMBAR_HOST_DEVICE void note(unsigned long long head) noexcept { taken = head & ~closed_bit; }
 
   /// Calls `fill` if `slot()` is empty, else says why not. It loads the consumer's counter, with `order`, only if no slot is

@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Refuses, at compile time, a ring that holds no tile.
+/// Rejects, at compile time, a ring that holds no tile.
 template <int Stages, unsigned StageBytes>
 __host__ __device__ constexpr bool require_stages() noexcept {
   static_assert(Stages > 0, "membar: a pipeline has at least one stage");
@@ -37,7 +37,7 @@ struct stage_position {
   }
 };
 
-/// Refuses, while the program runs, a tile that bulk copies cannot bring into a stage.
+/// Rejects, while the program runs, a tile that bulk copies cannot bring into a stage.
 template <unsigned StageBytes>
 __device__ inline void require_tile(unsigned bytes) noexcept {
   assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&

@@ -2,7 +2,7 @@
 /// @file
 /// What device code uses of the standard library: `std::size_t`, integers of fixed size and type traits.
 ///
-/// NVRTC has no standard library. There libcu++ has these names, and they become names of `std` too, by a using-directive: what
+/// NVRTC has no standard library. There libcu++ has these names, and a using-directive makes them names of `std` as well: what
 /// another header has declared in `std` itself goes before them and does not conflict.
 #pragma once
 

@@ -37,23 +37,23 @@ struct annotated<cuda::annotated_ptr<T, Property>> {
 
 /// Reads through a `cuda::annotated_ptr` with an order, as `load`; the pointer's property is the L2 policy of the instruction.
 ///
-/// The order and the other hints stand after the pointer. A second policy does not compile.
+/// The order and the other hints follow the pointer. A second policy does not compile.
 template <thread_scope Scope, class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load(const cuda::annotated_ptr<T, Property>& pointer,
                                                             Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is of shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
   return load<Scope>(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 /// Reads through a `cuda::annotated_ptr` without an order, as `load_weak`; the pointer's property is the L2 policy of the
 /// instruction.
 ///
-/// The other hints stand after the pointer. A second policy does not compile.
+/// The other hints follow the pointer. A second policy does not compile.
 template <class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load_weak(const cuda::annotated_ptr<T, Property>& pointer,
                                                                  Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is of shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 

@@ -127,7 +127,7 @@ class engine {
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
       }
-      // the time of all instances of a step, of which a kernel may have left some out at the end of its time
+      // the time of all instances of a step; at the end of its time a kernel may leave some out
       step_seconds =
           seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);

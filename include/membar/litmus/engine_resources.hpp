@@ -97,7 +97,7 @@ class timed_stream {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    check(status, "the test's kernel failed, and this process cannot use the device any more");
+    check(status, "the test's kernel failed, and this process can no longer use the device");
     return true;
   }
 

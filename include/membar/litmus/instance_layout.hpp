@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory lies.
+/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
 ///
 /// A step runs `instances()` instances of a test at once. Every GPU thread runs each test thread of its launch, each for a
 /// different instance. The step's permutations choose the instance. They depend on the seed and the step's number only, so
@@ -123,7 +123,7 @@ namespace detail {
   return x;
 }
 
-/// What a random number is used for. A group or a location adds its number.
+/// The purpose of a random number. A group or a location adds its number.
 namespace purpose {
 inline constexpr unsigned cluster_base = 0x000;
 inline constexpr unsigned cluster_gap = 0x100;

@@ -37,7 +37,7 @@ enum class run_order : unsigned char {
   by_lane   ///< each lane begins with a randomly drawn one
 };
 
-/// When a warp counts and resets the instances of the step before. These accesses are noise for the tests of other warps.
+/// When a warp counts and resets the instances of the step before. These accesses are stress for the tests of other warps.
 enum class tally_time : unsigned char {
   after,   ///< it has run its tests
   before,  ///< it runs its tests
@@ -58,7 +58,7 @@ struct run_barrier_words {
   };
   participant_word participants[max_participants];
   alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that gave the run up
-  unsigned abandoned_at;            ///< how many barriers that participant had come to
+  unsigned abandoned_at;            ///< how many barriers that participant had reached
 };
 
 /// The argument of a launch of the kernel.

@@ -34,7 +34,7 @@ struct runnable_test {
   int locations = 0;                     ///< of the kernel, per instance
   const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
   /// A second kernel with the same argument, or a null pointer. Each step is then a launch of `kernel` and, as a programmatic dependent
-  /// launch, one of this; it needs room beside the first.
+  /// launch, one of this; it must fit beside the first.
   const void* dependent_kernel = nullptr;
   host_thread on_host;  ///< needed where a test thread runs on the host
 

@@ -65,7 +65,7 @@ constexpr void complete_groups(event_structure& f, const Rules& rules, const pro
   }
 }
 
-/// Orders what `griddepcontrol.wait` waits for before it.
+/// Orders the grids that `griddepcontrol.wait` waits for before the wait.
 template <class Rules>
 constexpr void order_grids(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
   if (!rules.holds(rule::dependency_wait_synchronizes)) {

@@ -11,7 +11,7 @@
 ///     .with_mbarrier(b, 1);
 /// ```
 ///
-/// An mbarrier is a variable of its own, that `litmus_program::with_mbarrier` gives its expected arrivals. A kernel that depends on
+/// An mbarrier is a separate variable, whose expected arrivals `litmus_program::with_mbarrier` sets. A kernel that depends on
 /// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one value.
 /// The rules: async_order.hpp, barrier_groups.hpp; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
 #pragma once

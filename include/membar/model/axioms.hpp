@@ -36,7 +36,7 @@ inline namespace v0_2 {
 namespace model {
 
 /// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
-/// orders. False if that is no order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
+/// orders. False if that is not an order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
 template <class Rules>
 [[nodiscard]] constexpr bool cohere(candidate& c, const Rules& rules, const event_structure& f) noexcept {
   for (event_set w = f.writes; w != 0; w = rest(w)) {
@@ -118,8 +118,8 @@ template <class Rules>
   return true;
 }
 
-/// Which atomics are performed before which others, each named by its read: those whose writes coherence orders, and an atomic
-/// before those that see its write or a later one.
+/// The order of atomics, each named by its read: coherence orders two atomics that write, and an atomic comes before
+/// those that see its write or a later one.
 [[nodiscard]] constexpr relation performed_before(const candidate& c, const event_structure& f, std::span<const event> events,
                                                   event_set reads) noexcept {
   relation before;

@@ -80,7 +80,7 @@ class barrier_groups {
   [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
     const event& x = at_event(x_index);
     const event& y = at_event(y_index);
-    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is no mbarrier is -1
+    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is not an mbarrier is -1
       return false;
     }
     if (x.mbarrier) {
@@ -386,7 +386,7 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Whether an instruction of the program initializes the mbarrier. One that no instruction initializes is so from the start.
+  // Whether an instruction of the program initializes the mbarrier. An mbarrier that no instruction initializes is initialized from the start.
   [[nodiscard]] constexpr bool has_initialization(const event& operation) const noexcept {
     for (const thread_view& t : execution_.program().threads) {
       for (const instruction& i : t.code) {
@@ -466,8 +466,8 @@ class barrier_groups {
     }
   }
 
-  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; those who
-  // wait for that phase come after them.
+  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; waits
+  // for that phase come after them.
   [[nodiscard]] constexpr bool have_passed(event_set members, event_set waits) noexcept {
     for (event_set p = passed_; p != 0; p = rest(p)) {
       if (at_event(first(p)).location != at_event(first(members)).location) {
@@ -540,7 +540,7 @@ class barrier_groups {
     return true;
   }
 
-  // `members` complete the phase. `waits` wait for it, and so do any of `choice`.
+  // `members` complete the phase. `waits` wait for it; those of `choice` may also do so.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits, event_set choice) {
     if (choice != 0) {
       return end_phase(open, left, phase, members, waits, rest(choice)) &&

@@ -123,7 +123,7 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
 }
 
 /// Adds to base causality what precedes the accesses of asynchronous operations: what precedes the instruction that starts them.
-/// Nothing goes on through these steps: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
+/// These steps are not transitive: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
 /// "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {
@@ -291,7 +291,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     c.cause[first(s)] = 0;
   }
   if (rules.holds(rule::observation_precedes)) {
-    // obs ; ppcb: sources are writes, and the rows of reads are still ppcb alone
+    // obs ; ppcb: sources are writes, and the rows of reads are still only ppcb
     for (event_set w = f.writes; w != 0; w = rest(w)) {
       const event_set after = c.cause.image(c.observation[first(w)]);
       c.cause[first(w)] |= after;

@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What is known of a condition while some values are open.
+/// What is known about a condition while some values are open.
 enum class truth : std::uint8_t { no, yes, open };
 
 /// The final values that a condition is evaluated in: registers as far as the enumeration knows them, and locations where

@@ -190,7 +190,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   return rules;
 }
 
-/// The error of a program whose mixed-size data race leaves open what is asked.
+/// The error of a program whose mixed-size data race leaves the answer open.
 [[nodiscard]] inline error left_open() {
   return error("mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open");
 }
@@ -203,7 +203,7 @@ struct decision {
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity alone.
+/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity.
 /// Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options
 /// allow, or if the state was not found and a loop was cut.
 template <class Rules = every_rule>

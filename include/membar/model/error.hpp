@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or the message alone for a test
+/// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or only the message for a test
 /// that has no text.
 class error : public std::exception {
  public:

@@ -95,8 +95,8 @@ template <class Rules>
          same_block(program.threads[fence.thread].where, program.threads[owner].where);
 }
 
-/// Whether a proxy fence by itself orders what comes before it with accesses through its proxy after it. One of one direction needs
-/// a partner: `one_way_entry`.
+/// Whether a proxy fence by itself orders what comes before it with accesses through its proxy after it. A fence of one direction
+/// needs a partner: `one_way_entry`.
 template <class Rules>
 [[nodiscard]] constexpr bool precedes_alone(const Rules& rules, const event& fence) noexcept {
   return !fence.restricted ||

@@ -137,7 +137,7 @@ class interleaving {
       for (index = 0; index < test_->locations.size() && address != address_value(static_cast<int>(index)); ++index) {
       }
       if (index == test_->locations.size()) {
-        throw error("an interleaving accesses an address that is no location's");
+        throw error("an interleaving accesses an address that does not belong to a location");
       }
     }
     return at(s.memory, test_->locations[index].physical);

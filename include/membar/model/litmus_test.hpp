@@ -24,7 +24,7 @@ struct observable {
   term what{};
 };
 
-/// What is suspicious about the text of a test, and where. The test has a verdict all the same.
+/// A suspicious part of a test's text, and its position. The test has a verdict all the same.
 struct remark {
   int line = 0;
   int column = 0;
@@ -75,7 +75,7 @@ struct litmus_test {
     result.filter = filter;
     return result;
   }
-  test_view view() const&& = delete;  // it would look into a test that is gone
+  test_view view() const&& = delete;  // it would look into a test that is destroyed
 };
 
 /// A value as it is printed: the address of a location by its name, anything else as a number.

@@ -47,7 +47,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Whether the event is one of its thread's own, and not of an asynchronous operation, which program order leaves out.
+/// Whether the event belongs to its thread itself, and not to an asynchronous operation, which program order leaves out.
 template <class Event>
 [[nodiscard]] constexpr bool in_program_order(const Event& e) noexcept {
   if constexpr (requires { e.issue; }) {

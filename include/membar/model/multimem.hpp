@@ -60,7 +60,7 @@ template <std::size_t Count>
     return std::array<instruction, Count>{of_object(one, Number)...};
   }(std::make_index_sequence<Count>{});
 }
-/// Of the `Count` loads of one operation: each but the first one into a register of its own, then what the operation makes of all.
+/// The `Count` loads of one operation, each but the first into its own register, and then the combination of all values.
 template <std::size_t Count>
 [[nodiscard]] constexpr instruction of_load(const instruction& one, int scratch, std::size_t number) noexcept {
   const std::size_t object = number < Count ? number : number - Count + 1;

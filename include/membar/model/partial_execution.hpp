@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What memory holds, as far as it is known.
+/// The known contents of memory.
 struct memory_content {
   bool known = false;
   std::int64_t value = 0;
@@ -31,7 +31,7 @@ struct memory_content {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1;
 }
 
-/// Whether a value is that of a negative number of `bytes` bytes.
+/// Whether a value is a negative number of `bytes` bytes.
 [[nodiscard]] constexpr bool is_negative(std::int64_t value, int bytes) noexcept {
   const std::uint64_t sign = ~(low_bytes(bytes) >> 1U);
   return (static_cast<std::uint64_t>(value) & sign) == sign;
@@ -138,7 +138,7 @@ class partial_execution {
     return below < 0 ? value(write) : joined(memory_after(below, bytes, most), value(write), w.bytes);
   }
 
-  // What a read of `bytes` bytes finds that takes its value from a write. Without No-Thin-Air updates may read from each other in a
+  // The value of a read of `bytes` bytes that reads from a write. Without No-Thin-Air updates may read from each other in a
   // cycle: then `most` updates are followed.
   [[nodiscard]] constexpr memory_content content_after(int write, int bytes, int most = max_events) const noexcept {
     const event& w = events_[write];
@@ -193,7 +193,7 @@ class partial_execution {
   std::array<event_set, max_events> last_{};
 };
 
-/// What an enumeration shows the executions to.
+/// Receives the executions of an enumeration.
 class execution_visitor {
  public:
   /// Whether the final value of a register is asked for. Executions that differ only in other registers may be shown once.
@@ -209,10 +209,10 @@ class execution_visitor {
   ~execution_visitor() = default;
 };
 
-/// What a search asks on its way.
+/// The callbacks of a search.
 class search_control {
  public:
-  /// Asked while reads-from is still partly chosen: true leaves out every completion, as others show the visitor the same.
+  /// Asked while reads-from is still partly chosen: true leaves out every completion, because others show the visitor the same.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
   /// Called from time to time: if it returns true, the search is given up.
   [[nodiscard]] virtual bool is_over() = 0;

@@ -4,7 +4,7 @@
 /// every way at the end, and states that differ only in how they were reached are visited once.
 ///
 /// Memory is private if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
-/// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
+/// barrier or other memory depends on what they read. Causality between its accesses then follows only from the rest. With edges
 /// of the CUDA API no memory is private: base causality may have a cycle, where threads wait for one that begins after them.
 /// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
 /// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
@@ -37,7 +37,7 @@ class private_memory : public thread_paths {
   // Declared once more, because nvcc looks for the function of a class in between.
   constexpr bool path_chosen() override = 0;
 
-  /// Whether the memory that `all` are the accesses of is private.
+  /// Whether the memory whose accesses are `all` is private.
   [[nodiscard]] constexpr bool is_private(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
     if (!program_.api.empty()) {
@@ -84,7 +84,7 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Reads that a register depends on whose final value is asked for.
+  /// Reads on which a register with a requested final value depends.
   [[nodiscard]] constexpr event_set asked() const {
     event_set result = 0;
     for (int t = 0; t < program_.threads.size(); ++t) {
@@ -129,7 +129,7 @@ class private_memory : public thread_paths {
     std::set<std::vector<std::int64_t>>& seen;
   };
 
-  // Reads whose value a later access or a register that somebody asks for depends on.
+  // Reads on whose value a later access, or a register with a requested final value, depends.
   [[nodiscard]] event_set watched(event_set all) const {
     event_set result = 0;
     for (event_set s = all & facts_.reads; s != 0; s = rest(s)) {

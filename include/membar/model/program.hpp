@@ -206,7 +206,7 @@ struct program_view {
   std::span<const location> locations{};
   bounded<thread_view, max_threads> threads{};
   std::span<const api_edge> api{};
-  /// Programmatic dependent launches: thread `before` is of a grid that the grid of `after` depends on. It may begin early: only
+  /// Programmatic dependent launches: thread `before` belongs to a grid that the grid of `after` depends on. It may begin early: only
   /// `griddepcontrol.wait` orders what follows it after everything of `before`.
   std::span<const api_edge> launches{};
   int version = 0;  ///< of PTX, as 92 for 9.2, that the program declares; 0: the newest

@@ -21,7 +21,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Two accesses that race, each as a thread and the instruction's number in it, and what tells an execution in which they do.
+/// Two accesses that race, each as a thread and the instruction's number in it, and what identifies an execution in which they race.
 struct data_race {
   struct access {
     int thread = -1;

@@ -153,7 +153,7 @@ enum class reading : std::uint8_t {
   copies_of_two_blocks,        ///< copies of two blocks need no proxy fence between them
   maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
-  multimem_flags,              ///< a flag is one flag by its multimem address and by its own
+  multimem_flags,              ///< a flag is the same flag through its multimem address and through its own
   whole_updates_are_observed,  ///< what observes the write of an update comes after its read, too
   count
 };

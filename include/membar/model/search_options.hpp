@@ -36,8 +36,8 @@ struct search_options {
   std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
   bool bounded = false;      ///< a loop that was cut is not an error
   bool every_execution =
-      true;  ///< false: what changes no answer about final states is left out, as loads that nothing asks for
-  search_control* control = nullptr;  ///< whose `is_repeated` is asked where not every execution is
+      true;  ///< false: executions that change no answer about final states are left out, such as those that differ in unused loads
+  search_control* control = nullptr;  ///< its `is_repeated` is called where not every execution is needed
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end
 
@@ -64,7 +64,7 @@ struct search_options {
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
+                " does more than wait, and more than one jump back is not followed: --bounded decides only the shorter runs");
   }
 }
 

@@ -335,8 +335,8 @@ class litmus_program {
     return result;
   }
 
-  /// This program with another first value of a variable than 0, in every block that has it: a number, or `address_of` a variable
-  /// in global memory, as of a tensor map.
+  /// This program with an initial value of a variable other than 0, in every block that has it: a number or, for a
+  /// tensor map, `address_of` a variable in global memory.
   [[nodiscard]] constexpr litmus_program with_initial(variable v, source value) const {
     if (v.index < 0 || v.index >= variables_ || value.value.is_register || value.value.index > variables_) {
       throw error("a first value is a number or the address of a variable, of a variable that an instruction names");
@@ -396,7 +396,7 @@ class litmus_program {
   [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
-  /// Of a location that a multimem address has: its first location, and the object; -1 of others, and the location itself.
+  /// For a location of a multimem address: its first location and the object; for others, -1 and the location itself.
   [[nodiscard]] constexpr int multimem(int location) const noexcept { return at(multimem_, location) - 1; }
   [[nodiscard]] constexpr int object(int location) const noexcept {
     return multimem(location) < 0 ? location : at(objects_, location);
@@ -413,12 +413,12 @@ class litmus_program {
     return with_view([](const test_view& test) { return decide(test).reachable; });
   }
 
-  /// Whether no execution has a data race. The condition has no part in it.
+  /// Whether no execution has a data race. The condition does not matter.
   [[nodiscard]] constexpr bool race_free() const {
     return with_view([](const test_view& test) { return !find_race(test.program); });
   }
 
-  /// What `use` makes of a view of this test, which is valid during the call. Throws `error` for more than 16 locations.
+  /// The result of `use` for a view of this test, which is valid during the call. Throws `error` for more than 16 locations.
   template <class Use>
   [[nodiscard]] constexpr auto with_view(const Use& use) const {
     std::array<location, max_variables> memory{};
@@ -559,7 +559,7 @@ template <std::size_t... Counts>
   return test.reachable();
 }
 
-/// Whether the model forbids the test's condition: no execution ends in such a state. A `static_assert` on it says no more than
+/// Whether the model forbids the test's condition: no execution ends in such a state. A `static_assert` on it reports only
 /// that it failed: `static_assert(model::require_forbidden<test>())` of `model/witness.hpp` says which execution ends so.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {

@@ -16,9 +16,9 @@ namespace model {
 struct variable {
   int index = 0;
   bool in_shared_memory = false;  ///< each block has its own
-  int thread = -1;                ///< shared memory: that of the block of this thread; -1: that of the accessing thread
+  int thread = -1;                ///< shared memory: of the block of this thread; -1: of the accessing thread
 };
-/// A location in shared memory: each block that accesses it has its own. Its index is that of no other variable. A condition
+/// A location in shared memory: each block that accesses it has its own. No other variable has its index. A condition
 /// names it with a thread of the block: `in(1, x)`.
 [[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
 /// A shared variable of the block of thread `number`, counted from 0, for the other threads of the cluster: an access of it goes

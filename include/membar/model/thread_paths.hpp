@@ -339,7 +339,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // What the events of one instruction have in common.
+  // The common part of the events of one instruction.
   [[nodiscard]] constexpr event event_of(int thread, int index, const thread_state& state) const noexcept {
     const instruction& i = at(code(thread), index);
     event e;
@@ -496,7 +496,7 @@ class thread_paths : public path_values {
     throw error("the address of an asynchronous operation is that of a location, and is in its register from the start");
   }
 
-  // An instruction that starts an asynchronous operation: its own event, then what is done later, in a thread of its own.
+  // An instruction that starts an asynchronous operation: its own event, then what is done later, in its own thread.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
     if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects the arrival that comes later
@@ -600,7 +600,7 @@ class thread_paths : public path_values {
   waits waiting_;
   cut_loop cut_;
   int vector_number_ = -1;
-  int issued_ = -1;  ///< the event of the instruction that starts the asynchronous operation at hand
+  int issued_ = -1;  ///< the event of the instruction that starts the current asynchronous operation
 };
 
 }  // namespace model

@@ -74,7 +74,7 @@ constexpr void append_location(witness_text& out, int index) noexcept {
   }
 }
 
-/// Visitor that says in words what the first execution does whose final state satisfies a test's condition.
+/// Visitor that describes the first execution whose final state satisfies a test's condition.
 class telling_visitor final : public execution_visitor {
  public:
   constexpr explicit telling_visitor(const test_view& test) : state_(test), named_(state_.observed_memory()) {}
@@ -185,8 +185,8 @@ struct the_model_finds_a_race {
   static constexpr bool reported = true;
 };
 
-/// True if the model forbids the test's condition, as `forbidden(Test)`; else a compile error that names an execution which ends
-/// so: what each thread writes and reads, and of whom. `Test` is a `constexpr` variable of a namespace or a static member. g++
+/// True if the model forbids the test's condition, as `forbidden(Test)`; otherwise a compile error that names such an execution: what
+/// each thread writes, and what it reads from which thread. `Test` is a `constexpr` variable of a namespace or a static member. g++
 /// prints that text; where a compiler prints its characters as numbers, the error names `explain` instead.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_forbidden() {

@@ -49,10 +49,11 @@ template <class Handle>
 [[nodiscard]] adopted_memory memory_of_torch(Handle& handle, std::size_t offset = 0, std::size_t bytes = 0) {
   const auto whole = static_cast<std::size_t>(handle.get_buffer_size());
   if (offset > whole || bytes > whole - offset) {
-    throw error(cudaErrorInvalidValue,
-                "membar: %zu bytes from byte %zu on of a symmetric buffer of PyTorch were to be adopted, which has %zu: pass a "
-                "tensor of the rendezvous",
-                bytes, offset, whole);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: %zu bytes from byte %zu on of a symmetric buffer of PyTorch cannot be adopted, because it has %zu: pass a "
+        "tensor of the rendezvous",
+        bytes, offset, whole);
   }
   adopted_memory memory;
   memory.self = static_cast<int>(handle.get_rank());
@@ -79,7 +80,7 @@ class gathering_processes {
       : self_(self), count_(count), all_gather_(std::move(all_gather)) {
     if (!all_gather_) {
       throw error(cudaErrorInvalidValue,
-                  "membar: memory was to be adopted without a callback: pass one that gathers a number from every process");
+                  "membar: memory cannot be adopted without a callback: pass one that gathers a number from every process");
     }
   }
 
@@ -140,11 +141,11 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::address:
       return "no address for some PE";
     case adopted_fault::alignment:
-      return "an address that is no multiple of 256";
+      return "an address that is not a multiple of 256";
     case adopted_fault::bytes:
       return "no bytes";
     case adopted_fault::room:
-      return "a device without room for a table of addresses";
+      return "a device without memory for a table of addresses";
     case adopted_fault::wrong_memory:
       return "an address that is not of the PE it was given for";
   }
@@ -287,12 +288,12 @@ class basic_adopted_backend {
   [[nodiscard]] region map(std::size_t bytes) {
     if (*taken_) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a second heap was to be made in adopted memory that has one: adopt other memory for it");
+                  "membar: a second heap cannot be made in adopted memory that has one: adopt other memory for it");
     }
     if (bytes > memory_.bytes) {
       throw error(
           cudaErrorMemoryAllocation,
-          "membar: a symmetric heap of %zu bytes was to be made in %zu bytes of adopted memory: adopt more, or make the "
+          "membar: a symmetric heap of %zu bytes cannot be made in %zu bytes of adopted memory: adopt more, or make the "
           "heap smaller",
           bytes, memory_.bytes);
     }

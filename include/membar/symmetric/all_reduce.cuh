@@ -97,8 +97,8 @@ struct alignas(16) reduced_vector {
   }
 };
 
-/// Sends a vector to an empty box, which holds zeros. It travels whole, in one `.b128`, with every bit turned over. Of ones alone it would
-/// look like nothing: then its first NaNs become other NaNs.
+/// Sends a vector to an empty box, which holds zeros. One `.b128` store moves the whole vector, with every bit inverted, so that a vector of
+/// zeros is not taken for an empty box. A vector whose bits are all ones would then be: its first elements, which are NaNs, become other NaNs.
 template <class T>
 __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) noexcept {
   if ((vector.words[0] & vector.words[1] & vector.words[2] & vector.words[3]) == 0xffffffffU) {
@@ -483,7 +483,7 @@ template <class T, class Floats>
   return squares;
 }
 
-/// Writes a row of which the block has added up the squares: each thread the vectors that it wrote to the residual.
+/// Writes a row whose squares the block has added up: each thread writes the vectors that it wrote to the residual.
 template <class T>
 __device__ inline void write_normalized(const residual_rms_norm<T>& norm, T* out, std::size_t row, float squares) noexcept {
   using vector = reduced_vector<T>;
@@ -582,7 +582,7 @@ struct all_reduce_options {
 /// and every further call throw `error`, which names the PE that did not arrive. Then construct the class again on every PE.
 ///
 /// Memory of the heap at each PE: `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`, at most. Requires: loads and stores that
-/// reach every PE; two to eight PEs, of which as many run at once as there are.
+/// reach every PE; two to eight PEs, all of which run at the same time.
 template <class T, class Op = sum, backend Backend = peer_backend>
 class all_reduce {
   static_assert(detail::is_reduced<T>, "membar: an all-reduce is of float, __half or __nv_bfloat16");
@@ -629,7 +629,7 @@ class all_reduce {
   all_reduce& operator=(const all_reduce&) = delete;
   ~all_reduce() = default;
 
-  /// For a kernel of your own at PE `which`, of at most `most_in_one_shot()` elements.
+  /// For your own kernel at PE `which`, of at most `most_in_one_shot()` elements.
   [[nodiscard]] all_reduce_memory<T, Backend> on(pe which) const {
     return {boxes_.on(which),
             ended_.on(which),
@@ -685,14 +685,14 @@ class all_reduce {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
         throw error(
             cudaErrorTimeout,
-            "membar: PE %llu did not come to an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
-            "budget, and make the all-reduce anew on every PE",
+            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
+            "budget, and construct the all-reduce again on every PE",
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
         throw error(
             cudaErrorTimeout,
-            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and make the "
-            "all-reduce anew on every PE",
+            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and construct "
+            "the all-reduce again on every PE",
             first_local_ + static_cast<int>(i));
       }
     }
@@ -744,7 +744,7 @@ class all_reduce {
 
   [[nodiscard]] static std::size_t limited(const all_reduce_options& options, std::size_t most, std::size_t pes) {
     if (most == 0) {
-      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was asked for: give the most of one call");
+      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was requested: give the most of one call");
     }
     const std::size_t bytes =
         options.most_in_one_shot != 0 ? options.most_in_one_shot : (std::size_t{1} << 20) / (pes < 2 ? 1 : pes - 1);
@@ -753,7 +753,7 @@ class all_reduce {
   }
 
   [[nodiscard]] of_pe& at(pe which) const {
-    static_cast<void>(stop_.on(which));  // which refuses those of other processes
+    static_cast<void>(stop_.on(which));  // which rejects those of other processes
     return *locals_[static_cast<std::size_t>(which.index() - first_local_)];
   }
   static constexpr unsigned most_blocks = 128;  // 32 move 64 MiB between two H100 in 330 us, 64 in 231, 128 in 211
@@ -784,7 +784,7 @@ class all_reduce {
     }
     if (agreed == 0) {
       throw error(cudaErrorInvalidConfiguration,
-                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device has no room for "
+                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device cannot hold "
                   "that: let fewer PEs share it",
                   threads);
     }

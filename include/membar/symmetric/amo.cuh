@@ -40,8 +40,8 @@ template <class Counter, amo Operation>
   }
 }
 
-/// The type that a counter holds. For what is not a counter: a type that any argument converts to, so that the refusal is the
-/// only error.
+/// The type that a counter holds. For what is not a counter: a type that any argument converts to, so that the rejection is
+/// the only error.
 template <class Counter>
 struct counted_of {
   using type = anything;

@@ -165,7 +165,7 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// As `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
+/// Like `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
@@ -175,7 +175,7 @@ template <class Group, class Words, class Stop, class Order = acq_rel_t>
 /// Prints who is missing, and ends the kernel. Out of line, as `trap_waiting`.
 [[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
   printf(
-      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p was to be at least %llu, and saw %llu: PE %d has "
+      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, and saw %llu: PE %d has "
       "not run yet, has ended, or waits itself\n",
       self.index(), budget.in_nanoseconds(), missing.pe, missing.address, missing.expected, missing.seen, missing.pe);
   __trap();

@@ -27,7 +27,7 @@ namespace symmetric {
 struct launch_offer {
   unsigned long long blocks = 0;  ///< of its grid
   unsigned long long room = 0;    ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
-  cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
+  cudaError_t failed = cudaSuccess;  ///< the error of finding `room`, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
   std::array<unsigned, 3> block{};
@@ -37,7 +37,7 @@ struct launch_offer {
   bool no_arguments = false;      ///< `arguments` threw
 };
 
-/// Throws `error` unless every PE has room for its grid, and all launch one kernel in one configuration.
+/// Throws `error` unless every PE can hold its grid, and all launch one kernel in one configuration.
 /// `offers` are by PE. What it throws depends only on the offers, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
@@ -68,16 +68,16 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch is given up on every PE, because PE %zu has no room for a block of it, or no "
-                  "cooperative launch: make the block or its shared memory smaller, or compile the kernel with "
+                  "membar: a collective launch is given up on every PE, because PE %zu cannot hold a block of it, or "
+                  "cannot launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
                   "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
     if (each.blocks > each.room) {
       throw error(cudaErrorCooperativeLaunchTooLarge,
-                  "membar: a collective launch is given up on every PE, because PE %zu was to run %llu blocks that wait for "
-                  "each other and "
-                  "has room for %llu at once: launch at most that many on each PE, each doing more",
+                  "membar: a collective launch is given up on every PE, because PE %zu cannot run %llu blocks that wait for "
+                  "each other: it "
+                  "can hold %llu at once: launch at most that many on each PE, each doing more",
                   pe, each.blocks, each.room);
     }
   }
@@ -85,11 +85,10 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& mine = offers[pe];
     const launch_offer& first = offers[0];
     if (mine.blocks != first.blocks) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu was to run %llu blocks, and PE 0 %llu: launch the same "
-          "grid on every PE",
-          pe, mine.blocks, first.blocks);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, and PE 0 %llu: launch the same "
+                  "grid on every PE",
+                  pe, mine.blocks, first.blocks);
     }
     const auto same = [&](const char* what, const std::array<unsigned, 3>& here, const std::array<unsigned, 3>& there) {
       if (here != there) {
@@ -110,11 +109,10 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
           pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
     }
     if (mine.kernel != first.kernel) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu was to launch another kernel than PE 0: launch the same "
-          "on every PE, and collective launches in one order",
-          pe);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch differs between PEs: PE %zu launches another kernel than PE 0: launch the same "
+                  "on every PE, and collective launches in one order",
+                  pe);
     }
   }
 }
@@ -187,7 +185,7 @@ struct offer_word {
   static constexpr int blocks = 0;  ///< tagged
   static constexpr int room = 1;
   static constexpr int state = 2;          ///< what failed
-  static constexpr int configuration = 3;  ///< a hash, in place of the kernel's
+  static constexpr int configuration = 3;  ///< a hash, sent in place of the kernel's name
   static constexpr int kernel = 4;
   static constexpr int dynamic_shared_bytes = 5;
   static constexpr int grid = 6;  ///< three extents, then those of the block and of the cluster
@@ -254,7 +252,7 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Whether the backend gathers by kernels, which may have no room beside a grid that waits for other PEs.
+/// Whether the backend gathers by kernels, which may not fit beside a grid that waits for other PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
@@ -309,11 +307,11 @@ template <class Backend>
 /// PE. It is called before anything is launched. All PEs of the process
 /// are launched before it returns. The host does not wait for the kernels.
 ///
-/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
+/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and how many blocks it can hold, what differs, or
 /// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
-/// (`std::rethrow_if_nested`). If CUDA refuses a launch all the same, that is an error on every PE if the backend
+/// (`std::rethrow_if_nested`). If CUDA rejects a launch all the same, that is an error on every PE if the backend
 /// gathers without kernels, as the peer backend. With NVSHMEM it is an error only on that PE: after the launch, its kernels
-/// may have no room to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
+/// may have no space to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
 /// for other kernels, of this PE or of another PE on the same device. They delay the launch, forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,

@@ -19,7 +19,7 @@ template <class Epoch>
   constexpr bool symmetric = require_symmetric<Epoch>();
   if constexpr (symmetric) {
     constexpr bool one = std::is_same_v<typename Epoch::element_type, epoch> && is_one<Epoch>;
-    static_assert(one, "membar: what is numbered takes one epoch of this PE: allocate epochs, and take one by [index]");
+    static_assert(one, "membar: a numbered operation takes one epoch of this PE: allocate epochs, and take one by [index]");
     return one;
   } else {
     return false;

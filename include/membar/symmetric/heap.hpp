@@ -168,7 +168,7 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have it too.
+  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have the same offset.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
   /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
@@ -176,7 +176,7 @@ class array {
     return {heap_ != nullptr ? heap_->number() : 0, id_, index};
   }
 
-  /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process; a
+  /// The objects' symmetric address for the kernels of PE `which`, which belongs to this process. Errors: a PE of another process; a
   /// `scoped_array` that is closed, or whose heap has ended.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
@@ -233,10 +233,10 @@ class heap {
     while (scopes_ != nullptr) {  // their arrays outlive this heap
       let_go(*scopes_);
     }
-    if (unwaited_) {  // their kernels may still use the memory, which the region gives back
+    if (unwaited_) {  // their kernels may still use the memory, which the region releases
       membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
     }
-    give_back_abandoned();  // which is no leak: their scopes have ended
+    give_back_abandoned();  // which is not a leak: their scopes have ended
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
@@ -259,7 +259,7 @@ class heap {
       if (const unsigned long long left = all[static_cast<std::size_t>(i)]; left != 0) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: a symmetric heap was to be closed, and PE %d has %llu allocations that were not freed: free or close "
+            "membar: a symmetric heap cannot be closed, because PE %d has %llu allocations that were not freed: free or close "
             "each on every PE",
             i, left);
       }
@@ -271,7 +271,7 @@ class heap {
     }
   }
 
-  /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 128. Collective.
+  /// `size` objects at every PE, zeroed, aligned to `alignment`, at least 128. Collective.
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || membar::detail::is_bytes<T>,
@@ -300,7 +300,7 @@ class heap {
   /// Which heap of the process this is, from 1. Equal at every PE if all processes make their heaps in one order.
   [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
-  /// The reach of PE `which`, which is of this process.
+  /// The reach of PE `which`, which belongs to this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
     require_local(which);
     return region_.reach_of(which);
@@ -335,7 +335,7 @@ class heap {
   template <class, symmetric::backend>
   friend class scoped_array;
 
-  // Enough for packed words and 16-byte accesses, and a signal has a sector of its own.
+  // Enough for packed words and 16-byte accesses, and a signal has its own sector.
   static constexpr std::size_t least_alignment = 128;
   static constexpr const char* kernel_failed = "a kernel failed that used symmetric memory whose scope has ended";
 
@@ -343,7 +343,7 @@ class heap {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
     if (bytes == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of 0 bytes was asked for: give it the sum of its allocations");
+                  "membar: a symmetric heap of 0 bytes was requested: give it the sum of its allocations");
     }
     return backend.map(bytes);
   }
@@ -390,7 +390,7 @@ class heap {
     if (!local.contains(which)) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a symmetric address of PE %d was asked for in the process of PEs %d to %d: it is valid on its own PE only",
+          "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d: it is valid on its own PE only",
           which.index(), local.front().index(), local.front().index() + local.size() - 1);
     }
   }
@@ -411,12 +411,12 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were asked of a symmetric heap of %zu bytes: ask for 1 or more that it has "
-                  "room for",
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for 1 or more, and "
+                  "at most as many as fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
-      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was asked for: it is a power of two", alignment);
+      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: it is a power of two", alignment);
     }
     require_alignment(alignment);
     free_abandoned();
@@ -438,7 +438,7 @@ class heap {
           bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
     try {
-      // This is a barrier too: only after it may a PE put into what another has zeroed.
+      // This is also a barrier: only after it may a PE put into what another has zeroed.
       detail::agree_on_success(*backend_, zeroed(offset, bytes), "the zeroing of an allocation");
     } catch (...) {
       bytes_of_.give_back(offset);
@@ -535,7 +535,7 @@ class heap {
         char there[40];
         throw error(cudaErrorInvalidValue,
                     "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, and that of PE 0 %s: a "
-                    "call failed on one of them alone; make the heap anew on every PE",
+                    "call failed on only one of them; construct the heap again on every PE",
                     i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
       }
     }
@@ -553,7 +553,7 @@ class heap {
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
         throw error(cudaErrorInvalidValue,
-                    "membar: an alignment of %zu was asked for, and the backend's memory at PE %llu has less: ask for 256 at "
+                    "membar: an alignment of %zu was requested, and the backend's memory at PE %llu has less: ask for 256 at "
                     "most, or for peer_memory::mapped",
                     alignment, one - 1);
       }
@@ -642,7 +642,7 @@ class heap {
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
-  bool alone_;                ///< all PEs are of this process
+  bool alone_;                ///< all PEs belong to this process
   std::vector<int> devices_;  ///< of this process's PEs
   scope* scopes_ = nullptr;
   bool unwaited_ = false;  ///< a scope has ended since the devices were waited for

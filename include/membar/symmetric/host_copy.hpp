@@ -32,7 +32,7 @@ using membar::detail::driver_function;
 inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
   if (here != there) {
     throw error(cudaErrorInvalidValue,
-                "membar: %zu objects of the host were to be copied %s %zu symmetric ones: pass as many, or a subspan", here,
+                "membar: %zu objects of the host cannot be copied %s %zu symmetric ones: pass as many, or a subspan", here,
                 direction, there);
   }
 }
@@ -55,7 +55,7 @@ struct copy_flag_calls {
   return calls;
 }
 
-/// Whether copies are synchronous in the context of the current device. Makes that context if there is none.
+/// Whether copies are synchronous in the context of the current device. Creates that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
   check(cudaFree(nullptr), "a working CUDA driver and device are needed");
   unsigned flags = 0;

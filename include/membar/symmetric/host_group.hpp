@@ -93,9 +93,9 @@ class host_group {
     return all;
   }
 
-  /// Waits for the work of a stream, of which kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
+  /// Waits for the work of a stream whose kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
   /// process. Not collective. Errors: `error` within a second for a process that has ended, also while the kernels still run, unless
-  /// they need it no more and end meanwhile; what the stream failed with.
+  /// they no longer need it and end meanwhile; what the stream failed with.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};
@@ -195,7 +195,7 @@ class host_group {
     int channels_made = 0;
     std::vector<const channel*> channels;  ///< that live
     std::vector<letter> left;              ///< what the others have said on leaving a channel
-    pid_t process = ::getpid();            ///< a child that is forked is no member
+    pid_t process = ::getpid();            ///< a child that is forked is not a member
     fault why = fault::none;
     int culprit = -1;
   };
@@ -431,7 +431,7 @@ class host_group {
       give_up(fault::files, at_->rank);
     }
     if (said.from == other && said.what == kind::left) {
-      at_->left.push_back(said);  // of another channel: its owner may go on
+      at_->left.push_back(said);  // of another channel: its owner may continue
       refuse_left(by);
       return false;
     }
@@ -514,7 +514,7 @@ class host_group {
       case fault::late:
         throw error(
             cudaErrorTimeout,
-            "membar: PE %d of the group did not come to a collective call within %lld ms: see what it waits for, or give the "
+            "membar: PE %d of the group did not reach a collective call within %lld ms: see what it waits for, or give the "
             "group a larger budget",
             at_->culprit, most);
       default:
@@ -533,16 +533,17 @@ class host_group {
     return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
   }
 
-  /// Throws unless the directory is this user's alone. False if there is none yet.
+  /// Throws unless the directory belongs only to this user. False if there is none yet.
   [[nodiscard]] static bool is_private(const std::string& directory) {
     struct stat facts {};
     if (::lstat(directory.c_str(), &facts) != 0) {
       return false;
     }
     if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: %s is no directory of this user alone: make one with mode 0700, as make_rendezvous does",
-                  directory.c_str());
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: %s is not a directory that belongs only to this user: make one with mode 0700, as make_rendezvous does",
+          directory.c_str());
     }
     return true;
   }
@@ -631,7 +632,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
     const bool left = errno == EADDRINUSE && refuses();
     if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
       throw error(cudaErrorOperatingSystem,
-                  "membar: another group meets in %s: give each job a directory of its own, as make_rendezvous does",
+                  "membar: another group uses %s: give each job its own directory, as make_rendezvous does",
                   where.directory.c_str());
     }
   }
@@ -753,7 +754,8 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (!is_own(first.get())) {
-    throw error(cudaErrorInvalidValue, "membar: the rendezvous in %s is another user's: use a directory of this user alone",
+    throw error(cudaErrorInvalidValue,
+                "membar: the rendezvous in %s belongs to another user: use a directory that belongs only to you",
                 where.directory.c_str());
   }
   letter hello = letter_of(kind::hello);
@@ -798,7 +800,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
 
 inline host_group host_group::join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget) {
   if (count < 1 || rank < 0 || rank >= count) {
-    throw error(cudaErrorInvalidValue, "membar: PE %d of a group of %d was asked for: number the processes from 0", rank,
+    throw error(cudaErrorInvalidValue, "membar: PE %d of a group of %d was requested: number the processes from 0", rank,
                 count);
   }
   if (where.token.size() > sizeof(letter::bytes)) {

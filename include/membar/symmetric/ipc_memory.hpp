@@ -88,13 +88,13 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
     case ipc_fault::managed:
       return "managed memory";
     case ipc_fault::pool:
-      return "memory of a pool, as of cudaMallocAsync,";
+      return "pool memory, for example of cudaMallocAsync,";
     case ipc_fault::mapped:
-      return "memory of cuMemMap, as of PyTorch's expandable_segments,";
+      return "memory of cuMemMap, for example of PyTorch's expandable_segments,";
     case ipc_fault::device:
       return "memory of a device without CUDA IPC";
     default:
-      return "what is no memory of a device";
+      return "memory that is not on a device";
   }
 }
 
@@ -140,7 +140,7 @@ struct ipc_part {
   return part;
 }
 
-/// A number that processes of one host have in common, until it starts again; 0 if the system does not tell it.
+/// A number that processes of one host have in common, until it restarts; 0 if the system does not provide it.
 [[nodiscard]] inline unsigned long long number_of_host() noexcept {
   unsigned long long hash = 0;
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
@@ -178,8 +178,8 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 /// one process for each PE, all of one host, one user and one PID namespace; peer access between their devices, which may be hidden
 /// from each other's processes. Errors, on every PE: `error` for sizes that differ; memory that has no such handle: managed, of
 /// `cudaMallocAsync`, of `cuMemMap`, or of the host; a part that is longer than its allocation; devices without peer access; another
-/// host; a handle that cannot be opened, with its PE. A rank out of range and an empty callback are errors of that process alone, as no
-/// other can be told. What the callback throws passes through. After an error nothing is open.
+/// host; a handle that cannot be opened, with its PE. A rank out of range and an empty callback are errors only of that process, which
+/// cannot tell the others. What the callback throws passes through. After an error nothing is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
@@ -207,7 +207,7 @@ class ipc_memory {
 
  private:
   using fault = detail::ipc_fault;
-  /// What came of opening the memory of the others.
+  /// The result of opening the memory of the others.
   enum class outcome : unsigned char { opened, no_access, refused };
 
   /// Asks the callback how many processes there are.
@@ -216,7 +216,7 @@ class ipc_memory {
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: PE %d of %zu was to share memory: number the processes from 0, as the callback returns their numbers", self,
+          "membar: PE %d of %zu cannot share memory: number the processes from 0, as the callback returns their numbers", self,
           count);
     }
     return {self, static_cast<int>(count), std::move(all_gather)};
@@ -259,7 +259,7 @@ class ipc_memory {
     const detail::ipc_part part = detail::part_of_allocation(mine, bytes_);
     detail::refuse_other_sizes(detail::gathered(processes_, bytes_));
     if (bytes_ == 0) {
-      throw error(cudaErrorInvalidValue, "membar: 0 bytes were to be shared by CUDA IPC: share at least one");
+      throw error(cudaErrorInvalidValue, "membar: 0 bytes cannot be shared by CUDA IPC: share at least one");
     }
     const auto start = reinterpret_cast<std::uintptr_t>(mine);
     const std::uintptr_t told = part.fault == fault::room ? part.size - (start - part.base) : start;
@@ -328,7 +328,7 @@ class ipc_memory {
         throw error(
             status,
             "membar: memory is shared by CUDA IPC on no PE, because PE %zu could not open that of PE %u with %s (%s): give "
-            "each PE a process of its own, all of one user and one PID namespace (docker: --pid), or use process_memory",
+            "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
             i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }
     }

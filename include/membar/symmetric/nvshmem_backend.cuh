@@ -168,7 +168,7 @@ struct transport<nvshmem_reach> {
   }
 
   /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM promises that data is there with its
-  /// signal to its own wait alone. The condition holds for every value that the signal can have now.
+  /// signal only to its own wait. The condition holds for every value that the signal can have now.
   __device__ static void arrived(unsigned long long* word, unsigned long long seen) noexcept {
     nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
   }

@@ -77,7 +77,7 @@ class nvshmem_session {
   /// As PE `rank` of `count`, with the id that all of them share.
   [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
     if (rank < 0 || rank >= count) {
-      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was asked for: number them from 0", rank, count);
+      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number them from 0", rank, count);
     }
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (const int status = nvshmemx_set_attr_uniqueid_args(rank, count, &id, &how); status != 0) {
@@ -102,7 +102,7 @@ class nvshmem_session {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
       throw error(
           cudaErrorInitializationError,
-          "membar: NVSHMEM was to be used as the program initialized it, and it is not initialized: call nvshmem_init or "
+          "membar: NVSHMEM cannot be used as the program initialized it, because it is not initialized: call nvshmem_init or "
           "nvshmemx_init_attr first, or of_launcher, of_id or of_mpi");
     }
     nvshmem_session session;
@@ -121,7 +121,7 @@ class nvshmem_session {
       // The other PEs are elsewhere, and would never join this one in nvshmem_finalize.
       std::fprintf(
           stderr,
-          "membar: an exception ends the NVSHMEM session of PE %d, and so the job: catch it while the session lives to "
+          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session lives to "
           "read what it says\n",
           nvshmem_my_pe());
       std::fflush(nullptr);
@@ -143,17 +143,16 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. One that is not closed is left to the
-/// end of NVSHMEM, because a destructor waits for no other PE.
+/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. An allocation that is not closed lives
+/// until NVSHMEM ends, because a destructor does not wait for other PEs.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
       : memory_(nvshmem_align(alignment, bytes)), bytes_(bytes), self_(self), count_(count) {
     if (memory_ == nullptr) {
-      throw error(
-          cudaErrorMemoryAllocation,
-          "membar: NVSHMEM's heap has no room for %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
-          bytes);
+      throw error(cudaErrorMemoryAllocation,
+                  "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
+                  bytes);
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
@@ -198,7 +197,7 @@ template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
-  /// `all_gather` needs room on the device.
+  /// `all_gather` needs free space on the device, because it runs kernels.
   static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
@@ -289,7 +288,7 @@ class basic_nvshmem_backend {
       if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
         check(cudaStreamDestroy(stream_));
         throw error(cudaErrorNotSupported,
-                    "membar: the visibility class everywhere was asked for, but no load or store of PE %d reaches PE %d: use "
+                    "membar: the visibility class everywhere was requested, but no load or store of PE %d reaches PE %d: use "
                     "nvshmem_backend, which is destination_only",
                     i, static_cast<int>(other) - 1);
       }

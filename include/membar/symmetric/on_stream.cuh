@@ -97,11 +97,11 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &capture), "pass a stream of the current device");
   if (capture != cudaStreamCaptureStatusNone) {
-    throw error(
-        cudaErrorStreamCaptureUnsupported,
-        "membar: %s %llu was to be captured in a graph, and would be the same in every replay, so that a wait ends by the "
-        "value of the replay before: %s",
-        what, value, remedy);
+    throw error(cudaErrorStreamCaptureUnsupported,
+                "membar: %s %llu cannot be captured in a graph, because it would be the same in every replay, so that a wait "
+                "ends by the "
+                "value of the replay before: %s",
+                what, value, remedy);
   }
 }
 
@@ -113,7 +113,7 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
 
 /// Loads the kernels of all operations below at every PE of this process. The first launch of a kernel may wait for running
 /// kernels, and one of them may wait for it. So call this once for each backend type before the first kernel that waits, and
-/// load the program's own kernels too.
+/// also load the program's own kernels.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
 template <backend Backend>
@@ -146,7 +146,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
                    stream_handle stream) {
-  static_assert(!is_word<T>, "membar: words have operations of their own: they are no data");
+  static_assert(!is_word<T>, "membar: words have their own operations: they are not data");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 

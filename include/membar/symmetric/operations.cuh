@@ -28,15 +28,14 @@ __device__ constexpr bool require_group() noexcept {
   return is_group<Group>;
 }
 
-/// Requires a symmetric address. Returns whether it is one, so that the compiler prints one sentence only.
+/// Requires a symmetric address. Returns whether it is one, so that the compiler prints a single message.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
-  static_assert(
-      !is_direct<Address>,
-      "membar: the result of at(pe) is the address of another PE, and no symmetric address: pass the symmetric object, "
-      "and the PE beside it");
+  static_assert(!is_direct<Address>,
+                "membar: the result of at(pe) is an address of another PE, not a symmetric address: pass the symmetric object "
+                "and the PE");
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
-                "membar: a private pointer is no symmetric address: pass an object of a symmetric heap");
+                "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
                 "membar: not a symmetric address: pass an object of a symmetric heap");
   return is_symmetric<Address>;
@@ -50,10 +49,10 @@ template <class Address>
         !is_counter<typename Address::element_type>,
         "membar: a counter is changed by AMOs of its own type only: a put or a get of it would not be atomic with them");
     static_assert(!is_signal<typename Address::element_type>,
-                  "membar: a signal is changed by notify and put_signal only, and waited for: it is no data");
+                  "membar: a signal is changed by notify and put_signal only, and waited for: it is not data");
     static_assert(is_counter<typename Address::element_type> || is_signal<typename Address::element_type> ||
                       !is_word<typename Address::element_type>,
-                  "membar: barrier words and packed messages have operations of their own: they are no data");
+                  "membar: barrier words and packed messages have their own operations: they are not data");
     return !is_word<typename Address::element_type>;
   } else {
     return false;
@@ -87,7 +86,7 @@ template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
   static_assert(
       has_no_padding<T>,
-      "membar: an operation of fixed size moves every byte, and this type has bytes that are no value: take the "
+      "membar: an operation of fixed size moves every byte, and this type has bytes that do not belong to its value: take the "
       "padding out, or put "
       "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
@@ -186,7 +185,7 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// What fence, quiet and flush return, for the notification whose argument the call is. Each has a type of its own, with the group
+// What fence, quiet and flush return, for the notification whose argument the call is. Each has its own type, with the group
 // that did it, because the order holds for the one thread that fenced for the group. It is not copied: a put between the fence
 // and the notification would not be ordered.
 
@@ -197,7 +196,7 @@ struct fenced {
   fenced(const fenced&) = delete;
   fenced& operator=(const fenced&) = delete;
 };
-/// The group's earlier puts are complete too: visible as the visibility class says.
+/// The group's earlier puts are also complete: visible as the visibility class says.
 template <class Group>
 struct quieted : fenced<Group> {};
 /// Sources may be reused and results are available. It says nothing about other PEs.
@@ -315,7 +314,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 
 /// Stores one object as a single access at `other`. Executed by the calling thread.
 ///
-/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: that too where it reaches the PE,
+/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same where it reaches the PE,
 /// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
@@ -328,7 +327,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 ///
 /// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
 /// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
-/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: that too where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
+/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
 /// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {

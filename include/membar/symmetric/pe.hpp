@@ -18,7 +18,7 @@ using membar::ring_neighbour;
 /// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {
   everywhere,        ///< at every PE, because loads and stores reach every PE, as over NVLink
-  destination_only,  ///< at the PE that it was put to, because a network lies between some PEs
+  destination_only,  ///< at the PE that it was put to, because a network is between some PEs
 };
 
 /// The name of a visibility class: "everywhere" or "destination_only".

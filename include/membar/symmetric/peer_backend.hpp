@@ -39,7 +39,7 @@ struct peer_facts {
 /// Throws `error` unless every PE reaches every other. It names two that do not, and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
-    throw error(cudaErrorNoDevice, "membar: a peer backend of no device was asked for: name one or more devices that exist");
+    throw error(cudaErrorNoDevice, "membar: a peer backend of no device was requested: name one or more devices that exist");
   }
   for (std::size_t from = 0; from != facts.devices.size(); ++from) {
     for (std::size_t to = 0; to != facts.devices.size(); ++to) {
@@ -148,11 +148,11 @@ class peer_region {
     const std::size_t count = devices.size();
     if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of %zu bytes was asked for: ask for less than the devices have", bytes);
+                  "membar: a symmetric heap of %zu bytes was requested: ask for less than the devices have", bytes);
     }
     peer_region made(devices, (bytes + unit - 1) / unit * unit);
     check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
-          "the process has too little room for addresses");
+          "the process has too little address space");
     std::vector<CUmemAccessDesc> access(count);
     std::size_t different = 0;  // devices
     for (std::size_t i = 0; i != count; ++i) {
@@ -331,7 +331,7 @@ class basic_peer_backend {
     return atomicity_between(facts_, links, use);
   }
 
-  /// Copies `mine` to `all`: all PEs are of this process.
+  /// Copies `mine` to `all`: all PEs belong to this process.
   void all_gather(const unsigned long long* mine, unsigned long long* all) const {
     for (int i = 0; i != count(); ++i) {
       all[i] = mine[i];

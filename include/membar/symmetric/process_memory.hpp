@@ -143,7 +143,7 @@ class process_memory {
     }
     if (unit == 0 || bytes == 0 || bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count_) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu bytes were to be shared between processes: share at least one, and less than the devices have",
+                  "membar: %zu bytes cannot be shared between processes: share at least one, and less than the devices have",
                   bytes);
     }
     unit_ = unit;

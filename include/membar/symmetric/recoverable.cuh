@@ -4,8 +4,8 @@
 /// of all PEs with a flag. (`wait_on_stream` ends its kernel by a trap, which loses the context.)
 ///
 /// After one that is not `done` the later work of the stream runs all the same, and finds old data: let kernels look at the
-/// status, or let the host wait for the stream before it enqueues more. To go on: wait for the streams of all PEs; free the
-/// flag, the signals, the epochs and the barrier words, which PEs may have left at different numbers; allocate them anew.
+/// status, or let the host wait for the stream before it enqueues more. To continue: wait for the streams of all PEs; free the
+/// flag, the signals, the epochs and the barrier words, which PEs may have left at different numbers; allocate them again.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>

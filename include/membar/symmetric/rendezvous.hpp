@@ -45,17 +45,17 @@ class owned_file {
 
 /// Where processes meet, as text that a launcher hands to each of them: in the environment, as arguments, or in memory before a fork.
 struct rendezvous {
-  std::string directory;  ///< for its owner alone (mode 0700)
-  std::string token;      ///< at most 64 characters, which every process must have: those of another job are refused
+  std::string directory;  ///< for its owner only (mode 0700)
+  std::string token;      ///< at most 64 characters, which every process must have: those of another job are rejected
 };
 
-/// A new directory for the owner alone, in XDG_RUNTIME_DIR, else in /tmp, and 128 random bits as a token. PE 0 removes the directory
+/// A new directory for the owner only, in XDG_RUNTIME_DIR, else in /tmp, and 128 random bits as a token. PE 0 removes the directory
 /// when all have joined, or when it gives up. Errors: `error` if no directory can be made.
 [[nodiscard]] inline rendezvous make_rendezvous() {
   rendezvous made;
   unsigned char random[16];
   if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    throw error(cudaErrorOperatingSystem, "membar: the system gave no random bytes (%s): make a token of the launcher's",
+    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token of the launcher's",
                 std::strerror(errno));
   }
   for (const unsigned char each : random) {

@@ -122,8 +122,8 @@ class stream_guard {
     if (holds_ != 0 && !elsewhere) {
       if (!(next == current_)) {
         throw error(cudaErrorNotPermitted,
-                    "membar: team %s is in use on %s and was to be used on %s: one team, one of them at a time; end the first "
-                    "hold, or give the second a team of its own",
+                    "membar: team %s is in use on %s and cannot be used on %s: one team, one of them at a time; end the first "
+                    "hold, or give the second its own team",
                     team_, user_name(current_).text, user_name(next).text);
       }
       if (thread_ != std::this_thread::get_id()) {
@@ -162,7 +162,7 @@ class stream_guard {
       static_cast<void>(cudaGetLastError());
       throw error(
           cudaErrorNotReady,
-          "membar: team %s was to be used on %s while its work on %s may still run: wait for that stream first, or use %s, "
+          "membar: team %s cannot be used on %s while its work on %s may still run: wait for that stream first, or use %s, "
           "which waits",
           team_, user_name(next).text, user_name(worker_).text, next.host ? "on_host_after_previous" : "on_after_previous");
     }

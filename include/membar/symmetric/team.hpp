@@ -37,14 +37,14 @@ class team {
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a team of %d PEs from PE %d on, %d apart, was asked for: it has 1 PE or more, from 0 on, at least 1 "
+                  "membar: a team of %d PEs from PE %d on, %d apart, was requested: it has 1 PE or more, from 0 on, at least 1 "
                   "apart",
                   size, first.index(), stride);
     }
     if (size - 1 > (std::numeric_limits<int>::max() - first.index()) / stride) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a team of %d PEs from PE %d on, %d apart, was asked for: its last PE would be beyond PE %d, the greatest "
+          "membar: a team of %d PEs from PE %d on, %d apart, was requested: its last PE would be beyond PE %d, the greatest "
           "number; ask for fewer, or nearer ones",
           size, first.index(), stride, std::numeric_limits<int>::max());
     }
@@ -68,7 +68,7 @@ class team {
       made.listed_[index / 64] |= 1ULL << (index % 64);
     }
     if (members.empty()) {
-      throw error(cudaErrorInvalidValue, "membar: a team of no PE was asked for: list at least one");
+      throw error(cudaErrorInvalidValue, "membar: a team of no PE was requested: list at least one");
     }
     return made.canonical();
   }

@@ -20,8 +20,8 @@ namespace symmetric {
 /// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run concurrently, also
 /// if they have PEs in common, and those of one team are called in one order on every PE of it.
 ///
-/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its end is local, like a
-/// `scoped_array`'s. `on_stream.cuh` has its operations on
+/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its destructor is local,
+/// like a `scoped_array`'s. `on_stream.cuh` has its operations on
 /// streams, `barrier.cuh` those in kernels. Errors: `error`, on every PE, for a team of a PE that the backend does not have, and
 /// where processes name different teams.
 template <backend Backend>
@@ -45,7 +45,7 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// The barrier for the kernels of PE `which`, which is of the team and of this process. Errors: another one.
+  /// The barrier for the kernels of PE `which`, which belongs to the team and to this process. Errors: another one.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);
@@ -63,14 +63,15 @@ class team_barrier {
     const of_pe& here = local(which);
     if (has_arrived(here, stream)) {
       const auto of_this_stream = here.guard->on(stream);  // which refuses another one
-      throw error(cudaErrorNotPermitted,
-                  "membar: PE %d was to be at the next barrier of team %s, and has not waited for the last one at which it "
-                  "arrived: call wait_on_stream first",
-                  which.index(), detail::team_text(members_).text);
+      throw error(
+          cudaErrorNotPermitted,
+          "membar: PE %d cannot be at the next barrier of team %s, because it has not waited for the last one at which it "
+          "arrived: call wait_on_stream first",
+          which.index(), detail::team_text(members_).text);
     }
     return here.guard->on(stream);
   }
-  /// Takes it from an arrival, which `enqueue` makes, until its wait. Where that throws it is not taken.
+  /// Takes it from an arrival, which `enqueue` makes, until its wait. If that throws, it is not taken.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
     const unsigned long long capture = stream_guard::capture_of(stream);
@@ -79,7 +80,7 @@ class team_barrier {
     local(which).arrived = std::move(held);
     local(which).capture = capture;
   }
-  /// Gives it back after the wait, which `enqueue` makes. Where that throws the arrival is still to be waited for. Errors: as `take`; one
+  /// Releases it after the wait, which `enqueue` makes. If that throws, the arrival must still be waited for. Errors: as `take`; one
   /// that has not arrived.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
@@ -87,7 +88,7 @@ class team_barrier {
     if (!has_arrived(here, stream)) {
       throw error(
           cudaErrorNotPermitted,
-          "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first, in "
+          "membar: PE %d cannot wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first, in "
           "the same capture",
           which.index(), detail::team_text(members_).text);
     }
@@ -138,8 +139,8 @@ class team_barrier {
   void require_member(pe which) const {
     if (!members_.contains(which)) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d was to use the barrier of team %s, and is not of it: name one of the team", which.index(),
-                  detail::team_text(members_).text);
+                  "membar: PE %d cannot use the barrier of team %s, because it is not in the team: name one of its members",
+                  which.index(), detail::team_text(members_).text);
     }
   }
   [[nodiscard]] of_pe& local(pe which) {

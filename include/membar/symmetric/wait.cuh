@@ -53,7 +53,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   constexpr bool condition = std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>;
   static_assert(
       Scope == thread_scope::system,
-      "membar: a signal comes from another PE: it is waited for at system scope, which alone includes that PE's threads");
+      "membar: a signal comes from another PE: wait for it at system scope, because only that scope includes the PE's threads");
   static_assert(condition, "membar: a wait is for equals(value) or at_least(value)");
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
                 "membar: a wait takes acquire or relaxed: it has nothing to release");
@@ -75,7 +75,7 @@ struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
 
-/// Tells the backend that a thread has seen a signal, where a network lies between some PEs and the backend needs that.
+/// Tells the backend that a thread has seen a signal, where a network is between some PEs and the backend needs that.
 template <class Signal, class Order>
 __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
                                     Order) noexcept {

@@ -93,10 +93,10 @@ inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
-                "membar: a counter holds a number of 4 or 8 bytes, which atomic operations between PEs have");
+                "membar: a counter holds a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
   static_assert(
       std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
-      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links carry nothing else of it");
+      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links support nothing else for it");
 
  public:
   using value_type = T;
@@ -115,11 +115,11 @@ class barrier_word : public detail::word_of_64 {};
 
 /// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
 /// (epoch.cuh). A captured graph whose operations take it does the next one in each replay; a number that is an argument would
-/// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
+/// be the same in all. One group at a time uses it, only on its own PE. It holds 0 at first.
 class epoch : public detail::word_of_64 {};
 
 /// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once it is set it stays set: free it and the words that were
-/// waited for, and allocate them anew. It holds 0 at first.
+/// waited for, and allocate them again. It holds 0 at first.
 class abort_flag : public detail::word_of_64 {};
 
 /// Room for a packed message of a `T` (packed.cuh), any trivially copyable type, `half2` or `__nv_bfloat162`: 16-byte words, each

@@ -38,7 +38,7 @@ class bulk_pipeline {
   static constexpr int stages = Stages;
   static constexpr unsigned stage_bytes = StageBytes;
 
-  /// Makes an empty pipeline for so many consumers. One thread does, and a barrier of the block follows.
+  /// Initializes an empty pipeline for this number of consumers. One thread calls it, and a barrier of the block follows.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);
@@ -103,7 +103,7 @@ class bulk_pipeline {
   };
 
  private:
-  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
+  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler prints a single message
   alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
   block_mbarrier full_[static_cast<std::size_t>(room)];
   block_mbarrier empty_[static_cast<std::size_t>(room)];

@@ -58,7 +58,7 @@ class cluster_broadcast {
   static constexpr unsigned stage_bytes = StageBytes;
   static constexpr cluster_copies copies = Copies;
 
-  /// Makes an empty ring for so many consumers in each block. One thread of each block does, and a `cluster_sync` follows.
+  /// Initializes an empty ring for this number of consumers in each block. One thread of each block calls it, and a `cluster_sync` follows.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);
@@ -169,7 +169,7 @@ class cluster_broadcast {
     return block_mbarrier::of(barrier.native_handle());
   }
 
-  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
+  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler prints a single message
   alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
   cluster_mbarrier full_[static_cast<std::size_t>(room)];
   cluster_mbarrier empty_[static_cast<std::size_t>(room)];  ///< used in the block of rank 0

@@ -18,7 +18,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// That the calling thread has waited for the kernels before: what `chain_link::wait` returns, and `chained::after` asks for.
+/// Proof that the calling thread has waited for the kernels before: `chain_link::wait` returns it, and `chained::after` requires it.
 class prerequisites_ended {
  private:
   template <bool>
@@ -34,7 +34,7 @@ template <class T>
 class chained {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
-  /// Of the same memory, to be read only.
+  /// The same memory, read-only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
@@ -48,7 +48,7 @@ class chained {
   T* address_;
 };
 
-/// A kernel's part in a chain. Each thread makes one at the begin of the kernel, and waits by it before it touches what the chain passes
+/// A kernel's part in a chain. Each thread makes one at the beginning of the kernel, and waits by it before it touches what the chain passes
 /// on.
 ///
 /// Synchronizes: what the kernels before in the chain did, all of them, is visible to a thread after its `wait`, and done: it may
@@ -114,7 +114,7 @@ class dependent_chain {
     }
     begun_ = true;
   }
-  /// No launch: it is here so that the compiler says in a sentence what is wrong with the arguments.
+  /// No launch: it exists so that the compiler's message says what is wrong with the arguments.
   template <class... Attributes, class... Parameters, class... Arguments>
     requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
   void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

@@ -70,7 +70,7 @@ class mpmc_channel {
     return detail::wait_until(budget, [&] { return try_pop(message); });
   }
 
-  /// Refuses every later push. Any thread calls it.
+  /// Rejects every later push. Any thread calls it.
   MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
  private:

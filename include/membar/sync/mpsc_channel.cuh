@@ -63,7 +63,7 @@ struct claimed_slots {
     return tail.load(relaxed) == (position | closed_bit) ? wait_result::closed : wait_result::would_wait;
   }
 
-  /// Refuses every later push.
+  /// Rejects every later push.
   MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail.fetch_or(closed_bit, relaxed)); }
 };
 
@@ -100,7 +100,7 @@ class mpsc_channel {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Refuses every later push. Any thread calls it.
+  /// Rejects every later push. Any thread calls it.
   MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
   /// The consumer's end, of one thread at a time.

@@ -184,7 +184,7 @@ class packed_mpsc_channel {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Refuses every later push. Any thread calls it.
+  /// Rejects every later push. Any thread calls it.
   MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(all_.tail.fetch_or(detail::closed_bit, relaxed)); }
 
   /// The consumer's end, of one thread at a time.

@@ -25,7 +25,7 @@ struct publisher_report {
 /// visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
 /// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier. Then four warps each make a
-/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it. One other warp
+/// `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it. One other warp
 /// runs `p.serve_warp(idle)`.
 /// With `From = device` the object lives in device memory, and one block serves the whole device. All-zero bytes are a
 /// publisher whose sources are all open.
@@ -56,7 +56,7 @@ class publisher {
 
   static_assert(Sources > 0, "membar: a publisher has at least one source");
   static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
-  static_assert(From < To, "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
+  static_assert(From < To, "membar: the scope at which a publisher publishes must be wider than the scope of its sources");
 
  public:
   static constexpr int sources = Sources;

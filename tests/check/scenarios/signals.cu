@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Puts and signals between two PEs, by one thread of each, for rounds in which the same memory is used again. What waits in vain
+// Puts and signals between two PEs, by one thread of each, for rounds in which the same memory is used again. What waits without success
 // traps in silence. The objects of the PEs lie one after the other.
 #include <cstdio>
 #define printf(...) static_cast<void>(0)

@@ -25,7 +25,7 @@ int main() {
   // What the process has once is one for both.
   exchange_handler_a(&mine);
   if (exchange_handler_b(nullptr) != &mine) {
-    std::puts("each part has a handler of its own");
+    std::puts("each part has its own handler");
     return 1;
   }
 #endif

@@ -162,7 +162,7 @@ CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t
   return next<Id>(state, type, data, bytes, name, count, options, values);
 }
 
-/// nvJitLinkAddData, whose result is of the same size.
+/// nvJitLinkAddData, whose result has the same size.
 template <hook_id Id>
 CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes, const char* name) {
   constexpr int ptx = 2;

@@ -118,7 +118,7 @@ bool pin(ring& r) {
                                  static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)) !=
           CUDA_SUCCESS ||
       driver::cuMemHostGetDevicePointer_(&r.device_base, memory, 0U) != CUDA_SUCCESS) {
-    session::get().complain("no pinned memory could be had, so no contents were recorded");
+    session::get().complain("pinned memory could not be allocated, so no contents were recorded");
     return false;
   }
   r.base = static_cast<char*>(memory);

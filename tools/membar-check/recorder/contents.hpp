@@ -16,7 +16,7 @@ namespace membar_record {
 /// The copies of one launch.
 class launch_copies {
  public:
-  /// Takes pinned memory for so many bytes in so many pieces. False where there is none left: then nothing is copied.
+  /// Takes pinned memory for this many bytes in this many pieces. False where there is none left: then nothing is copied.
   [[nodiscard]] bool reserve(std::size_t bytes, std::size_t pieces);
   /// Copies memory on the stream into a file of this name. False if the driver rejects it.
   [[nodiscard]] bool add(const std::string& file, CUdeviceptr from, std::size_t bytes, CUstream stream);
@@ -38,7 +38,7 @@ class launch_copies {
 /// Waits until all copies are in files, or until none was made for two seconds.
 void drain_contents();
 
-/// The pinned memory is none any more: its context has gone.
+/// The pinned memory no longer exists: its context was destroyed.
 void forget_pinned();
 
 }  // namespace membar_record

@@ -23,7 +23,7 @@ void drop_graph(CUgraphExec exec);
 /// Records the selected kernels of a graph.
 void record_graph(CUgraphExec exec, CUstream stream);
 
-/// The functions of this name had different last parameters; all have at most five words, which are handed on.
+/// The functions of this name had different last parameters; all have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   const CUresult result = next<Id>(exec, graph, third, fourth, fifth);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions that the recorder stands in front of, by index. hooks.def is their table.
+/// The functions that the recorder intercepts, by index. hooks.def is their table.
 #pragma once
 
 #include <cuda.h>

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Below and above it no address of a program lies: numbers that are no pointers, mostly.
+/// Below and above it no address of a program lies: numbers that are not pointers, mostly.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;

@@ -55,7 +55,7 @@ using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::strin
 
 /// How a launch came to be recorded.
 struct launch_origin {
-  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: it is none
+  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: none
   std::size_t node = 0;              ///< the node's number there
   std::vector<std::size_t> after{};  ///< the nodes before it
   copied_memory* copied = nullptr;   ///< what was copied before the graph's launch, for all of its nodes
@@ -91,7 +91,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : launch_with_care<Id>(false, f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// As `on_launch`, of a cooperative launch, which has no `extra`.
+/// Like `on_launch`, of a cooperative launch, which has no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {

@@ -45,7 +45,7 @@ class session {
 
   /// Appends a line to the records. `line` has no line break.
   void write(const std::string& line);
-  /// As `write`, and again at the beginning of each later recording: what is true from now on.
+  /// Like `write`, and again at the beginning of each later recording: what is true from now on.
   void keep(const std::string& line);
   /// Nanoseconds of a clock that all processes of the machine have.
   [[nodiscard]] static std::uint64_t time() noexcept;

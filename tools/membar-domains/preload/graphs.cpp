@@ -14,7 +14,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The graphs of conditional nodes. A node that gets the handle of one that is gone is remembered anew, or is of another type.
+/// The graphs of conditional nodes. A node that gets the handle of one that is destroyed is remembered again, or is of another type.
 struct bodies {
   std::mutex mutex;
   std::map<CUgraphNode, std::vector<CUgraph>> of;

@@ -87,7 +87,7 @@ unsigned long long flags_of(std::uintptr_t third) {
   }
 }
 
-/// The functions of this name had different last parameters; all have at most five words, which are handed on.
+/// The functions of this name had different last parameters; all have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
@@ -172,7 +172,7 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Changes of an executable graph that concern no kernel. All have at most four words, which are handed on.
+/// Changes of an executable graph that concern no kernel. All have at most four words, which are passed on.
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
   const CUresult result = next<Id>(exec, second, third, fourth);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions of the driver that the library stands in front of, by index. hooks.def is their table.
+/// The functions of the driver that the library intercepts, by index. hooks.def is their table.
 #pragma once
 
 #include <string_view>

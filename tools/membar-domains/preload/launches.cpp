@@ -94,7 +94,7 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
     if (config.attrs[i].id != ours.id) {
       attributes[count++] = config.attrs[i];
     } else if (how == mode::control) {
-      return false;  // the program has a map of its own, which the control must not change
+      return false;  // the program has its own map, which the control must not change
     }
   }
   attributes[count++] = ours;

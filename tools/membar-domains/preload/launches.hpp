@@ -126,7 +126,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : on_launch_with_care<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// As `on_launch`, of a cooperative launch, which has no `extra`.
+/// Like `on_launch`, of a cooperative launch, which has no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {

@@ -215,7 +215,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
   }
 }
 
-/// A lane has a number of its own in the process: those of other contexts are other lanes. Its name is the same in every run.
+/// A lane has its own number in the process: those of other contexts are other lanes. Its name is the same in every run.
 std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
   const std::uint32_t lane = ++lanes_made;
   session::get().write("L %u %s %08x\n", lane, what, print + static_cast<std::uint32_t>(pace.device));

@@ -100,7 +100,7 @@ int ask(CUdeviceptr value) {
 }
 
 /// What the thread was told of addresses: for the page of 4096 bytes, all of which one device or the host has, if it is a pointer, and
-/// for the value alone if it is none.
+/// for the value only if it is none.
 class known_owners {
  public:
   int operator()(CUdeviceptr value) {

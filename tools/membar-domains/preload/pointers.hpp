@@ -15,7 +15,7 @@ enum class reach { own, host, peer };
 
 /// Looks at every word of eight bytes of the arguments, aligned in its argument, so also at pointers in structures and arrays that are
 /// passed by value. `parameters` and `extra` are cuLaunchKernel's; either may be null. What an address points to is asked of the
-/// driver once, and again after `memory_changed`. It does not follow pointers into memory, and pageable host memory is no pointer for
+/// driver once, and again after `memory_changed`. It does not follow pointers into memory, and pageable host memory is not a pointer for
 /// the driver.
 [[nodiscard]] reach reach_of(CUfunction kernel, void** parameters, void** extra);
 
@@ -28,11 +28,11 @@ struct pointers_of_launch {
   bool all = false;  ///< the sizes of the arguments are known
 };
 
-/// As `reach_of`, and calls `see` with each pointer.
+/// Like `reach_of`, and calls `see` with each pointer.
 [[nodiscard]] pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void** extra, const see_pointer& see);
 
 /// Calls `see` with each pointer in the memory of the current device at this address: in its first 4096 bytes, to the end of the allocation. The
-/// copy runs in a stream of its own, and is given up after a fifth of a second. Whether the memory could be read.
+/// copy runs in its own stream, and is given up after a fifth of a second. Whether the memory could be read.
 [[nodiscard]] bool look_into_table(CUdeviceptr table, const see_pointer& see);
 
 /// A call gave addresses a meaning that they did not have: what is kept is void.

@@ -120,7 +120,7 @@ void session::unlock_after_fork() {
 }
 
 void session::begin_in_child() {
-  // They are locked, and count threads that waited for them and are not in the child, so they are made anew.
+  // They are locked, and count threads that waited for them and are not in the child, so they are made again.
   std::construct_at(&names_mutex_);
   std::construct_at(&counts_mutex_);
   std::construct_at(&complaint_mutex_);

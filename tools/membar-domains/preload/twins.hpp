@@ -12,7 +12,7 @@
 
 namespace membar_domains {
 
-/// Instantiates the graph once more, moved, as the twin of `exec`. Where the driver refuses that, as with nodes that allocate, the graph stays alone,
+/// Instantiates the graph once more, moved, as the twin of `exec`. Where the driver rejects that, as with nodes that allocate, the graph stays alone,
 /// and is counted.
 void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 

@@ -31,7 +31,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The functions of CUPTI that recording needs. The library is loaded only for watch: its presence alone costs time.
+/// The functions of CUPTI that recording needs. The library is loaded only for watch: its mere presence costs time.
 struct cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
@@ -305,7 +305,7 @@ struct launches {
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
   bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
-  /// As `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
+  /// Like `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
   template <class Get>
   void count(Get get) {
     if (!any_default) {

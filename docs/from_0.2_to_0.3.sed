@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# From membar 0.2 to 0.3. Run it with: sed -E -i -f FILE SOURCES
+s@\bmembar/symmetric/deadlock/@membar/deadlock/@g
+s@\bmembar::symmetric::deadlock\b@membar::deadlock@g
+s@\bmembar::symmetric::(pe|pe_range|ring_neighbour|object_identity)\b@membar::\1@g
+s@\bmembar::vector\b@membar::vec@g
