@@ -457,7 +457,8 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
 
 // ---- programmatic dependent launch
 
-/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has.
+}  // namespace
+
 std::vector<access> early_accesses(const kernel_view& k) {
   std::set<pc_t> after_wait;
   std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether there is one
@@ -496,6 +497,8 @@ std::vector<access> early_accesses(const kernel_view& k) {
                        [&](const access& a) { return is_global(a) && early.contains(a.at); });
   return result;
 }
+
+namespace {
 
 bool has(const kernel_view& k, op code) {
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {

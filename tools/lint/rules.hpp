@@ -41,4 +41,7 @@ struct rule {
 
 [[nodiscard]] const std::vector<rule>& rules();
 
+/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has. None if the kernel never waits.
+[[nodiscard]] std::vector<access> early_accesses(const kernel_view& k);
+
 }  // namespace membar::lint
