@@ -583,6 +583,19 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
   }
 }
 
+void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
+  const auto global = std::ranges::find_if(k.data.accesses(), is_global);
+  if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
+    out.push_back(
+        {"pdl-never-waits",
+         confidence::note,
+         "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: launched as a "
+         "programmatic dependent, it accesses memory too early",
+         global->at,
+         {}});
+  }
+}
+
 }  // namespace
 
 const std::vector<rule>& rules() {
@@ -602,6 +615,7 @@ const std::vector<rule>& rules() {
       {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
       {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
        dependent_launch_without_wait},
+      {"pdl-never-waits", "no griddepcontrol.wait, which most kernels of the PTX have", dependent_never_waits},
   };
   return all;
 }
