@@ -12,7 +12,7 @@ using weight_t = float;
 using matrixA_t = float;
 using stateIndex_t = int32_t;
 using state_scale_t = void;
-constexpr int DIM = 64, DSTATE = 128, NPREDICTED = 4, MAX_WINDOW = 16, HEADS_PER_GROUP = 8, NGROUPS = 1, PHILOX_ROUNDS = 0;
+constexpr int DIM = 64, DSTATE = 128, NPREDICTED = 1, MAX_WINDOW = 16, HEADS_PER_GROUP = 1, NGROUPS = 1, PHILOX_ROUNDS = 0;
 constexpr bool ENABLE_PDL = true;
 // clang-format off
 #include <flashinfer/mamba/checkpointing_ssu.cuh>
@@ -22,4 +22,4 @@ constexpr bool ENABLE_PDL = true;
 
 template __global__ void flashinfer::mamba::checkpointing::checkpointing_ssu_main_kernel<
     input_t, dt_t, weight_t, matrixA_t, state_t, stateIndex_t, state_scale_t, NPREDICTED, MAX_WINDOW, DIM, DSTATE,
-    HEADS_PER_GROUP, PHILOX_ROUNDS, 4>(flashinfer::mamba::checkpointing::CheckpointingSsuParams);
+    HEADS_PER_GROUP, PHILOX_ROUNDS, 4, 2>(flashinfer::mamba::checkpointing::CheckpointingSsuParams);
