@@ -5,6 +5,7 @@
 usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <nvcc>
 """
 
+import json
 import os
 import pathlib
 import re
@@ -505,6 +506,28 @@ class Tests(Recorder):
         strict = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path,
                                   GAVE_UP="true")
         self.assertEqual(strict.returncode, 3)
+
+
+    def test_the_action_lints_a_repository(self):
+        path = f"{CHECK.parent}:{os.environ['PATH']}"
+        script = ROOT / "tools/action/check.sh"
+        for folder, module in (("wrong/inner", "dependents.ptx"), ("right", "module.ptx")):
+            (self.folder / "sample" / folder).mkdir(parents=True)
+            (self.folder / "sample" / folder / module).write_text(MODULE.with_name(module).read_text())
+
+        def run(files, command="lint"):
+            return self.run_command("bash", script, COMMAND=command, FILES=files, OPTIONS="", SARIF="lint.sarif", PATH=path)
+        wrong = run("sample/**/*.ptx")
+        self.assertEqual(wrong.returncode, 1, wrong.stderr)
+        self.assertIn("high: pdl-write-before-wait", wrong.stdout)
+        results = json.loads((self.folder / "lint.sarif").read_text())["runs"][0]["results"]
+        self.assertIn("pdl-write-before-wait", [one["ruleId"] for one in results])
+        self.assertEqual(run("sample/right").returncode, 0)
+        other = run("sample/right", "fix")
+        self.assertEqual((other.returncode, other.stderr), (2, "membar-check: the action's command is check or lint, and not 'fix'\n"))
+        inputs = (ROOT / "tools/action/action.yml").read_text()
+        for name in ("COMMAND", "FILES", "OPTIONS", "SARIF"):
+            self.assertIn(f"{name}: ${{{{ inputs.{name.lower()} }}}}", inputs)
 
 
 class Recordings(unittest.TestCase):
