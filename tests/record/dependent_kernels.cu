@@ -32,7 +32,8 @@ __global__ void scaled(const float* from, const float* weights, float* to, int n
 }
 
 /// Launches both kernels. 0, or the error of CUDA.
-extern "C" int launch_both(int early, const float* from, float* between, const float* weights, float* to, int n, cudaStream_t stream) {
+extern "C" int launch_both(int early, const float* from, float* between, const float* weights, float* to, int n,
+                           cudaStream_t stream) {
   constexpr int threads = 128;
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -44,6 +45,7 @@ extern "C" int launch_both(int early, const float* from, float* between, const f
   doubled<<<config.gridDim, config.blockDim, 0, stream>>>(from, between, n);
   config.attrs = &attribute;
   config.numAttrs = 1;
-  const cudaError_t launched = cudaLaunchKernelEx(&config, early != 0 ? scaled_early : scaled, static_cast<const float*>(between), weights, to, n);
+  const cudaError_t launched =
+      cudaLaunchKernelEx(&config, early != 0 ? scaled_early : scaled, static_cast<const float*>(between), weights, to, n);
   return static_cast<int>(launched == cudaSuccess ? cudaGetLastError() : launched);
 }

@@ -8,7 +8,7 @@ using number = __nv_bfloat16;
 constexpr auto pattern = AllReduceFusionPattern::kARResidualRMSNorm;
 using ranks = std::array<int, 4>;
 
-template __global__ void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<pattern, number, 4, false>(
-    AllReduceFusionParams<number>, ranks, ranks);
+template __global__ void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<
+    pattern, number, 4, false>(AllReduceFusionParams<number>, ranks, ranks);
 template __global__ void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_twoshot_sync<pattern, number, 4, false>(
     AllReduceFusionParams<number>, ranks, ranks);
