@@ -19,6 +19,7 @@ def main():
     numbers = torch.arange(N, device="cuda", dtype=torch.float32)
     weights = torch.full((N,), 3.0, device="cuda")
     between, out = torch.zeros_like(numbers), torch.zeros_like(numbers)
+    torch.cuda.synchronize()
 
     def both():
         pointers = [ctypes.c_void_p(t.data_ptr()) for t in (numbers, between, weights, out)]
@@ -32,7 +33,8 @@ def main():
             both()
         graph.replay()
     else:
-        both()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            both()
     torch.cuda.synchronize()
     pathlib.Path(output).write_bytes(out.cpu().numpy().tobytes())
 
