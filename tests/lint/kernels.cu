@@ -86,6 +86,14 @@ __global__ void right_flag_of_a_warp(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
+// Right if a block is one warp.
+__global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -126,6 +134,25 @@ __global__ void right_acquiring_wait(int* flag, float* data, float* out) {
   __syncthreads();
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
+}
+__global__ void right_fence_in_the_loop(int* flag, float* data, float* out) {
+  int seen = 0;
+  do {
+    seen = flag_t(*flag).load(cuda::memory_order_relaxed);
+    __threadfence();
+  } while (seen == 0);
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+// Rounds of work of one block.
+__global__ void right_rounds(volatile int* left, float* data) {
+  do {
+    const float other = data[threadIdx.x ^ 1];
+    __syncthreads();
+    data[threadIdx.x] = other + 1;
+    __syncthreads();
+  } while (*left != 0);
+  data[threadIdx.x] += data[threadIdx.x ^ 1];
 }
 // A loop over a list waits for nobody.
 __global__ void right_list(int* next, float* data, float* out) {

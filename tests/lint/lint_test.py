@@ -21,6 +21,7 @@ WARNINGS = {
     "wrong_flag_of_thread_0": ("flag-before-barrier", "high"),
     "wrong_flags_of_first_threads": ("flag-before-barrier", "high"),
     "wrong_flag_of_all_threads": ("flag-before-barrier", "high"),
+    "wrong_flag_behind_a_warp_barrier": ("flag-before-barrier", "medium"),
     "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
     "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
@@ -73,7 +74,7 @@ class Lint(unittest.TestCase):
 
     def test_every_rule_has_a_kernel_that_breaks_it_and_a_section_of_the_page(self):
         listed = {line.split("\t")[0] for line in lint("--rules", status=0).stdout.splitlines()}
-        self.assertEqual(listed, {rule for rule, _ in WARNINGS.values()}.union(*NOTES.values()))
+        self.assertEqual(listed, {"pdl-never-waits"} | {rule for rule, _ in WARNINGS.values()}.union(*NOTES.values()))
         page = (pathlib.Path(kernels).parents[2] / "docs/lint.md").read_text()
         self.assertEqual(listed, {line[4:] for line in page.splitlines() if line.startswith("### ")})
 
@@ -83,6 +84,18 @@ class Lint(unittest.TestCase):
             if w["confidence"] == "note":
                 noted[name_of(w)].add(w["rule"])
         self.assertEqual(noted, NOTES)
+
+    def test_a_kernel_that_does_not_wait_as_most_of_its_module_do_is_noted(self):
+        wait = """asm volatile("griddepcontrol.wait;" ::: "memory");"""
+        kernel = "__global__ void {}(const float* in, float* out) {{ {} out[threadIdx.x] = {}; }}\n"
+        waits = [kernel.format(f"waits_{k}", wait, "in[threadIdx.x]") for k in range(2)]
+        launches = kernel.format("launches", """asm volatile("griddepcontrol.launch_dependents;" ::: "memory");""", "1")
+        for name, others, noted in (("two_of_three", waits, ["never"]), ("one_of_two", waits[:1], []), ("two_of_four", [*waits, launches], [])):
+            source = pathlib.Path(folder) / f"{name}.cu"
+            source.write_text("".join(others) + kernel.format("never", "", "in[threadIdx.x]"))
+            ptx = source.with_suffix(".ptx")
+            subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
+            self.assertEqual([name_of(w) for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"], noted, name)
 
     def test_fail_on_sets_what_is_a_failure(self):
         clean = pathlib.Path(folder) / "clean.ptx"
@@ -101,7 +114,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("what all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 13 high, 6 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 13 high, 7 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
         document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)

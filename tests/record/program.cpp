@@ -6,8 +6,9 @@
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
 ///   between), dependent, domain, graph, captured, child (a graph in a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose
 ///   address is replaced), tile/pointer (a pointer to a map), tile/im2col, tile/pointer/im2col, cost (prints the time of a launch of small);
-/// * of what is launched next: blocks=N, number=N (the first argument of put), total (the variable begins with floats);
-/// * the host: synchronize, begin=FOLDER and end (of recording), exit=STATUS, abort;
+/// * plain=NAME and dependent=NAME: any kernel of one pointer, the second as a programmatic dependent; copy (asynchronously, to the host);
+/// * of what is launched next: stream=N (of plain and dependent; the third is captured), blocks=N, number=N (the first argument of put), total (the variable begins with floats);
+/// * the host: synchronize, output=FILE (the last line of the driver's log), begin=FOLDER and end (of recording), exit=STATUS, abort;
 /// * another process: export=FILE and import=FILE (memory), close, import_event, tell=FILE and hear=FILE (pipes), run=COMMAND (which it waits for at its end);
 /// * memory of its own or of another process, of which the next ones are mapped side by side: part=DEVICE, part_of_file=NUMBER (of those that this process or the one that ran it has exported; a file
 ///   that is no memory where there is none), part_of_fabric=FILE, part_again=NUMBER (the same once more), export_file (the last part, for run),
@@ -136,6 +137,7 @@ int main(int count, char** words) {
   int number = 5;
   unsigned blocks = 1;
   std::vector<std::FILE*> others;
+  int stream_number = 1;
   std::array<CUdeviceptr, 3> pointers{data, table + 16, 42};
   std::array<CUdeviceptr, 3> other_pointers{data + 4, table + 16, 42};
   void* of_put[] = {&number, pointers.data()};
@@ -172,6 +174,30 @@ int main(int count, char** words) {
       data = table;
     } else if (word == "of_data") {
       data = pointers[0];
+    } else if (word.starts_with("stream=")) {
+      stream_number = std::atoi(word.c_str() + 7);
+    } else if (word.starts_with("plain=")) {
+      CUfunction other = nullptr;
+      cuModuleGetFunction(&other, module, word.c_str() + 6);
+      launch(other, of_data, stream_number, 4);
+    } else if (word.starts_with("dependent=")) {
+      CUfunction other = nullptr;
+      cuModuleGetFunction(&other, module, word.c_str() + 10);
+      CUlaunchAttribute attribute{};
+      attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attribute.value.programmaticStreamSerializationAllowed = 1;
+      const CUlaunchConfig config{1, 1, 1, 4, 1, 1, 0, stream(stream_number), &attribute, 1};
+      cuLaunchKernelEx(&config, other, of_data, nullptr);
+    } else if (word == "copy") {
+      std::array<std::uint64_t, 8> host{};
+      cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(host.data()), data, sizeof host, stream(stream_number));
+    } else if (word.starts_with("output=")) {
+      std::ifstream log(std::getenv("FAKE_DRIVER_LOG"));
+      std::string line, last;
+      while (std::getline(log, line)) {
+        last = line;
+      }
+      std::ofstream(word.substr(7)) << last << "\n";
     } else if (word.starts_with("export=")) {  // a pointer into data: its second word
       CUipcMemHandle handle{};
       cuIpcGetMemHandle(&handle, data + 8);

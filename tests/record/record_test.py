@@ -5,8 +5,10 @@
 usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <nvcc> [TEST...]
 """
 
+import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import struct
@@ -292,6 +294,117 @@ class Record(Recorder):
         self.assertEqual((done.returncode, done.stdout), (3, "-gencode arch=compute_90,code=compute_90, 9.0+PTX\n"))
 
 
+class Dependents(Recorder):
+    """record --pdl: a table of programmatic dependent launches that access too early what others write."""
+
+    MODULE = MODULE.with_name("dependents.ptx")
+
+    def table(self, *words, options=(), status=0, **variables):
+        """The rows as kernel, predecessor, early reads, early writes and verdict, and the last line."""
+        done = self.record(*words, options=["--pdl", *options], module=self.MODULE, **variables)
+        self.assertEqual(done.status, status, done.said + done.printed)
+        lines = done.printed.splitlines()
+        end = next(k for k, line in enumerate(lines) if "programmatic dependent launch" in line and "\t" not in line)
+        rows = [re.split(r"  +", line) for line in lines[:end]]
+        self.assertTrue(not rows or rows[0] == ["kernel", "predecessor", "early reads", "early writes", "verdict"])
+        self.assertEqual(done.files, {})
+        return rows[1:], lines[end], lines[end + 1:]
+
+    def require_right(self, *words):
+        rows, last, _ = self.table(*words)
+        self.assertEqual((rows, last), ([], "1 programmatic dependent launch, 1 right"))
+
+    def test_a_read_before_the_wait_of_what_the_predecessor_writes_is_wrong(self):
+        rows, last, _ = self.table("plain=writer", "dependent=early", status=1)
+        self.assertEqual(rows, [["early", "writer", "16 bytes of argument 0, ld.global.u32", "none", "wrong: reads what writer writes"]])
+        self.assertEqual(last, "1 programmatic dependent launch, 0 right")
+
+    def test_a_kernel_that_waits_first_is_right(self):
+        self.require_right("plain=writer", "dependent=waits")
+
+    def test_bytes_that_no_kernel_writes_may_be_read_early(self):
+        self.require_right("plain=writer", "dependent=weights")
+
+    def test_a_thread_that_meets_one_that_has_waited_has_waited(self):
+        self.require_right("plain=writer", "dependent=one_waits")
+
+    def test_a_write_before_the_wait_of_what_the_predecessor_reads_is_wrong(self):
+        rows, *_ = self.table("plain=reader", "dependent=overwrites", status=1)
+        self.assertEqual(rows, [["overwrites", "reader", "none", "4 bytes of argument 0, st.global.u32", "wrong: writes what reader accesses"]])
+        self.require_right("plain=writer", "dependent=overwrites")
+
+    def test_all_accesses_of_a_kernel_that_never_waits_are_early(self):
+        rows, *_ = self.table("plain=writer", "dependent=never", status=1)
+        self.assertEqual(rows[0][2], "4 bytes of argument 0, ld.global.u32")
+
+    def test_a_read_only_load_behind_the_wait_may_be_early(self):
+        rows, *_ = self.table("plain=writer", "dependent=cached", status=1)
+        self.assertEqual(rows, [["cached", "writer", "4 bytes of argument 0 by ld.global.nc behind the wait, ld.global.nc.u32", "none",
+                                 "wrong: may read what writer writes before it waits"]])
+
+    def test_strong_accesses_of_both_kernels_are_their_own_protocol(self):
+        self.require_right("plain=counts", "dependent=counts")
+
+    def test_a_variable_of_the_module_is_named(self):
+        rows, *_ = self.table("plain=writer", "dependent=variable", status=1)
+        self.assertEqual(rows[0][2], "4 bytes of the variable total, ld.global.u32")
+
+    def test_a_kernel_before_the_predecessor_need_not_have_ended(self):
+        rows, last, _ = self.table("plain=writer", "dependent=idle", "dependent=early", status=1)
+        self.assertEqual([(row[:2], row[4]) for row in rows], [(["early", "writer (earlier)"], "wrong: reads what writer writes")])
+        self.assertEqual(last, "2 different programmatic dependent launches, 1 right")
+        rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=waits", status=1)
+        self.assertEqual(rows[0][4], "wrong: reads what writer writes, for which the kernel between them does not wait")
+        rows, last, _ = self.table("plain=writer", "dependent=late_launch", "dependent=early")
+        self.assertEqual((rows, last), ([], "2 different programmatic dependent launches, 2 right"))
+
+    def test_a_launch_without_the_attribute_waits_for_all_before(self):
+        self.assertEqual(self.table("plain=writer", "plain=early")[1], "0 different programmatic dependent launches, 0 right")
+        rows, *_ = self.table("plain=writer", "plain=idle", "dependent=early")
+        self.assertEqual(rows, [])
+
+    def test_something_else_in_the_stream_is_waited_for(self):
+        for between in ("copy", "synchronize"):
+            rows, last, _ = self.table("plain=writer", between, "dependent=early")
+            self.assertEqual((rows, last), ([], "1 programmatic dependent launch, 0 right, 1 after no kernel that is known"))
+        self.assertEqual(self.table("plain=writer", "stream=2", "dependent=early")[0], [])
+        rows, *_ = self.table("plain=writer", "stream=2", "copy", "stream=1", "dependent=early", status=1)
+        self.assertEqual(len(rows), 1)
+
+    def test_equal_launches_are_one_row_and_each_pair_is_looked_at(self):
+        rows, last, _ = self.table("plain=writer", "dependent=early", "plain=writer", "dependent=early", "plain=idle", "dependent=early", status=1)
+        self.assertEqual(len(rows), 1)
+        self.assertRegex(last, "different programmatic dependent launches, 1 right")
+
+    def test_launches_that_are_captured_are_looked_at(self):
+        rows, *_ = self.table("stream=3", "plain=writer", "dependent=early", status=1)
+        self.assertEqual(rows[0][:2], ["early", "writer"])
+
+    def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
+        rows, *_ = self.table("plain=writer", "dependent=far")
+        self.assertEqual(rows[0][:4], ["far", "writer", "some, ld.global.u32", "none"])
+        self.assertRegex(rows[0][4], "^possible: by the launches' pointers it may touch what writer accesses; not executed: far: an access by thread .* is outside of every object")
+
+    def test_the_programs_status_comes_first(self):
+        self.table("plain=writer", "dependent=early", "exit=7", status=7)
+
+    def test_outputs_are_compared_with_runs_without_the_attribute(self):
+        output = self.folder / "output"
+        *_, more = self.table("plain=writer", "dependent=waits", f"output={output}", options=[f"--compare={output}", "--runs=2"], status=1)
+        self.assertEqual(more, [f"{output}\tdiffers in 2 of 2 runs from a run without programmatic dependent launches"])
+        self.assertIn("attributes=1", output.read_text())
+        *_, more = self.table("plain=writer", f"output={output}", options=[f"--compare={output}"])
+        self.assertEqual(more, [f"{output}\tequal in 3 runs from a run without programmatic dependent launches"])
+
+    def test_an_output_that_is_not_written_is_named(self):
+        output = self.folder / "output"
+        output.write_text("old")
+        done = self.record("plain=writer", options=["--pdl", f"--compare={output}"], module=self.MODULE)
+        self.assertEqual(done.status, 125)
+        self.assertIn(f"the program did not write '{output}': --compare names the files that it writes", done.said)
+        self.assertIn("add --pdl", self.record("put", options=[f"--compare={output}"]).said)
+
+
 class Processes(Recorder):
     """Two processes of one job, of which the first shares its memory. They wait for each other by pipes."""
 
@@ -530,6 +643,28 @@ class Tests(Recorder):
         strict = self.run_command("bash", script, FILES=f"{recorded.folder.name}/put_*.scenario", OPTIONS="--limit=1", SARIF="out.sarif", PATH=path,
                                   GAVE_UP="true")
         self.assertEqual(strict.returncode, 3)
+
+
+    def test_the_action_lints_a_repository(self):
+        path = f"{CHECK.parent}:{os.environ['PATH']}"
+        script = ROOT / "tools/action/check.sh"
+        for folder, module in (("wrong/inner", "dependents.ptx"), ("right", "module.ptx")):
+            (self.folder / "sample" / folder).mkdir(parents=True)
+            (self.folder / "sample" / folder / module).write_text(MODULE.with_name(module).read_text())
+
+        def run(files, command="lint"):
+            return self.run_command("bash", script, COMMAND=command, FILES=files, OPTIONS="", SARIF="lint.sarif", PATH=path)
+        wrong = run("sample/**/*.ptx")
+        self.assertEqual(wrong.returncode, 1, wrong.stderr)
+        self.assertIn("high: pdl-write-before-wait", wrong.stdout)
+        results = json.loads((self.folder / "lint.sarif").read_text())["runs"][0]["results"]
+        self.assertIn("pdl-write-before-wait", [one["ruleId"] for one in results])
+        self.assertEqual(run("sample/right").returncode, 0)
+        other = run("sample/right", "fix")
+        self.assertEqual((other.returncode, other.stderr), (2, "membar-check: the action's command is check or lint, and not 'fix'\n"))
+        inputs = (ROOT / "tools/action/action.yml").read_text()
+        for name in ("COMMAND", "FILES", "OPTIONS", "SARIF"):
+            self.assertIn(f"{name}: ${{{{ inputs.{name.lower()} }}}}", inputs)
 
 
 class Recordings(unittest.TestCase):

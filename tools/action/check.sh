@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The step of action.yml: checks $FILES with $OPTIONS, writes $SARIF, prints the report, and fails if something was found.
+# The step of action.yml: checks $FILES with $OPTIONS, or lints them if $COMMAND says so, writes $SARIF, prints the report, and fails if something was found.
 set -uo pipefail
 shopt -s globstar nullglob
 # shellcheck disable=SC2086  # patterns and options are words
@@ -9,12 +9,20 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "membar-check: no file matches '$FILES'" >&2
   exit 2
 fi
+case ${COMMAND:-check} in
+  check) command=(membar-check) ;;
+  lint) command=(membar-check lint) ;;
+  *)
+    echo "membar-check: the action's command is check or lint, and not '$COMMAND'" >&2
+    exit 2
+    ;;
+esac
 # shellcheck disable=SC2086
-membar-check $OPTIONS --format=sarif "${files[@]}" > "$SARIF"
+"${command[@]}" $OPTIONS --format=sarif "${files[@]}" > "$SARIF"
 status=$?
 if [ $status -ne 0 ]; then
   # shellcheck disable=SC2086
-  membar-check $OPTIONS "${files[@]}"
+  "${command[@]}" $OPTIONS "${files[@]}"
 fi
 if [ $status -eq 3 ] && [ "${GAVE_UP:-false}" != true ]; then
   status=0

@@ -3,6 +3,7 @@
 
 #include <ptx/decode.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -24,11 +25,26 @@ place place_of(const ptx::kernel_code& kernel, pc_t pc) {
   return result;
 }
 
+/// Whether more than half of the kernels wait for the kernel before.
+bool most_wait(const ptx::ptx_module& module) {
+  int kernels = 0;
+  int waiting = 0;
+  for (const ptx::ptx_function& f : module.functions) {
+    kernels += f.kernel && f.defined && !f.body.empty() ? 1 : 0;
+    waiting +=
+        f.kernel && std::ranges::any_of(f.body, [](const ptx::ptx_statement& s) { return s.opcode == "griddepcontrol.wait"; })
+            ? 1
+            : 0;
+  }
+  return 2 * waiting > kernels;
+}
+
 }  // namespace
 
 module_findings lint(const ptx::ptx_module& module) {
   module_findings result;
   const ptx::module_layout layout = ptx::layout_of(module);
+  const bool others_wait = most_wait(module);
   for (const ptx::ptx_function& f : module.functions) {
     if (!f.kernel || !f.defined) {
       continue;
@@ -39,7 +55,7 @@ module_findings lint(const ptx::ptx_module& module) {
       if (kernel.code.empty()) {
         continue;
       }
-      const kernel_view view(kernel, layout);
+      const kernel_view view(kernel, layout, others_wait);
       std::vector<warning> warnings;
       for (const rule& r : rules()) {
         r.look(view, warnings);

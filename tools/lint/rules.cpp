@@ -89,6 +89,9 @@ std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
   for (const loop& l : k.paths.loops()) {
+    // Rounds of work, of which memory says whether there is another.
+    const bool works = std::ranges::any_of(k.data.accesses(),
+                                           [&](const access& a) { return k.paths.is_inside(l, a.at) && is_data_write(k, a); });
     for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
       const instruction& branch = k.paths.at(pc);
       if ((branch.code != op::branch && branch.code != op::exit) || branch.guard < 0 || !k.paths.is_inside(l, pc)) {
@@ -103,7 +106,7 @@ std::vector<spin> spins_of(const kernel_view& k) {
                            k.data.of(i.by[1]).constant && k.data.of(i.by[2]).constant;
         const std::span<const access> at = k.data.accesses_at(load);
         if (at.empty() || !at[0].reads || !is_global(at[0]) || !k.paths.is_inside(l, load) || !i.strong ||
-            (i.code != op::load && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
+            (i.code != op::load && !locks) || (works && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
           continue;
         }
         if (known.insert({load, pc}).second) {
@@ -181,8 +184,9 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
         continue;  // it does not hand anything over, or another rule says what is missing
       }
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      const bool sure =
-          by == writers::all && !overlap(data.origins, flag.origins) && (only_tells || both_far || is_read(k, data));
+      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have data and a flag of its own
+      const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
+                        (only_tells || both_far || is_read(k, data));
       if (!found || (sure && found->sure != confidence::high)) {
         const std::string who = by == writers::all ? "all" : "other";
         found = {"flag-before-barrier",
@@ -199,6 +203,16 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
+/// Whether a fence comes between the load and the branch that leaves the loop.
+bool acquires_before_exit(const kernel_view& k, const spin& s) {
+  bool leaves = false;
+  k.paths.forward(s.load, [&](pc_t pc) {
+    leaves = leaves || pc == s.exit;
+    return pc != s.load && !is_acquire(k.paths.at(pc));
+  });
+  return !leaves;
+}
+
 void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   std::set<origin> written;
   for (const access& a : k.data.accesses()) {
@@ -208,7 +222,7 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   }
   std::set<pc_t> told;
   for (const spin& s : spins_of(k)) {
-    if (is_acquire(k.paths.at(s.load)) || told.contains(s.load)) {
+    if (is_acquire(k.paths.at(s.load)) || told.contains(s.load) || acquires_before_exit(k, s)) {
       continue;
     }
     std::optional<access> read;
@@ -457,7 +471,8 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
 
 // ---- programmatic dependent launch
 
-/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has.
+}  // namespace
+
 std::vector<access> early_accesses(const kernel_view& k) {
   std::set<pc_t> after_wait;
   std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether there is one
@@ -496,6 +511,8 @@ std::vector<access> early_accesses(const kernel_view& k) {
                        [&](const access& a) { return is_global(a) && early.contains(a.at); });
   return result;
 }
+
+namespace {
 
 bool has(const kernel_view& k, op code) {
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
@@ -580,6 +597,19 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
   }
 }
 
+void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
+  const auto global = std::ranges::find_if(k.data.accesses(), is_global);
+  if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
+    out.push_back(
+        {"pdl-never-waits",
+         confidence::note,
+         "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: launched as a "
+         "programmatic dependent, it accesses memory too early",
+         global->at,
+         {}});
+  }
+}
+
 }  // namespace
 
 const std::vector<rule>& rules() {
@@ -599,6 +629,7 @@ const std::vector<rule>& rules() {
       {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
       {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
        dependent_launch_without_wait},
+      {"pdl-never-waits", "no griddepcontrol.wait, which most kernels of the PTX have", dependent_never_waits},
   };
   return all;
 }

@@ -27,9 +27,11 @@ struct warning {
 
 /// A kernel and what is known of it.
 struct kernel_view {
-  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout) : paths(kernel), data(kernel, layout, paths) {}
+  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false)
+      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait) {}
   flow paths;
   values data;
+  bool most_wait;  ///< more than half of its module's kernels wait for the kernel before, by griddepcontrol.wait
 };
 
 /// A rule of the linter.
@@ -40,5 +42,8 @@ struct rule {
 };
 
 [[nodiscard]] const std::vector<rule>& rules();
+
+/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has. None if the kernel never waits.
+[[nodiscard]] std::vector<access> early_accesses(const kernel_view& k);
 
 }  // namespace membar::lint

@@ -4,6 +4,7 @@
 #include <common/text_file.hpp>
 #include <intercept/child.hpp>
 #include <membar-check/command_help.hpp>
+#include <membar-check/dependents.hpp>
 #include <membar-check/nvcc.hpp>
 #include <membar-check/record_command.hpp>
 #include <membar-check/recorder/records.hpp>
@@ -38,7 +39,9 @@ constexpr int not_started = 125;
 
 struct record_request {
   std::string kernels{}, output = "membar-check-record", limit{}, from{};
-  bool all = false, no_contents = false, build = false;
+  bool all = false, no_contents = false, build = false, dependents = false;
+  std::vector<std::string> compared{};  ///< files that the program writes
+  unsigned runs = 3;
   recording_options how{};
   std::vector<std::string> program{};
 };
@@ -80,7 +83,8 @@ using variables = std::vector<std::pair<std::string, std::string>>;
 /// The variables of a program that is recorded into the folder.
 variables recording_variables(const record_request& asked, const fs::path& folder) {
   namespace record = membar_record;
-  const unsigned flags = (asked.all ? record::flag_all : 0U) | (asked.no_contents ? record::flag_no_contents : 0U);
+  const unsigned flags = (asked.all ? record::flag_all : 0U) | (asked.no_contents ? record::flag_no_contents : 0U) |
+                         (asked.dependents ? record::flag_dependents : 0U);
   variables out{{"LD_PRELOAD", membar::intercept::preload_value(
                                    membar::intercept::library_path("libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
                 {record::environment::folder, folder.string()},
@@ -143,6 +147,67 @@ int write_from(const fs::path& records, const record_request& asked) {
   return 0;
 }
 
+/// The programmatic dependent launches of a program as a table. Whether something is wrong.
+bool say_dependents(const fs::path& records) {
+  const dependents_report report = dependents_of(jobs_of(records));
+  std::cout << report.text() << std::flush;
+  for (const std::string& sentence : report.sentences) {
+    say(sentence);
+  }
+  return std::ranges::any_of(report.rows, [](const dependent_row& r) { return r.verdict == dependent_row::verdict_t::wrong; });
+}
+
+/// Files that a program has written, in the order in which the user names them.
+std::vector<std::string> outputs_of(const record_request& asked, const variables& with) {
+  std::vector<fs::file_time_type> before;
+  std::error_code missing;
+  for (const std::string& file : asked.compared) {
+    before.push_back(fs::last_write_time(file, missing));
+  }
+  const membar::intercept::outcome ended = membar::intercept::run(asked.program, with);
+  if (ended.status != 0) {
+    throw error("the outputs are not compared, because the program ended with status " + std::to_string(ended.status));
+  }
+  std::vector<std::string> out;
+  for (std::size_t k = 0; k < asked.compared.size(); ++k) {
+    const std::string& file = asked.compared[k];
+    if (fs::last_write_time(file, missing) == before[k] || missing) {
+      throw error("the program did not write " + quote(file) + ": --compare names the files that it writes");
+    }
+    out.push_back(membar_tools::read_file(file));
+  }
+  return out;
+}
+
+/// Runs the program with the attribute and without, and compares what it writes. Whether that differs.
+bool compare_outputs(const record_request& asked) {
+  const variables stripped{{"LD_PRELOAD", membar::intercept::preload_value(membar::intercept::library_path(
+                                              "libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
+                           {membar_record::environment::flags, std::to_string(membar_record::flag_strip)}};
+  const std::vector<std::string> right = outputs_of(asked, stripped);
+  const std::vector<std::string> again = outputs_of(asked, stripped);
+  std::vector<unsigned> differ(right.size(), 0);
+  for (unsigned run = 0; run < asked.runs; ++run) {
+    const std::vector<std::string> out = outputs_of(asked, {});
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      differ[k] += out[k] == right[k] ? 0 : 1;
+    }
+  }
+  bool wrong = false;
+  for (std::size_t k = 0; k < right.size(); ++k) {
+    std::cout << asked.compared[k] << '\t';
+    if (right[k] != again[k]) {
+      std::cout << "differs between two runs without programmatic dependent launches: it cannot be compared\n";
+      continue;
+    }
+    std::cout << (differ[k] == 0 ? "equal in " + std::to_string(asked.runs)
+                                 : "differs in " + std::to_string(differ[k]) + " of " + std::to_string(asked.runs))
+              << (asked.runs == 1 ? " run" : " runs") << " from a run without programmatic dependent launches\n";
+    wrong = wrong || differ[k] != 0;
+  }
+  return wrong;
+}
+
 int run_recorded(const record_request& asked) {
   const membar_tools::temporary_folder folder("membar-record");
   const membar::intercept::outcome ended =
@@ -154,6 +219,11 @@ int run_recorded(const record_request& asked) {
   }
   if (asked.build) {
     return ended.status;
+  }
+  if (asked.dependents) {
+    const bool wrong = say_dependents(folder.path());
+    const bool differs = !asked.compared.empty() && compare_outputs(asked);
+    return ended.status != 0 ? ended.status : wrong || differs ? 1 : 0;
   }
   try {
     static_cast<void>(write_from(folder.path(), asked));
@@ -186,6 +256,13 @@ int record_command(const std::vector<std::string>& words) {
   app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
   app.add_flag("--build", asked.build,
                "PROGRAM is a build: make nvcc and PyTorch keep PTX in what they compile; record nothing");
+  app.add_flag(
+      "--pdl", asked.dependents,
+      "print which programmatic dependent launches access too early what kernels before them access; records no scenarios");
+  app.add_option("--compare", asked.compared,
+                 "with --pdl: a file that PROGRAM writes, compared with that of runs without programmatic dependent launches")
+      ->type_name("FILE");
+  app.add_option("--runs", asked.runs, "with --compare: runs that are compared (3)")->check(CLI::Range(1U, 1000U));
   app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
   try {
     std::vector<std::string> own = split(words, asked.program);
@@ -193,6 +270,9 @@ int record_command(const std::vector<std::string>& words) {
     app.parse(std::move(own));
     if (!asked.kernels.empty()) {
       check_pattern(asked.kernels);
+    }
+    if (!asked.compared.empty() && !asked.dependents) {
+      throw error("--compare compares runs with and without programmatic dependent launches: add --pdl");
     }
     if (!asked.from.empty()) {
       return write_from(asked.from, asked);

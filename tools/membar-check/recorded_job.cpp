@@ -160,6 +160,7 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
   };
   l.number = line["launch"];
   l.kernel = line["kernel"];
+  l.follows = line.value("follows", 0);
   if (const int ptx = line["ptx"]; ptx >= 0) {
     l.ptx = process + "." + std::to_string(ptx) + ".ptx";
   }
@@ -183,6 +184,7 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
   for (const json& m : line["memory"]) {
     recorded_memory r{m["address"], m["bytes"], m["kind"], m["device"], m["range"]};
     r.copied = contents(m["contents"], r.contents);
+    r.rest = m["allocation"][0].get<u64>() + m["allocation"][1].get<u64>() - r.address;
     l.memory.push_back(std::move(r));
   }
   for (const json& v : line["variables"]) {

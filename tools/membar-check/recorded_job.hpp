@@ -76,6 +76,7 @@ struct recorded_memory {
   bool copied = false;
   std::string contents{};  ///< without zeros at the end
   shared_space space{};    ///< that pointers in it are of
+  std::uint64_t rest = 0;  ///< bytes from its begin to the end of the allocation
 };
 
 struct recorded_variable {
@@ -103,6 +104,7 @@ struct recorded_launch {
   int graph_launch = 0, node = 0;
   std::vector<int> nodes_before{};
   std::set<int> before{};  ///< launches that have ended when this one begins, by index
+  int follows = 0;         ///< the number of the launch before it in its stream, where that was asked for; 0: none is known
   int depends_on = -1;     ///< the launch whose programmatic dependent it is
   int group = -1;          ///< of launches that become one scenario
 

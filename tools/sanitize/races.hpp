@@ -48,6 +48,11 @@ class race_detector {
     if (o.constant) {
       return;
     }
+    if (state_.how.observe && a.address < check::shared_window) {
+      using kind = observed_event::kind_t;
+      state_.how.observe({a.writes ? kind::write : kind::read, who.context->launch, a.by, a.address, a.bytes, a.strong,
+                          state_.is_early(who.context->launch, *who.known)});
+    }
     const std::uint64_t end = a.address + a.bytes;
     for (std::uint64_t word = a.address & ~std::uint64_t{3}; word < end; word += 4) {
       const std::uint64_t from = a.address > word ? a.address - word : 0;

@@ -553,9 +553,11 @@ class schedule_run {
       case op::cluster_wait:
         return wait_for_cluster(l, i, watch);
       case op::grid_launch:
+        observe(l, i, observed_event::kind_t::launch_dependents);
         launch_dependents(*l.home);
         break;
       case op::grid_wait:
+        observe(l, i, observed_event::kind_t::wait_for_launches);
         return wait_for_launches(l, watch);
       case op::async_copy:
         state_.note(l);
@@ -656,6 +658,12 @@ class schedule_run {
 
   // ---- launches that depend on each other
 
+  void observe(const lane& l, const check::instruction& i, observed_event::kind_t kind) {
+    if (state_.how.observe) {
+      const int launch = l.home->launch->plan->number;
+      state_.how.observe({kind, launch, &i, 0, 0, true, state_.is_early(launch, l.known)});
+    }
+  }
   void launch_dependents(block& b) {
     if (!std::exchange(b.launched_dependents, true)) {
       ++b.launch->launching;

@@ -96,6 +96,15 @@ struct run_state {
     }
   }
 
+  /// Whether who knows that need not come after the end of the launches before a programmatic dependent.
+  [[nodiscard]] bool is_early(int launch, const knowledge& known) const {
+    const auto number = static_cast<std::size_t>(launch);
+    const std::vector<int>& before = checked.launches_before[number];
+    return checked.dependent[number] && !std::all_of(before.begin(), before.end(), [&](int k) {
+             return known.base.covers(launches[static_cast<std::size_t>(k)].first_key, end_of_time);
+           });
+  }
+
   /// The number of an instruction as stamps have it.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
     return first_access.at(&kernel) + static_cast<std::uint32_t>(pc);

@@ -11,6 +11,7 @@
 #include <sanitize/findings.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace membar::sanitize {
@@ -23,6 +24,17 @@ struct device_limits {
   std::uint64_t shared_bytes = 228 * 1024;  ///< likewise
 };
 
+/// Something that a thread of a launch, or a copy of it, does.
+struct observed_event {
+  enum class kind_t : std::uint8_t { read, write, launch_dependents, wait_for_launches };
+  kind_t kind = kind_t::read;
+  int launch = 0;  ///< its number
+  const check::instruction* by = nullptr;
+  std::uint64_t address = 0, bytes = 0;
+  bool strong = false;
+  bool early = false;  ///< the launches before its own need not have ended
+};
+
 struct sanitize_options {
   std::uint64_t schedules = 10;
   std::uint64_t seed = 1;                            ///< of the first one
@@ -30,6 +42,7 @@ struct sanitize_options {
   std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
   bool stop_at_first = false;                        ///< a schedule that shows something is the last one
   device_limits device{};
+  std::function<void(const observed_event&)> observe{};  ///< called for each event, from as many threads as there are jobs
 };
 
 /// What a schedule, or several, went through.

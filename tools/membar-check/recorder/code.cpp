@@ -300,7 +300,7 @@ const kernel* look_at(registry& r, CUfunction handle, unsigned generation) {
   if (!s.on() || !named) {
     return k.release();
   }
-  const bool by_name = !s.asked().kernels.empty() || (s.asked().flags & flag_all) != 0;
+  const bool by_name = !s.asked().kernels.empty() || (s.asked().flags & (flag_all | flag_dependents)) != 0;
   const shared_text text = find_ptx(r, handle, k->name);
   if (text == nullptr) {
     s.write(nlohmann::json{{"machine_code_only", k->name}, {"recorded", by_name}}.dump());

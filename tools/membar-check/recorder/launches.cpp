@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -229,25 +230,50 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
 /// Which launches were recorded, so that equal ones are recorded once.
 class recorded_launches {
  public:
-  /// Whether a launch is new. `is_dependent`: it follows a recorded one of its stream, whose recording it completes.
-  bool is_new(unsigned generation, const std::string& kernel, const std::string& key) {
+  struct place {
+    unsigned number = 0;  ///< of the launch, or of an equal one before; 0: it is not recorded
+    bool is_new = false;
+  };
+  /// The number of a launch of a stream, which follows nothing there until `keep_last`.
+  place number_of(unsigned generation, const std::string& kernel, const std::string& key, CUstream stream) {
     const std::lock_guard lock(mutex_);
     if (generation != generation_) {
       keys_.clear();
       counts_.clear();
+      last_.clear();
       generation_ = generation;
     }
-    if (!keys_.insert(key).second) {
-      return false;
+    last_.erase(stream);
+    if (const auto known = keys_.find(key); known != keys_.end()) {
+      return {known->second, false};
     }
     if (++counts_[kernel] <= most_launches_of_a_kernel) {
-      return true;
+      const unsigned number = session::get().next_launch();
+      keys_.emplace(key, number);
+      return {number, true};
     }
     session::get().complain("'" + kernel + "' was launched in more than " + std::to_string(most_launches_of_a_kernel) +
                             " different ways, of which the first " + std::to_string(most_launches_of_a_kernel) +
                             " are recorded");
-    keys_.erase(key);
-    return false;
+    return {};
+  }
+  /// The number of the last launch of a stream; 0: it is not recorded, or something else came after it.
+  unsigned last_of(unsigned generation, CUstream stream) {
+    const std::lock_guard lock(mutex_);
+    const auto last = last_.find(stream);
+    return generation != generation_ || last == last_.end() ? 0 : last->second;
+  }
+  void keep_last(CUstream stream, unsigned number) {
+    const std::lock_guard lock(mutex_);
+    last_[stream] = number;
+  }
+  void forget_last(CUstream stream) {
+    const std::lock_guard lock(mutex_);
+    last_.erase(stream);
+  }
+  void forget_last() {
+    const std::lock_guard lock(mutex_);
+    last_.clear();
   }
   static recorded_launches& get() {
     static auto* const one = new recorded_launches;
@@ -257,8 +283,9 @@ class recorded_launches {
  private:
   std::mutex mutex_;
   unsigned generation_ = 0;
-  std::set<std::string> keys_;
+  std::map<std::string, unsigned> keys_;
   std::map<std::string, unsigned> counts_;
+  std::map<CUstream, unsigned> last_;
 };
 
 /// Whether the current device may copy it. Nobody else has to give it access to what is mapped.
@@ -416,6 +443,11 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   const launch_attributes attributes = attributes_of(c, stream);
   json line = description_of(c, attributes, k, stream);
   reached_memory reached;
+  const bool of_dependents = (s.asked().flags & flag_dependents) != 0;
+  const bool captured = of_dependents && is_captured(stream);
+  if (of_dependents) {
+    line["follows"] = recorded_launches::get().last_of(generation, stream);
+  }
   std::string key = line.dump() + std::to_string(from.node);
   for (const std::string& argument : arguments) {
     for_each_word(argument, [&](CUdeviceptr word) {
@@ -429,12 +461,14 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
     });
     line["arguments"].push_back(hex_of(argument));
   }
-  if (!recorded_launches::get().is_new(generation, k.name, key)) {
+  const auto [number, is_new] = recorded_launches::get().number_of(generation, k.name, key, stream);
+  if (!is_new) {
+    recorded_launches::get().keep_last(stream, number);
     return 0;
   }
   std::vector<CUdeviceptr> tables;
   for (const allocation& a : reached.all()) {
-    if (a.kind == CU_MEMORYTYPE_DEVICE) {
+    if (a.kind == CU_MEMORYTYPE_DEVICE && !captured) {
       tables.insert(tables.end(), a.pointers.begin(), a.pointers.end());
     }
   }
@@ -447,20 +481,20 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
                         [&](std::string_view, CUdeviceptr address) { static_cast<void>(reached.add(address)); });
   }
   reached.add_what_is_beside();
-  const unsigned number = s.next_launch();
   line["launch"] = number;
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
   CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
   static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
-  // A copy between a kernel and its programmatic dependent would wait for the first to end.
-  const bool copies = (s.asked().flags & flag_no_contents) == 0 && !attributes.dependent;
+  // A copy between a kernel and its programmatic dependent waits for the first to end.
+  const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents ? !captured : !attributes.dependent);
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
   // Of two processes the one whose copies were asked for first has the memory from before both launches.
   line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
+  recorded_launches::get().keep_last(stream, number);  // after the copies
   return number;
 }
 
@@ -494,14 +528,32 @@ unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** p
     const unsigned generation = s.generation();
     const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
     if (k == nullptr || !k->selected) {
-      passing_kernels::make().place_of(handle) = {handle, generation};
+      if (!s.strips()) {
+        passing_kernels::make().place_of(handle) = {handle, generation};
+      }
       return;
     }
-    if (!is_captured(stream)) {
+    if ((s.asked().flags & flag_dependents) != 0 || !is_captured(stream)) {
       number = record(config, *k, parameters, extra, stream, from);
     }
   });
   return number;
+}
+
+void forget_predecessor(CUstream stream) noexcept {
+  quietly([&] { recorded_launches::get().forget_last(stream); });
+}
+
+void forget_predecessors() noexcept {
+  quietly([] { recorded_launches::get().forget_last(); });
+}
+
+stripped_launch::stripped_launch(const CUlaunchConfig& of) : config(of) {
+  std::copy_if(of.attrs, of.attrs + of.numAttrs, std::back_inserter(attributes), [](const CUlaunchAttribute& a) {
+    return a.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+  });
+  config.attrs = attributes.data();
+  config.numAttrs = static_cast<unsigned>(attributes.size());
 }
 
 }  // namespace membar_record

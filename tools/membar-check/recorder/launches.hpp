@@ -99,12 +99,37 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
                        : launch_with_care<Id>(true, f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
 }
 
+/// A launch without the attribute by which it may begin before the kernel before it has ended.
+struct stripped_launch {
+  explicit stripped_launch(const CUlaunchConfig& of);
+  std::vector<CUlaunchAttribute> attributes{};
+  CUlaunchConfig config;
+};
+
 template <hook_id Id>
 CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
   if (config != nullptr && !passes<Id>(f)) {
+    if (session::get().strips()) {
+      const stripped_launch stripped(*config);
+      return next<Id>(&stripped.config, f, parameters, extra);
+    }
     record_launch(*config, f, parameters, extra, stream_of(config->hStream, Id));
   }
   return next<Id>(config, f, parameters, extra);
+}
+
+/// The stream gets something that is no launch of a kernel, which a programmatic dependent waits for as any launch does.
+void forget_predecessor(CUstream stream) noexcept;
+/// The same of all streams.
+void forget_predecessors() noexcept;
+
+/// A copy or a fill of memory: the functions have four words, of which the stream is the last.
+template <hook_id Id>
+CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
+  if (session::get().has_launches()) {
+    forget_predecessor(stream_of(stream, Id));
+  }
+  return next<Id>(first, second, third, stream);
 }
 
 }  // namespace membar_record

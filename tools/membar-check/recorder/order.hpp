@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "membar-check/recorder/hooks.hpp"
+#include "membar-check/recorder/launches.hpp"
 #include "membar-check/recorder/session.hpp"
 
 namespace membar_record {
@@ -39,6 +40,7 @@ CUresult on_stream_synchronized(CUstream stream) {
   const CUresult result = next<Id>(stream);
   if (session::get().has_launches() && result == CUDA_SUCCESS) {
     record_order("stream", stream_of(stream, Id), nullptr);
+    forget_predecessor(stream_of(stream, Id));
   }
   return result;
 }
@@ -58,6 +60,7 @@ CUresult on_context_synchronized(std::uintptr_t context) {
   const CUresult result = next<Id>(context);
   if (session::get().has_launches() && result == CUDA_SUCCESS) {
     record_order("all", nullptr, nullptr);
+    forget_predecessors();
   }
   return result;
 }
@@ -68,6 +71,7 @@ CUresult on_copied_to_host(void* to, CUdeviceptr from, std::size_t bytes) {
   const CUresult result = next<Id>(to, from, bytes);
   if (session::get().has_launches() && result == CUDA_SUCCESS) {
     record_order("stream", nullptr, nullptr);
+    forget_predecessors();
   }
   return result;
 }

@@ -4,7 +4,8 @@
 ///
 /// Each process writes PID.records into the folder: lines of JSON, of which the first has the version. Beside it are PID.N.ptx, the PTX of
 /// modules, and PID.N.bin, contents of memory, without the zeros at their ends. Lines about launches, what orders them and memory that is shared with other
-/// processes have a time, the same clock for all processes of the machine.
+/// processes have a time, the same clock for all processes of the machine. With `flag_dependents` a launch has the number of the one that it follows in
+/// its stream, and equal launches after different ones are recorded each.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,12 @@ inline constexpr const char* waits = "MEMBAR_RECORD_WAITS";      ///< set: recor
 inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";   ///< a file with the kernels that witness delays; unset: none
 }  // namespace environment
 
-enum flags : unsigned { flag_all = 1, flag_no_contents = 2 };
+enum flags : unsigned {
+  flag_all = 1,
+  flag_no_contents = 2,
+  flag_dependents = 4,  ///< what kernels that are launched as programmatic dependents, and those before them, access
+  flag_strip = 8        ///< records nothing, and launches programmatic dependents as any other kernel
+};
 
 inline constexpr std::uint64_t default_limit = std::uint64_t{1} << 30U;
 /// The most recordings of one kernel.

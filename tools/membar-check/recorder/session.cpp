@@ -51,6 +51,7 @@ session::session() {
   if (const std::string limit = variable(environment::limit); !limit.empty()) {
     from.limit = std::strtoull(limit.c_str(), nullptr, 10);
   }
+  strips_ = (from.flags & flag_strip) != 0;
   const bool waits = !variable(environment::waits).empty();
   watches_ = waits || !from.folder.empty();
   if (!watches_) {

@@ -31,6 +31,8 @@ class session {
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_acquire); }
   /// Whether they are, or may be later: then code is kept.
   [[nodiscard]] bool watches() const noexcept { return watches_; }
+  /// Whether launches lose the attribute of programmatic dependents.
+  [[nodiscard]] bool strips() const noexcept { return strips_; }
   [[nodiscard]] const options& asked() const noexcept { return options_; }
   /// Changes when what is known of kernels may be wrong.
   [[nodiscard, gnu::always_inline]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -68,6 +70,7 @@ class session {
   static inline std::atomic<session*> made_{nullptr};
   options options_;
   bool watches_ = false;
+  bool strips_ = false;
   bool has_pattern_ = false;
   regex_t pattern_{};
   std::atomic<bool> on_{false};

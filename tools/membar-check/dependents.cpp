@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/text_file.hpp>
+#include <membar-check/dependents.hpp>
+
+#include <check/launch.hpp>
+#include <check/program.hpp>
+#include <lint/lint.hpp>
+#include <ptx/decode.hpp>
+#include <ptx/reader.hpp>
+#include <ptx/text.hpp>
+#include <sanitize/sanitize.hpp>
+
+#include <algorithm>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace membar_check {
+
+namespace {
+
+namespace check = membar::check;
+namespace lint = membar::lint;
+namespace ptx = membar::ptx;
+namespace sanitize = membar::sanitize;
+using u64 = std::uint64_t;
+
+/// A set of bytes of a job's memory.
+class byte_set {
+ public:
+  void add(u64 address, u64 bytes) {
+    for (u64 at = address; at < address + bytes; ++at) {
+      pages_[at / page_bytes].set(at % page_bytes);
+    }
+  }
+  void add(const byte_set& other) {
+    for (const auto& [number, bytes] : other.pages_) {
+      pages_[number] |= bytes;
+    }
+  }
+  [[nodiscard]] byte_set common(const byte_set& other) const {
+    byte_set out;
+    for (const auto& [number, bytes] : pages_) {
+      if (const auto there = other.pages_.find(number); there != other.pages_.end() && (there->second & bytes).any()) {
+        out.pages_[number] = there->second & bytes;
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] bool has_some(u64 begin, u64 end) const {
+    for (auto page = pages_.lower_bound(begin / page_bytes); page != pages_.end() && page->first * page_bytes < end; ++page) {
+      for (u64 at = std::max(begin, page->first * page_bytes); at < std::min(end, (page->first + 1) * page_bytes); ++at) {
+        if (page->second.test(at % page_bytes)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return pages_.empty(); }
+  [[nodiscard]] u64 count() const {
+    u64 out = 0;
+    for (const auto& [number, bytes] : pages_) {
+      out += bytes.count();
+    }
+    return out;
+  }
+  [[nodiscard]] u64 first() const {
+    u64 at = 0;
+    for (const auto& bytes = pages_.begin()->second; !bytes.test(at);) {
+      ++at;
+    }
+    return pages_.begin()->first * page_bytes + at;
+  }
+
+ private:
+  static constexpr u64 page_bytes = 4096;
+  std::map<u64, std::bitset<page_bytes>> pages_{};
+};
+
+/// Accesses by strength: two strong ones are no race.
+struct accessed {
+  byte_set weak{}, strong{};
+  void add(const sanitize::observed_event& e, u64 address) { (e.strong ? strong : weak).add(address, e.bytes); }
+  [[nodiscard]] byte_set conflicts(const accessed& other) const {
+    byte_set out = weak.common(other.weak);
+    out.add(weak.common(other.strong));
+    out.add(strong.common(other.weak));
+    return out;
+  }
+};
+
+/// A stretch of memory that a pointer leads to, as far as the next pointer that is known.
+struct stretch {
+  u64 begin = 0, end = 0;
+};
+
+/// What one launch accesses, in the addresses of its job.
+struct footprint {
+  std::string why_not{};  ///< it could not be executed; empty: it was
+  accessed reads{}, writes{};
+  std::map<std::string, accessed> early_reads{}, early_writes{};  ///< by place
+  std::map<std::string, accessed> read_only{};  ///< `ld.global.nc` behind the wait, which may be executed before it
+  bool waits = false;                           ///< some thread waits for the launches before
+  bool launches_after_wait = true;              ///< no block lets the next launch begin before it has waited
+  // Where it could not be executed:
+  std::vector<stretch> may_access{}, may_access_early{};
+  std::string early_place{};
+  bool may_write_early = false;
+};
+
+/// A kernel's module, which several launches share.
+struct loaded_kernel {
+  std::optional<ptx::ptx_module> module{};
+  ptx::module_layout layout{};
+  std::shared_ptr<const ptx::kernel_code> code{};
+  std::string why_not{};
+};
+
+const char* const nothing_ptx =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
+
+/// The line of the source, of an inlined function that of the call in the kernel; without lines the instruction.
+std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
+  const auto name = [&](int file) {
+    return file > 0 && static_cast<std::size_t>(file) < code.files.size()
+               ? std::filesystem::path(code.files[static_cast<std::size_t>(file)]).filename().string()
+               : std::string();
+  };
+  const bool calls = i.caller_line > 0 && !name(i.caller_file).empty();
+  const int line = calls ? i.caller_line : i.source_line;
+  const std::string file = name(calls ? i.caller_file : i.file);
+  return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
+}
+
+/// Memory where the engine has room for it: a GPU's addresses are those of its windows.
+class moved_memory {
+ public:
+  explicit moved_memory(const recorded_launch& l) : of_(l) {
+    constexpr u64 most_bytes = u64{1} << 28U;
+    for (const recorded_memory& m : l.memory) {
+      u64 end = m.address + std::min(std::max(m.rest, m.bytes), most_bytes);
+      for (const recorded_memory& other : l.memory) {
+        end = other.address > m.address ? std::min(end, other.address) : end;
+      }
+      pieces_.push_back({&m, m.address, end - m.address});
+    }
+  }
+
+  [[nodiscard]] static u64 to_engine(u64 address) noexcept { return (address & (base - 1)) | base; }
+
+  /// The address in the job of one of the engine; 0: it is no recorded memory.
+  [[nodiscard]] u64 to_job(u64 address) const {
+    for (const piece& m : pieces_) {
+      if (const u64 at = to_engine(m.address); address >= at && address - at < m.bytes) {
+        return m.address + (address - at);
+      }
+    }
+    for (const auto& [at, v] : variables_) {
+      if (address >= at && address - at < v->bytes) {
+        return v->address + (address - at);
+      }
+    }
+    return 0;
+  }
+
+  /// Replaces the pointers into recorded memory among the words of `bytes`.
+  void move_pointers(std::vector<std::uint8_t>& bytes, const address_space& space) const {
+    for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+      u64 word = 0;
+      for (std::size_t k = 0; k < 8; ++k) {
+        word |= u64{bytes[at + k]} << (8 * k);
+      }
+      const u64 to = moved(space.in_job(word));
+      for (std::size_t k = 0; k < 8 && to != 0; ++k) {
+        bytes[at + k] = static_cast<std::uint8_t>(to >> (8 * k));
+      }
+    }
+  }
+
+  void add_to(check::program& p, const ptx::module_layout& layout) {
+    for (const recorded_variable& v : of_.variables) {
+      const auto at = layout.globals.find(v.name);
+      const auto object = std::ranges::find_if(
+          p.memory, [&](const check::memory_object& o) { return at != layout.globals.end() && o.address == at->second; });
+      if (object == p.memory.end()) {
+        continue;
+      }
+      variables_.emplace_back(at->second, &v);
+      if (v.copied) {
+        object->initial.assign(v.contents.begin(), v.contents.end());
+      }
+    }
+    for (const piece& m : pieces_) {
+      std::vector<std::uint8_t> contents(m.of->contents.begin(), m.of->contents.end());
+      contents.resize((contents.size() + 7) / 8 * 8);
+      move_pointers(contents, *of_.space);
+      contents.resize(std::min<std::size_t>(contents.size(), m.bytes));
+      check::add_memory(p, "memory " + std::to_string(p.memory.size()), m.bytes, std::move(contents), true, false,
+                        to_engine(m.address));
+    }
+  }
+
+ private:
+  static constexpr u64 base = u64{1} << 45U;
+  /// Recorded memory, and what follows it in its allocation: zeros, as far as is known.
+  struct piece {
+    const recorded_memory* of = nullptr;
+    u64 address = 0, bytes = 0;
+  };
+
+  [[nodiscard]] u64 moved(u64 address) const {
+    for (const piece& m : pieces_) {
+      if (address >= m.address && address - m.address <= m.bytes) {
+        return to_engine(address);
+      }
+    }
+    for (const auto& [at, v] : variables_) {
+      if (address >= v->address && address - v->address < v->bytes) {
+        return at + (address - v->address);
+      }
+    }
+    return 0;
+  }
+
+  const recorded_launch& of_;
+  std::vector<piece> pieces_{};
+  std::vector<std::pair<u64, const recorded_variable*>> variables_{};
+};
+
+/// The launches' pointers, by which memory is divided where nothing better is known.
+class known_pointers {
+ public:
+  void add(const recorded_launch& l) {
+    for (const std::string& argument : l.arguments) {
+      for (std::size_t at = 0; at + 8 <= argument.size(); at += 8) {
+        if (const stretch s = memory_of(l, l.space->in_job(word_at(argument, at))); s.begin != 0) {
+          all_.insert(s.begin);
+        }
+      }
+    }
+  }
+  /// From the pointer in the argument's word to the next pointer, or to the end of the memory.
+  [[nodiscard]] std::optional<stretch> of(const recorded_launch& l, std::size_t argument, std::size_t at) const {
+    stretch s = memory_of(l, l.space->in_job(word_at(l.arguments[argument], at)));
+    if (s.begin == 0) {
+      return std::nullopt;
+    }
+    if (const auto next = all_.upper_bound(s.begin); next != all_.end()) {
+      s.end = std::min(s.end, *next);
+    }
+    return s;
+  }
+
+ private:
+  [[nodiscard]] static stretch memory_of(const recorded_launch& l, u64 address) {
+    for (const recorded_memory& m : l.memory) {
+      if (address >= m.address && address - m.address < m.bytes) {
+        return {address, m.address + m.bytes};
+      }
+    }
+    return {};
+  }
+  std::set<u64> all_{};
+};
+
+/// Executes a launch and keeps what it accesses.
+class launch_reader {
+ public:
+  launch_reader(const recorded_launch& l, const loaded_kernel& k, const known_pointers& pointers)
+      : launch_(l), kernel_(k), pointers_(pointers) {}
+
+  [[nodiscard]] footprint read() {
+    if (kernel_.code == nullptr) {
+      out_.why_not = kernel_.why_not;
+    } else {
+      try {
+        execute();
+      } catch (const std::exception& e) {
+        out_.why_not = e.what();
+      }
+    }
+    if (!out_.why_not.empty()) {
+      guess();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void execute() {
+    constexpr u64 most_instructions = 1'000'000'000;
+    check::program p;
+    check::add_variables(p, *kernel_.module, kernel_.layout);
+    moved_memory memory(launch_);
+    memory.add_to(p, kernel_.layout);
+    const ptx::ptx_module nothing = ptx::read_ptx(nothing_ptx);
+    check::launch_request before;
+    before.kernel =
+        std::make_shared<const ptx::kernel_code>(ptx::decode_kernel(nothing, ptx::layout_of(nothing), nothing.functions[0]));
+    check::launch_request mine = request(memory);
+    std::vector<check::planned_launch> launches;
+    launches.push_back(check::plan_launch(p, before, 0, 0));
+    mine.after = {0};
+    mine.dependent = true;
+    launches.push_back(check::plan_launch(p, mine, 1, 1));
+    sanitize::sanitize_options how;
+    how.schedules = 1;
+    how.most_instructions = most_instructions;
+    how.observe = [&](const sanitize::observed_event& e) { observe(e, memory); };
+    const sanitize::sanitize_result done = sanitize::sanitize(p, launches, {}, how);
+    for (const sanitize::sanitizer_finding& f : done.findings) {
+      using enum check::check_status;
+      if (f.found.status != race && f.found.status != uninitialised) {
+        out_.why_not = f.found.message;
+      }
+    }
+  }
+
+  [[nodiscard]] check::launch_request request(const moved_memory& memory) const {
+    check::launch_request r;
+    r.kernel = kernel_.code;
+    r.grid = launch_.grid;
+    r.block = launch_.block;
+    r.cluster = static_cast<int>(std::max(launch_.cluster[0] * launch_.cluster[1] * launch_.cluster[2], 1U));
+    r.cluster = r.cluster == 1 ? 0 : r.cluster;
+    r.dynamic_shared = launch_.shared;
+    r.arguments.resize(kernel_.code->parameter_bytes);
+    for (std::size_t k = 0; k < launch_.arguments.size() && k < kernel_.code->parameters.size(); ++k) {
+      std::vector<std::uint8_t> bytes(launch_.arguments[k].begin(), launch_.arguments[k].end());
+      memory.move_pointers(bytes, *launch_.space);
+      const std::size_t at = kernel_.code->parameter_offsets[k];
+      std::copy_n(bytes.begin(), std::min(bytes.size(), r.arguments.size() - std::min(at, r.arguments.size())),
+                  r.arguments.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return r;
+  }
+
+  void observe(const sanitize::observed_event& e, const moved_memory& memory) {
+    using enum sanitize::observed_event::kind_t;
+    if (e.launch != 1) {
+      return;
+    }
+    if (e.kind == launch_dependents) {
+      out_.launches_after_wait = out_.launches_after_wait && !e.early;
+      return;
+    }
+    if (e.kind == wait_for_launches) {
+      out_.waits = true;
+      return;
+    }
+    const u64 at = memory.to_job(e.address);
+    if (at == 0) {
+      return;
+    }
+    (e.kind == read ? out_.reads : out_.writes).add(e, at);
+    if (e.early) {
+      place(e.kind == read ? out_.early_reads : out_.early_writes, e).add(e, at);
+    } else if (e.kind == read && e.by->non_coherent) {
+      place(out_.read_only, e).add(e, at);
+    }
+  }
+  accessed& place(std::map<std::string, accessed>& all, const sanitize::observed_event& e) const {
+    return all[place_of(*kernel_.code, *e.by)];
+  }
+
+  /// What the launch's pointers lead to.
+  void guess() {
+    const auto all_pointers = [&](auto keep, std::vector<stretch>& into) {
+      for (std::size_t k = 0; k < launch_.arguments.size(); ++k) {
+        for (std::size_t at = 0; at + 8 <= launch_.arguments[k].size(); at += 8) {
+          if (const auto s = pointers_.of(launch_, k, at); s && keep(k, at)) {
+            into.push_back(*s);
+          }
+        }
+      }
+    };
+    all_pointers([](std::size_t, std::size_t) { return true; }, out_.may_access);
+    if (kernel_.code == nullptr) {
+      out_.may_access_early = out_.may_access;
+      out_.may_write_early = true;
+      return;
+    }
+    out_.reads = out_.writes = {};
+    out_.early_reads.clear();
+    out_.early_writes.clear();
+    out_.read_only.clear();
+    const lint::kernel_view view(*kernel_.code, kernel_.layout);
+    const auto is = [&](ptx::op code) {
+      return std::ranges::any_of(kernel_.code->code, [&](const ptx::instruction& i) { return i.code == code; });
+    };
+    out_.waits = is(ptx::op::grid_wait);
+    out_.launches_after_wait = out_.waits && !is(ptx::op::grid_launch);
+    for (const lint::access& a : out_.waits ? lint::early_accesses(view) : view.data.accesses()) {
+      if (a.space != ptx::state_space::global && !a.origins.empty()) {
+        continue;
+      }
+      const std::string place = place_of(*kernel_.code, kernel_.code->code[static_cast<std::size_t>(a.at)]);
+      out_.early_place = out_.early_place.empty() ? place : out_.early_place;
+      out_.may_write_early = out_.may_write_early || a.writes;
+      all_pointers(
+          [&](std::size_t k, std::size_t at) {
+            const auto number = static_cast<std::int64_t>(kernel_.code->parameter_offsets[k] + at);
+            return a.origins.empty() ||
+                   std::ranges::any_of(a.origins, [&](const lint::origin& o) { return o.number == number; });
+          },
+          out_.may_access_early);
+    }
+  }
+
+  const recorded_launch& launch_;
+  const loaded_kernel& kernel_;
+  const known_pointers& pointers_;
+  footprint out_{};
+};
+
+std::string bytes_text(u64 count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
+
+/// Launches of a job, and what follows from them.
+class job_analysis {
+ public:
+  job_analysis(const recorded_job& job, dependents_report& out) : job_(job), out_(out) {
+    for (const recorded_launch& l : job.launches) {
+      numbers_[{l.process, l.number}] = &l;
+      pointers_.add(l);
+    }
+  }
+
+  void run() {
+    for (const recorded_launch& l : job_.launches) {
+      if (!l.dependent) {
+        continue;
+      }
+      ++out_.launches;
+      if (before(l) == nullptr) {
+        ++out_.without_predecessor;
+      } else if (!look_at(l)) {
+        ++out_.right;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] const recorded_launch* before(const recorded_launch& l) const {
+    const auto at = numbers_.find({l.process, l.follows});
+    return l.follows == 0 || at == numbers_.end() ? nullptr : at->second;
+  }
+
+  /// Whether the launch, or some of it, comes too early after some launch that need not have ended.
+  bool look_at(const recorded_launch& l) {
+    constexpr int most_before = 8;
+    bool wrong = false;
+    bool unfinished_at_wait = false;
+    const recorded_launch* other = before(l);
+    for (int k = 0; k < most_before && other != nullptr; ++k) {
+      wrong = compare(l, *other, k == 0, unfinished_at_wait) || wrong;
+      if (!other->dependent) {
+        break;
+      }
+      const footprint& f = footprint_of(*other);
+      unfinished_at_wait = k == 0 ? !f.waits : unfinished_at_wait && !f.launches_after_wait;
+      if (f.waits && f.launches_after_wait) {  // it has let nothing begin before the launch before it had ended
+        break;
+      }
+      other = before(*other);
+    }
+    return wrong;
+  }
+
+  bool compare(const recorded_launch& l, const recorded_launch& other, bool predecessor, bool all_early) {
+    const footprint& mine = footprint_of(l);
+    const footprint& its = footprint_of(other);
+    dependent_row row{dependent_row::verdict_t::wrong,
+                      check::source_name(l.kernel),
+                      check::source_name(other.kernel),
+                      predecessor,
+                      "none",
+                      "none",
+                      {},
+                      1};
+    if (!mine.why_not.empty() || !its.why_not.empty()) {
+      return compare_stretches(mine, its, std::move(row));
+    }
+    const auto hits = [&](const std::map<std::string, accessed>& places, const accessed& of, std::string& text,
+                          const std::string& what) {
+      byte_set all;
+      std::string where;
+      for (const auto& [place, a] : places) {
+        if (const byte_set common = a.conflicts(of); !common.is_empty()) {
+          all.add(common);
+          where += (where.empty() ? "" : ", ") + place;
+        }
+      }
+      if (!all.is_empty()) {
+        text =
+            (text == "none" ? "" : text + "; ") + bytes_text(all.count()) + " " + name_of(l, all.first()) + what + ", " + where;
+      }
+      return !all.is_empty();
+    };
+    const bool reads = hits(mine.early_reads, its.writes, row.reads, "");
+    const bool cached = predecessor && hits(mine.read_only, its.writes, row.reads, " by ld.global.nc behind the wait");
+    bool late = false;
+    if (all_early && mine.early_reads.empty()) {
+      late = hits({{"all reads", mine.reads}}, its.writes, row.reads, "");
+    }
+    accessed touched = its.reads;
+    touched.weak.add(its.writes.weak);
+    touched.strong.add(its.writes.strong);
+    const bool writes = hits(mine.early_writes, touched, row.writes, "");
+    if (!reads && !cached && !late && !writes) {
+      return false;
+    }
+    row.sentence =
+        std::string(reads || late ? "reads what " + row.other + " writes"
+                    : cached      ? "may read what " + row.other + " writes before it waits"
+                                  : "") +
+        (writes ? std::string(reads || late || cached ? ", and " : "") + "writes what " + row.other + " accesses" : "") +
+        (late ? ", for which the kernel between them does not wait" : "");
+    add(std::move(row));
+    return true;
+  }
+
+  bool compare_stretches(const footprint& mine, const footprint& its, dependent_row row) {
+    std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
+    const auto meet = [](const stretch& a, const stretch& b) { return a.begin < b.end && b.begin < a.end; };
+    bool found = false;
+    if (!mine.why_not.empty()) {
+      for (const stretch& s : mine.may_access_early) {
+        found = found ||
+                (its.why_not.empty() ? its.writes.weak.has_some(s.begin, s.end) || its.writes.strong.has_some(s.begin, s.end)
+                                     : std::ranges::any_of(its.may_access, [&](const stretch& o) { return meet(s, o); }));
+      }
+      row.reads = found ? "some" + (mine.early_place.empty() ? "" : ", " + mine.early_place) : row.reads;
+      row.writes = found && mine.may_write_early ? "some" : row.writes;
+    } else {
+      const auto some = [&](const std::map<std::string, accessed>& places, std::string& text) {
+        for (const auto& [place, a] : places) {
+          const bool here = std::ranges::any_of(its.may_access, [&](const stretch& s) {
+            return a.weak.has_some(s.begin, s.end) || a.strong.has_some(s.begin, s.end);
+          });
+          text = here ? (text == "none" ? "some, " : text + ", ") + place : text;
+          found = found || here;
+        }
+      };
+      some(mine.early_reads, row.reads);
+      some(mine.early_writes, row.writes);
+    }
+    if (found) {
+      row.verdict = dependent_row::verdict_t::possible;
+      row.sentence = "by the launches' pointers it may touch what " + row.other + " accesses; not executed: " + why;
+      add(std::move(row));
+    }
+    return found;
+  }
+
+  /// "at byte 16 of argument 0", by the nearest pointer below.
+  [[nodiscard]] static std::string name_of(const recorded_launch& l, u64 address) {
+    std::string name = "of memory that is pointed to from memory";
+    u64 nearest = 0;
+    for (std::size_t k = 0; k < l.arguments.size(); ++k) {
+      for (std::size_t at = 0; at + 8 <= l.arguments[k].size(); at += 8) {
+        const u64 pointer = l.space->in_job(word_at(l.arguments[k], at));
+        const bool inside = std::ranges::any_of(l.memory, [&](const recorded_memory& m) {
+          return pointer >= m.address && pointer - m.address < m.bytes && address >= m.address && address - m.address < m.bytes;
+        });
+        if (inside && pointer <= address && pointer >= nearest) {
+          nearest = pointer;
+          name =
+              "of argument " + std::to_string(k) + (l.arguments[k].size() > 8 ? " (its byte " + std::to_string(at) + ")" : "");
+        }
+      }
+    }
+    for (const recorded_variable& v : l.variables) {
+      name = address >= v.address && address - v.address < v.bytes ? "of the variable " + v.name : name;
+    }
+    return name;
+  }
+
+  void add(dependent_row row) {
+    const auto same = std::ranges::find_if(out_.rows, [&](const dependent_row& r) {
+      return std::tie(r.verdict, r.kernel, r.other, r.reads, r.writes, r.sentence) ==
+             std::tie(row.verdict, row.kernel, row.other, row.reads, row.writes, row.sentence);
+    });
+    if (same == out_.rows.end()) {
+      out_.rows.push_back(std::move(row));
+    } else {
+      ++same->launches;
+    }
+  }
+
+  const footprint& footprint_of(const recorded_launch& l) {
+    const auto [at, is_new] = footprints_.try_emplace(&l);
+    if (is_new) {
+      at->second = launch_reader(l, kernel_of(l), pointers_).read();
+    }
+    return at->second;
+  }
+
+  const loaded_kernel& kernel_of(const recorded_launch& l) {
+    const auto [at, is_new] = kernels_.try_emplace({l.ptx, l.kernel});
+    loaded_kernel& k = at->second;
+    if (!is_new) {
+      return k;
+    }
+    if (l.ptx.empty()) {
+      k.why_not = "it has machine code only";
+      return k;
+    }
+    try {
+      k.module = ptx::read_ptx(ptx::with_kernels(membar_tools::read_file(l.ptx), {l.kernel}));
+      k.layout = ptx::layout_of(*k.module);
+      const auto f = std::ranges::find_if(k.module->functions,
+                                          [&](const ptx::ptx_function& one) { return one.kernel && one.name == l.kernel; });
+      k.code = std::make_shared<const ptx::kernel_code>(ptx::decode_kernel(*k.module, k.layout, *f));
+    } catch (const std::exception& e) {
+      k.why_not = e.what();
+    }
+    return k;
+  }
+
+  const recorded_job& job_;
+  dependents_report& out_;
+  std::map<std::pair<int, int>, const recorded_launch*> numbers_{};
+  known_pointers pointers_{};
+  std::map<std::pair<std::string, std::string>, loaded_kernel> kernels_{};
+  std::map<const recorded_launch*, footprint> footprints_{};
+};
+
+}  // namespace
+
+std::string dependents_report::text() const {
+  std::vector<std::vector<std::string>> cells{{"kernel", "predecessor", "early reads", "early writes", "verdict"}};
+  for (const dependent_row& r : rows) {
+    cells.push_back({r.kernel, r.other + (r.predecessor ? "" : " (earlier)"), r.reads, r.writes,
+                     (r.verdict == dependent_row::verdict_t::wrong ? "wrong: " : "possible: ") + r.sentence +
+                         (r.launches == 1 ? "" : " (" + std::to_string(r.launches) + " launches)")});
+  }
+  std::ostringstream out;
+  if (!rows.empty()) {
+    std::vector<std::size_t> widths(cells[0].size(), 0);
+    for (const auto& row : cells) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        widths[c] = std::max(widths[c], row[c].size());
+      }
+    }
+    for (const auto& row : cells) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        out << row[c] << (c + 1 == row.size() ? "\n" : std::string(widths[c] - row[c].size() + 2, ' '));
+      }
+    }
+  }
+  out << launches << (launches == 1 ? " programmatic dependent launch" : " different programmatic dependent launches") << ", "
+      << right << " right";
+  if (without_predecessor != 0) {
+    out << ", " << without_predecessor << " after no kernel that is known";
+  }
+  out << "\n";
+  return out.str();
+}
+
+dependents_report dependents_of(const std::vector<recorded_job>& jobs) {
+  dependents_report out;
+  for (const recorded_job& job : jobs) {
+    job_analysis(job, out).run();
+    for (const std::string& c : job.complaints) {
+      out.sentences.push_back(c);
+    }
+  }
+  return out;
+}
+
+}  // namespace membar_check
