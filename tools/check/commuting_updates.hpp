@@ -12,10 +12,14 @@
 ///  * no `fence.sc` comes before an update that is not ordered by causality with all others: an order of fences might order the two,
 ///  * nothing acquires by what an update has read, if some update releases: the order says who synchronizes with whom.
 /// Where an execution shows that it does not, the location is kept apart, and the exploration begins again.
+///
+/// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats. They are unknown, like the results of matrix
+/// instructions. As soon as an unknown value decides something, or the property looks at one, the locations that it may come from are kept apart.
 #pragma once
 
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
+#include <check/kept_apart.hpp>
 #include <check/machine.hpp>
 #include <membar/model/array.hpp>
 
@@ -25,28 +29,6 @@
 #include <vector>
 
 namespace membar::check::detail {
-
-/// Memory whose updates are explored in every order.
-class kept_apart {
- public:
-  [[nodiscard]] bool has(const memory_object* object, std::uint64_t address) const {
-    return objects_.count(object) != 0 || addresses_.count(address) != 0;
-  }
-  /// The location is kept apart, and after some locations of an object all of it.
-  void add(const memory_object* object, std::uint64_t address) {
-    constexpr int most_locations = 3;
-    addresses_.insert(address);
-    of_object_.insert(object);
-    if (of_object_.count(object) >= most_locations) {
-      objects_.insert(object);
-    }
-  }
-
- private:
-  std::set<std::uint64_t> addresses_{};
-  std::multiset<const memory_object*> of_object_{};
-  std::set<const memory_object*> objects_{};
-};
 
 /// Finds updates that commute in an execution.
 class commuting_updates {
@@ -63,9 +45,7 @@ class commuting_updates {
 
   /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
-    if (e.update != 0 && apart_.has(object_of(e), e.address)) {
-      e.update = 0;
-    }
+    hides_values_ = hides_values_ || hides_a_value(g, e);
     if (!may_commute(g, e, e.location)) {
       return keep_apart(g, e.location);
     }
@@ -76,6 +56,23 @@ class commuting_updates {
       }
     }
     return true;
+  }
+
+  /// Whether some update has hidden a value.
+  [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
+
+  /// An unknown value of thread `t`, or of any one for -1, is about to decide something. If it may come from updates, they are kept apart.
+  [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
+    bool found = false;
+    for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
+      for (const graph_event* e : model::at(g.threads, u).events) {
+        if (e->kind == event_kind::read && hides_a_value(g, *e)) {
+          found = true;
+          static_cast<void>(keep_apart(g, e->location));
+        }
+      }
+    }
+    return found || (t >= 0 && hides_values_ && asks_hidden_value(g, -1));
   }
 
   /// Whether the starts of release patterns of write `w`, if it is an update, are nothing that somebody acquires by another update's read.
@@ -234,13 +231,16 @@ class commuting_updates {
            });
   }
 
-  [[nodiscard]] const memory_object* object_of(const graph_event& e) const {
-    return state_.locations.object_of(e.address, e.bytes);
+  /// Whether half `e` of an update, the next event of its thread or one that it had, hides a value.
+  [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& e) const {
+    return e.update != 0 &&
+           model::at(state_.machines, e.thread).hides_a_value(*model::at(model::at(g.threads, e.thread).states, e.number));
   }
 
   [[nodiscard]] bool keep_apart(const graph& g, int location) {
     const location_info& l = state_.locations[location];
-    apart_.add(state_.locations.object_of(l.address, l.bytes), l.address);
+    const memory_object& o = *state_.locations.object_of(l.address, l.bytes);
+    apart_.add(o.address, o.bytes, l.address);
     begins_again_ = true;
     state_.report(g, check_status::gave_up, "the exploration begins again");
     return false;
@@ -274,6 +274,7 @@ class commuting_updates {
   std::set<std::uint64_t> released_{};  ///< locations with an update that ends a release pattern
   std::set<std::uint64_t> acquired_{};  ///< locations with an update that begins an acquire pattern
   bool begins_again_ = false;
+  bool hides_values_ = false;
 };
 
 }  // namespace membar::check::detail

@@ -44,8 +44,8 @@ class execution_end {
   }
 
   /// Counts an execution that does not go on, and asks the property of one whose threads have all ended. `stuck`: none of those
-  /// that have not ended ever will.
-  void finish(const graph& g, bool ended, bool stuck) {
+  /// that have not ended ever will. `updates`: those that were merged.
+  void finish(const graph& g, bool ended, bool stuck, commuting_updates* updates = nullptr) {
     if (!ended) {
       if (stuck) {
         state_.report(g, check_status::hang, "threads wait, and no other thread can end their wait");
@@ -60,7 +60,19 @@ class execution_end {
       return;
     }
     if (property_) {
-      std::string broken = property_(memory_at_end(memory_bytes(state_), g));
+      bool asks_unknown = false;
+      std::string broken;
+      try {
+        broken = property_(memory_at_end(memory_bytes(state_), g, asks_unknown));
+      } catch (...) {
+        if (!asks_unknown || updates == nullptr || !updates->asks_hidden_value(g, -1)) {
+          throw;
+        }
+        return;
+      }
+      if (asks_unknown && updates != nullptr && updates->asks_hidden_value(g, -1)) {
+        return;
+      }
       if (!broken.empty()) {
         state_.report(g, check_status::violated, std::move(broken));
       }
@@ -70,18 +82,22 @@ class execution_end {
  private:
   class memory_at_end final : public final_memory {
    public:
-    memory_at_end(memory_bytes bytes, const graph& g) : bytes_(bytes), graph_(g) {}
-    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
-      return bytes_.final_value(graph_, address, bytes).low;
-    }
-    [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override {
-      return bytes_.final_value(graph_, address, bytes).unknown;
-    }
+    memory_at_end(memory_bytes bytes, const graph& g, bool& asks_unknown)
+        : bytes_(bytes), graph_(g), asks_unknown_(asks_unknown) {}
+    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override { return at(address, bytes).low; }
+    [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override { return at(address, bytes).unknown; }
     [[nodiscard]] const graph& execution() const noexcept override { return graph_; }
 
    private:
+    [[nodiscard]] wide_value at(std::uint64_t address, int bytes) const {
+      const wide_value v = bytes_.final_value(graph_, address, bytes);
+      asks_unknown_ = asks_unknown_ || v.unknown;
+      return v;
+    }
+
     memory_bytes bytes_;
     const graph& graph_;
+    bool& asks_unknown_;
   };
 
   exploration_state& state_;

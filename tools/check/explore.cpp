@@ -18,6 +18,7 @@
 #include <check/exploration_state.hpp>
 #include <check/explore.hpp>
 #include <check/graph.hpp>
+#include <check/kept_apart.hpp>
 #include <check/load_buffering.hpp>
 #include <check/machine.hpp>
 #include <check/memory_bytes.hpp>
@@ -42,6 +43,7 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -61,7 +63,7 @@ class explorer {
     state_.replayed = options.replayed;
     if (merges_updates()) {
       for (machine& m : state_.machines) {
-        m.merge_updates();
+        m.merge_updates(apart);
       }
     }
     if (options.symmetry && !at_random() && !state_.copies) {
@@ -79,6 +81,9 @@ class explorer {
 
   /// Whether it ended because memory was found whose updates do not commute, and has to begin again.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
+
+  /// Whether some values were unknown that the order of updates decides.
+  [[nodiscard]] bool hides_values() const noexcept { return updates_.hides_values(); }
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -138,7 +143,7 @@ class explorer {
       run.states.push_back(copies ? run.idle : model::at(state_.machines, t).begin());
     }
     for (int t = 0; t < state_.count() && fine; ++t) {
-      fine = state_.healthy(g, t);
+      fine = healthy(g, t);
     }
     if (fine) {
       visit(g);
@@ -192,6 +197,12 @@ class explorer {
   }
   void give_graph() noexcept { --graphs_used_; }
 
+  /// Whether thread `t` can go on, or has a right to stand where it stands.
+  [[nodiscard]] bool healthy(const graph& g, int t) {
+    const bool asks = merges_updates() && state_of(g, t).status == thread_status::unknown_operand;
+    return (!asks || !updates_.asks_hidden_value(g, t)) && state_.healthy(g, t);
+  }
+
   // ---- growth
 
   void visit(graph& g) {
@@ -233,6 +244,9 @@ class explorer {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
       const op code = model::at(state_.machines, t).at(s).code;
+      if (s.choosing && merges_updates() && updates_.asks_hidden_value(g, t)) {
+        return;
+      }
       if (s.choosing) {
         add_choice(g, t);
       } else if (code == op::load || (is_rmw(code) && s.part % 2 == 0)) {
@@ -339,7 +353,7 @@ class explorer {
     run.states.push_back(model::at(state_.machines, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
     const bool in_order = g.fences_in_order;
-    if (races_.consistent(g, found, {&e, also}) && state_.healthy(g, e.thread)) {
+    if (races_.consistent(g, found, {&e, also}) && healthy(g, e.thread)) {
       if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
         ++state_.result.counts.blocked;
       } else {
@@ -459,7 +473,7 @@ class explorer {
     const suspects found = races_.races_of(g, e);
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, t).step(s, {}));
-    if (state_.healthy(g, t)) {
+    if (healthy(g, t)) {
       const bool in_order = g.fences_in_order;
       for_each_place(g, e, [&] {
         if (races_.consistent(g, found, {&e, nullptr}) && synchronization_.may_begin_mbarrier(g, e)) {
@@ -645,7 +659,7 @@ class explorer {
     if (e->started != nullptr) {
       model::at(g.threads, e->starts).start(e);
     }
-    if (e->started == nullptr || state_.healthy(g, e->starts)) {
+    if (e->started == nullptr || healthy(g, e->starts)) {
       take_other(g, *e, state_of(g, t), {}, false);
     }
     if (e->started != nullptr) {
@@ -658,7 +672,7 @@ class explorer {
     ++g.next_stamp;
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, e.thread).step(s, seen));
-    if (state_.healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
+    if (healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
       if (!at_random() && waits_for_the_past(g, e.thread)) {
         ++state_.result.counts.blocked;
       } else {
@@ -686,7 +700,7 @@ class explorer {
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
     if (!ended || (!synchronization_.has_parted_warp(g) && !synchronization_.keeps_tensor_memory(g))) {
-      end_.finish(g, ended, stuck);
+      end_.finish(g, ended, stuck, merges_updates() ? &updates_ : nullptr);
     }
   }
 
@@ -772,13 +786,21 @@ class copy_counts {
 };
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
-  detail::kept_apart apart;
+  kept_apart apart;
+  std::optional<check_result> found;  // with values unknown: what is found without is told with its values
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
-    if (!exploration.begins_again()) {
-      return result;
+    if (exploration.begins_again()) {
+      continue;
     }
+    const bool finds = result.status != check_status::verified && result.status != check_status::gave_up;
+    if (!finds || !exploration.hides_values()) {
+      return found && result.status == check_status::gave_up && !checked.assumed.same_value_writes ? *std::move(found)
+                                                                                                   : std::move(result);
+    }
+    found = std::move(result);
+    apart.add_hidden_values();
   }
   copy_counts counts(checked);
   for (;;) {

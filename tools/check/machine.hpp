@@ -5,6 +5,7 @@
 
 #include <check/compute.hpp>
 #include <check/event.hpp>
+#include <check/kept_apart.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/stack_arena.hpp>
 #include <check/thread_context.hpp>
@@ -138,7 +139,7 @@ class machine {
   }
 
   /// What the next event, a write, stores.
-  [[nodiscard]] wide_value stored(const thread_state& s) const noexcept {
+  [[nodiscard]] wide_value stored(const thread_state& s) const {
     const instruction& i = at(s);
     if (i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate) {
       return {i.mbarrier == mbarrier_op::init ? initial_mbarrier(value(s, i.by[1])) : 0, 0};
@@ -279,8 +280,12 @@ class machine {
     return other;
   }
 
-  /// From now on updates that no order of them changes are marked, and those that change nothing only read (commuting_updates.hpp).
-  void merge_updates() noexcept { merges_ = true; }
+  /// From now on updates that no order of them changes are marked, unless they are of memory in `apart`, and those that change nothing only read
+  /// (commuting_updates.hpp).
+  void merge_updates(const kept_apart& apart) noexcept {
+    merges_ = true;
+    apart_ = &apart;
+  }
 
   /// Whether the read-modify-write that is next cannot change the value, whatever that is.
   [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
@@ -312,10 +317,9 @@ class machine {
   }
 
   /// The number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0: in none.
-  [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const noexcept {
+  [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const {
     const instruction& i = at(s);
-    const std::vector<bool>& unused = context_->registers->unused;
-    if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) || is_unknown(s, 1)) {
+    if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || apart_->has(address(s))) {
       return 0;
     }
     constexpr std::uint8_t arrival = 255;
@@ -325,20 +329,30 @@ class machine {
     }
     const bool commutes =
         i.what == model::operation::add || (i.what >= model::operation::bit_and && i.what <= model::operation::maximum);
-    return commutes && !model::acquires(i.order) && unused[static_cast<std::size_t>(s.pc)] && !is_neutral(s)
-               ? static_cast<std::uint8_t>(1 + 2 * static_cast<int>(i.what) + (is_signed(i.type) ? 1 : 0))
+    return commutes && !model::acquires(i.order) && !is_neutral(s) && !(hides_a_value(s) && apart_->has_hidden_values())
+               ? static_cast<std::uint8_t>(1 + 3 * static_cast<int>(i.what) +
+                                           (is_float(i.type)    ? 2
+                                            : is_signed(i.type) ? 1
+                                                                : 0))
                : std::uint8_t{0};
   }
 
+  /// Whether the order of updates decides a value that is unknown where they are merged: the old value, which the thread uses, or a sum of floats.
+  [[nodiscard]] bool hides_a_value(const thread_state& s) const noexcept {
+    const instruction& i = at(s);
+    return i.mbarrier == mbarrier_op::none &&
+           (is_float(i.type) || !context_->registers->unused[static_cast<std::size_t>(s.pc)]);
+  }
+
   /// What the next event, the write of a read-modify-write, stores where `old` was before; and whether it completes a phase.
-  [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const noexcept {
+  [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
     const instruction& i = at(s);
     return {rmw_result(s, i, old),
             i.mbarrier != mbarrier_op::none && updated_mbarrier(i, old.low, value(s, i.by[1])).completes};
   }
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
-  [[nodiscard]] bool keeps_value(const thread_state& s) const noexcept {
+  [[nodiscard]] bool keeps_value(const thread_state& s) const {
     const wide_value result = rmw_result(s, at(s), old_of(s));
     return !result.unknown && result == old_of(s);
   }
@@ -656,6 +670,7 @@ class machine {
       }
     } else {
       count_write(s, before, !keeps_value(s));
+      s.old_unknown = s.old_unknown || (hides_a_value(before) && class_of_update(before) != 0);
     }
     if (i.elements > 1 && goes_to_next_element(s, i)) {
       return false;
@@ -699,7 +714,7 @@ class machine {
     }
   }
 
-  [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const noexcept {
+  [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const {
     if (i.mbarrier != mbarrier_op::none) {
       return {updated_mbarrier(i, old.low, value(s, i.by[1])).word, 0};
     }
@@ -716,6 +731,9 @@ class machine {
       return {truncated(by.low, bits), i.bytes == 16 ? by.high : 0};
     }
     if (is_float(i.type)) {
+      if (class_of_update(s) != 0) {
+        return {0, 0, true};
+      }
       instruction f;
       f.type = i.type;
       f.code = i.what == model::operation::minimum ? op::minimum : i.what == model::operation::maximum ? op::maximum : op::add;
@@ -738,7 +756,7 @@ class machine {
   }
 
   /// Counts the write that is the next event of `before`.
-  void count_write(thread_state& s, const thread_state& before, bool changes) const noexcept {
+  void count_write(thread_state& s, const thread_state& before, bool changes) const {
     changes = changes || class_of_update(before) != 0;
     s.effects += changes ? 1 : 0;
     s.lasting += changes && (!is_shared(address(before)) || at(before).mbarrier != mbarrier_op::none) ? 1 : 0;
@@ -1223,6 +1241,7 @@ class machine {
 
   const thread_context* context_;
   stack_arena* arena_;
+  const kept_apart* apart_ = nullptr;  ///< not null if it merges updates
   bool merges_ = false;
 };
 
