@@ -236,6 +236,8 @@ TEST(check_merges_updates, that_nobody_looks_at_in_between) {
 
 const std::string counts = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
 const std::string adds_float = "red.relaxed.gpu.global.add.f32 [x], 0f3f800000;";
+const std::string adds_little = "red.relaxed.gpu.global.add.f32 [x], 0f33800000;";
+const std::string checks_sum = "ld.global.u32 %r0, [x]; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
 
 /// Threads that count three times each and store what they are given.
 std::vector<std::string> keep_tickets(int threads) {
@@ -259,8 +261,29 @@ TEST(check_merges_updates, not_if_the_result_decides_something) {
   EXPECT_EQ(executions_of(ptx_program(times(3, counts + "setp.eq.u32 %p1, %r0, 7; @%p1 st.global.u32 [y], 1;")).get()), 6U);
   const std::string index = "mov.u64 %rd0, wide; mad.wide.u32 %rd0, %r0, 4, %rd0; st.global.u32 [%rd0], 1;";
   EXPECT_EQ(executions_of(ptx_program(times(3, counts + index)).get()), 6U);
-  const std::string checks = "ld.global.u32 %r0, [x]; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
-  EXPECT_EQ(executions_of(block_of(times(3, adds_float + "barrier.sync 0;" + checks))), 6U);
+  EXPECT_EQ(executions_of(block_of(times(3, adds_float + adds_little + "barrier.sync 0;" + checks_sum))), 90U)
+      << "6! / (2! 2! 2!)";
+}
+
+TEST(check_merges_updates, of_floats_whose_sum_no_order_rounds) {
+  EXPECT_EQ(executions_of(block_of(times(3, adds_float + "barrier.sync 0;" + checks_sum))), 1U);
+  ptx_program exact(
+      {adds_float, "red.relaxed.gpu.global.add.f32 [x], 0f3f000000;", "red.relaxed.gpu.global.add.f32 [x], 0fc0200000;"});
+  const answer known = answer_of(exact.get(), exact.address("x"), 1, true);
+  EXPECT_EQ(known.executions.size(), 1U);
+  EXPECT_EQ(known.states, (std::set<std::vector<std::uint64_t>>{{0xbf800000}})) << "1 + 0.5 - 2.5";
+  // in no order is the last sum too long, but the one before is in some: 1 is lost if it is added to 2^24
+  ptx_program rounds(
+      {adds_float, "red.relaxed.gpu.global.add.f32 [x], 0f4b800000;", "red.relaxed.gpu.global.add.f32 [x], 0fcb800000;"});
+  EXPECT_EQ(answer_of(rounds.get(), rounds.address("x"), 1, true).states,
+            (std::set<std::vector<std::uint64_t>>{{0}, {0x3f800000}}));
+  // what is less than the least normal float is flushed to 0
+  ptx_program flushes({"red.relaxed.gpu.global.add.f32 [x], 0f00c00000;", "red.relaxed.gpu.global.add.f32 [x], 0f80800000;",
+                       "red.relaxed.gpu.global.add.f32 [x], 0f00800000;"});
+  EXPECT_EQ(answer_of(flushes.get(), flushes.address("x"), 1, true).states, answer_of(flushes.get(), flushes.address("x"), 1, false).states);
+  ptx_program overflows(
+      times(2, "red.relaxed.gpu.global.add.f32 [x], 0f7f000000; red.relaxed.gpu.global.add.f32 [x], 0fff000000;"));
+  EXPECT_EQ(answer_of(overflows.get(), overflows.address("x"), 1, true).states, answer_of(overflows.get(), overflows.address("x"), 1, false).states);
 }
 
 TEST(check_merges_updates, not_if_a_branch_on_the_result_shows_more_states) {

@@ -13,7 +13,7 @@
 ///  * nothing acquires by what an update has read, if some update releases: the order says who synchronizes with whom.
 /// Where an execution shows that it does not, the location is kept apart, and the exploration begins again.
 ///
-/// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats. They are unknown, like the results of matrix
+/// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats that rounds in some order. They are unknown, like the results of matrix
 /// instructions. As soon as an unknown value decides something, or the property looks at one, the locations that it may come from are kept apart.
 #pragma once
 
@@ -24,11 +24,63 @@
 #include <membar/model/array.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <vector>
 
 namespace membar::check::detail {
+
+/// A sum of floats, and whether every order of adding them gives exactly that.
+class exact_sum {
+ public:
+  /// Of what read-modify-write `i` adds; what is not one of `f32` or `f64` that adds is not known to be exact.
+  explicit exact_sum(const instruction& i)
+      : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
+
+  void add(std::uint64_t bits) {
+    const float f = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const double d = std::bit_cast<double>(bits);
+    const int kind = single_ ? std::fpclassify(f) : std::fpclassify(d);
+    exact_ = exact_ && (kind == FP_NORMAL || kind == FP_ZERO);
+    if (kind == FP_NORMAL) {
+      sizes_.push_back(std::fabs(single_ ? static_cast<double>(f) : d));
+    }
+  }
+
+  /// Every sum of some of them is a multiple of the least bit of any, and not greater than the sum of all sizes. If that one has no more digits than
+  /// the type, nothing rounds.
+  [[nodiscard]] bool is_exact() const {
+    using double_limits = std::numeric_limits<double>;
+    using float_limits = std::numeric_limits<float>;
+    const std::uint64_t most = std::uint64_t{1}
+                               << static_cast<unsigned>(single_ ? float_limits::digits : double_limits::digits);
+    int least = double_limits::max_exponent;
+    for (const double size : sizes_) {
+      int exponent = 0;
+      const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(size, &exponent), double_limits::digits));
+      least = std::min(least, exponent - double_limits::digits + std::countr_zero(digits));
+    }
+    std::uint64_t sum = 0;
+    for (const double size : sizes_) {
+      const double scaled = std::ldexp(size, -least);
+      if (!(scaled <= static_cast<double>(most - sum))) {
+        return false;
+      }
+      sum += static_cast<std::uint64_t>(scaled);
+    }
+    return exact_ && least >= (single_ ? float_limits::min_exponent : double_limits::min_exponent) - 1 &&
+           least + static_cast<int>(std::bit_width(sum)) <=
+               (single_ ? float_limits::max_exponent : double_limits::max_exponent);
+  }
+
+ private:
+  bool single_;
+  bool exact_;
+  std::vector<double> sizes_{};  ///< of those that are not 0
+};
 
 /// Finds updates that commute in an execution.
 class commuting_updates {
@@ -45,7 +97,6 @@ class commuting_updates {
 
   /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
-    hides_values_ = hides_values_ || hides_a_value(g, e);
     if (!may_commute(g, e, e.location)) {
       return keep_apart(g, e.location);
     }
@@ -56,6 +107,17 @@ class commuting_updates {
       }
     }
     return true;
+  }
+
+  /// Hides what `r`, the read half of an update, has read from place `place` of its location's order, if the update may round in some order.
+  /// `s` is the state before it.
+  void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
+    const machine& m = model::at(state_.machines, r.thread);
+    if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
+      r.value = {0, 0, true};
+      hides_values_ = true;
+    }
+    hides_values_ = hides_values_ || m.uses_old_value(s);
   }
 
   /// Whether some update has hidden a value.
@@ -231,10 +293,31 @@ class commuting_updates {
            });
   }
 
-  /// Whether half `e` of an update, the next event of its thread or one that it had, hides a value.
-  [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& e) const {
-    return e.update != 0 &&
-           model::at(state_.machines, e.thread).hides_a_value(*model::at(model::at(g.threads, e.thread).states, e.number));
+  /// Whether `r`, a read, is of an update that hides a value.
+  [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& r) const {
+    const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
+    const machine& m = model::at(state_.machines, r.thread);
+    return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
+  }
+
+  /// Whether no order of update `r`, which is next in state `s` of its thread, and of those up to place `place` of its location's order rounds.
+  [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
+    const auto& order = model::at(g.order, r.location);
+    const machine& m = model::at(state_.machines, r.thread);
+    exact_sum sum(m.at(s));
+    bool known = !m.is_unknown(s, 1);
+    sum.add(m.operand(s, 1));
+    for (; is_update(order, place); --place) {
+      const graph_event& w = *model::at(order, place);
+      const machine& other = model::at(state_.machines, w.thread);
+      const thread_state& then = *model::at(model::at(g.threads, w.thread).states, w.number);
+      known = known && !other.is_unknown(then, 1);
+      sum.add(other.operand(then, 1));
+    }
+    const graph_event* const before = model::at(order, place);
+    const wide_value first = before != nullptr ? before->value : state_.locations[r.location].initial;
+    sum.add(first.low);
+    return known && !first.unknown && sum.is_exact();
   }
 
   [[nodiscard]] bool keep_apart(const graph& g, int location) {
@@ -253,6 +336,10 @@ class commuting_updates {
     thread_run& run = model::at(g.threads, w.thread);
     read->source = source;
     read->value = source != nullptr ? source->value : state_.locations[w.location].initial;
+    if (w.mbarrier == mbarrier_op::none) {
+      hide_rounded(g, *read, *model::at(run.states, read->number),
+                   event_rules::place_in(model::at(g.order, w.location), source));
+    }
     const auto [value, completes] = model::at(state_.machines, w.thread).updated(*model::at(run.states, w.number), read->value);
     write->partner = read;
     write->value = value;

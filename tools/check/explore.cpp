@@ -312,6 +312,9 @@ class explorer {
           take_read(g, e, s);
         }
       } else if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+        if (e.update != 0 && e.mbarrier == mbarrier_op::none) {
+          updates_.hide_rounded(g, e, s, i);
+        }
         buffering_.look_for_late_acquire(g, e);
         take_read(g, e, s);
       }

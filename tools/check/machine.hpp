@@ -329,7 +329,8 @@ class machine {
     }
     const bool commutes =
         i.what == model::operation::add || (i.what >= model::operation::bit_and && i.what <= model::operation::maximum);
-    return commutes && !model::acquires(i.order) && !is_neutral(s) && !(hides_a_value(s) && apart_->has_hidden_values())
+    return commutes && !model::acquires(i.order) && !is_neutral(s) &&
+                   !((uses_old_value(s) || may_round(s)) && apart_->has_hidden_values())
                ? static_cast<std::uint8_t>(1 + 3 * static_cast<int>(i.what) +
                                            (is_float(i.type)    ? 2
                                             : is_signed(i.type) ? 1
@@ -337,12 +338,12 @@ class machine {
                : std::uint8_t{0};
   }
 
-  /// Whether the order of updates decides a value that is unknown where they are merged: the old value, which the thread uses, or a sum of floats.
-  [[nodiscard]] bool hides_a_value(const thread_state& s) const noexcept {
-    const instruction& i = at(s);
-    return i.mbarrier == mbarrier_op::none &&
-           (is_float(i.type) || !context_->registers->unused[static_cast<std::size_t>(s.pc)]);
+  /// Whether the thread uses the old value of the read-modify-write that is next, which is unknown where updates are merged: their order decides it.
+  [[nodiscard]] bool uses_old_value(const thread_state& s) const noexcept {
+    return at(s).mbarrier == mbarrier_op::none && !context_->registers->unused[static_cast<std::size_t>(s.pc)];
   }
+  /// Whether the order of updates decides what the one that is next leaves, unless none of them rounds.
+  [[nodiscard]] bool may_round(const thread_state& s) const noexcept { return is_float(at(s).type); }
 
   /// What the next event, the write of a read-modify-write, stores where `old` was before; and whether it completes a phase.
   [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
@@ -670,7 +671,7 @@ class machine {
       }
     } else {
       count_write(s, before, !keeps_value(s));
-      s.old_unknown = s.old_unknown || (hides_a_value(before) && class_of_update(before) != 0);
+      s.old_unknown = s.old_unknown || (uses_old_value(before) && class_of_update(before) != 0);
     }
     if (i.elements > 1 && goes_to_next_element(s, i)) {
       return false;
@@ -731,9 +732,6 @@ class machine {
       return {truncated(by.low, bits), i.bytes == 16 ? by.high : 0};
     }
     if (is_float(i.type)) {
-      if (class_of_update(s) != 0) {
-        return {0, 0, true};
-      }
       instruction f;
       f.type = i.type;
       f.code = i.what == model::operation::minimum ? op::minimum : i.what == model::operation::maximum ? op::maximum : op::add;
