@@ -21,18 +21,10 @@ control_flow::control_flow(const ptx::kernel_code& kernel) {
       std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) { return i.source_line != 0; });
   for (std::size_t k = 0; k < count; ++k) {
     const instruction& i = kernel.code[k];
-    const auto after = static_cast<std::int32_t>(k) + 1;
-    const bool ends = i.code == op::exit || i.code == op::trap;
     matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
-    if (i.code == op::branch) {
-      next_[k].push_back(i.target);
-    } else if (i.code == op::branch_index) {
-      next_[k] = i.targets;
-    } else if (ends) {
+    ptx::for_each_next(i, static_cast<std::int32_t>(k), [&](std::int32_t to) { next_[k].push_back(to); });
+    if (i.code == op::exit || i.code == op::trap) {
       next_[k].push_back(static_cast<std::int32_t>(count));
-    }
-    if (next_[k].empty() || i.guard >= 0) {
-      next_[k].push_back(after);
     }
   }
   // What is passed on every path to the end: the largest solution, from which a step takes what some successor does not pass.

@@ -862,8 +862,7 @@ class machine {
 
   /// What an instruction with an unknown predicate does without a choice: the results of one that is no event are unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
-    const bool of_registers = !is_event(i.code) && i.code != op::branch && i.code != op::branch_index && i.code != op::exit &&
-                              i.code != op::trap && i.code != op::unsupported;
+    const bool of_registers = !is_event(i.code) && !leaves(i.code) && i.code != op::unsupported;
     if (of_registers) {
       forget(s, i);
     }
