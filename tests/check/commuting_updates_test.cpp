@@ -280,10 +280,12 @@ TEST(check_merges_updates, of_floats_whose_sum_no_order_rounds) {
   // what is less than the least normal float is flushed to 0
   ptx_program flushes({"red.relaxed.gpu.global.add.f32 [x], 0f00c00000;", "red.relaxed.gpu.global.add.f32 [x], 0f80800000;",
                        "red.relaxed.gpu.global.add.f32 [x], 0f00800000;"});
-  EXPECT_EQ(answer_of(flushes.get(), flushes.address("x"), 1, true).states, answer_of(flushes.get(), flushes.address("x"), 1, false).states);
+  EXPECT_EQ(answer_of(flushes.get(), flushes.address("x"), 1, true).states,
+            answer_of(flushes.get(), flushes.address("x"), 1, false).states);
   ptx_program overflows(
       times(2, "red.relaxed.gpu.global.add.f32 [x], 0f7f000000; red.relaxed.gpu.global.add.f32 [x], 0fff000000;"));
-  EXPECT_EQ(answer_of(overflows.get(), overflows.address("x"), 1, true).states, answer_of(overflows.get(), overflows.address("x"), 1, false).states);
+  EXPECT_EQ(answer_of(overflows.get(), overflows.address("x"), 1, true).states,
+            answer_of(overflows.get(), overflows.address("x"), 1, false).states);
 }
 
 TEST(check_merges_updates, not_if_a_branch_on_the_result_shows_more_states) {
@@ -339,6 +341,75 @@ TEST(check_merges_updates, that_change_nothing_with_reads) {
     ptx_program other({"ld.global.u32 %r0, [x];", "atom.relaxed.gpu.global." + same + ";"});
     EXPECT_EQ(other.explore({}, merged(true)).status, check_status::race) << same;
   }
+}
+
+TEST(check_merges_updates, after_which_a_read_leads_to_the_same) {
+  const auto readers_of = [](const std::string& load, const std::string& use, const std::string& before = "") {
+    const std::string adds = before + "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; setp.eq.u32 %p1, %r0, 7; @%p1 trap;";
+    return std::vector<std::string>{load + "%r0, [x];" + use + "st.global.u32 [y], %r1;", adds, adds};
+  };
+  const std::string top = "shr.u32 %r1, %r0, 31;";
+  const std::string load = "ld.relaxed.gpu.global.u32 ";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, "mov.u32 %r1, %r0;")).get()), 6U);
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, top)).get()), 2U) << "only the updates have an order";
+  EXPECT_EQ(executions_of(ptx_program(readers_of("ld.acquire.gpu.global.u32 ", top)).get()), 2U);
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, top, "fence.sc.gpu;")).get()), 6U) << "fences may order the read";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, "and.b32 %r1, %r0, 1;")).get()), 6U) << "1 is between 0 and 2";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, "and.b32 %r1, %r0, 2;")).get()), 4U);
+  const std::string ends = "setp.ge.s32 %p1, %r0, 0; @%p1 ret; mov.u32 %r1, 1;";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, ends)).get()), 2U) << "the thread ends whatever it reads";
+}
+
+TEST(check_merges_updates, and_stores_of_one_thread_after_which_a_read_leads_to_the_same) {
+  const std::string reads = "ld.relaxed.gpu.global.u32 %r0, [x]; and.b32 %r1, %r0, 1; st.global.u32 [y], %r1;";
+  const std::string stores = "st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 3;";
+  EXPECT_EQ(executions_of(ptx_program({reads, stores}).get()), 2U) << "0, or 1";
+  EXPECT_EQ(executions_of(ptx_program({reads, "st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 2;"}).get()),
+            3U);
+  const std::string other = "st.relaxed.gpu.global.u32 [x], 4;";
+  EXPECT_EQ(executions_of(ptx_program({reads, stores, other}).get()), 12U)
+      << "the other store may come between: 3 orders, 4 values";
+}
+
+TEST(check_merges_updates, and_sees_that_a_wait_for_another_bit_never_ends) {
+  const std::string waits = "W: ld.acquire.gpu.global.u32 %r0, [x]; setp.ge.s32 %p1, %r0, 0; @%p1 bra W;";
+  const auto adds = [](const std::string& what) {
+    return "atom.release.gpu.global.add.u32 %r0, [x], " + what + "; st.global.u32 [y], %r0;";
+  };
+  const auto status_of = [&](const std::string& what) {
+    return check::explore(ptx_program({waits, adds("1") + adds(what)}).get(), {}, merged(true)).status;
+  };
+  EXPECT_EQ(status_of("0x80000000"), check_status::verified);
+  EXPECT_EQ(status_of("0x40000000"), check_status::hang);
+}
+
+TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
+  drawn stream(4);
+  tally t;
+  for (int n = 0; n < 200; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      std::string body;
+      for (int k = thread == 0 ? 2 : 1; k > 0; --k) {
+        const std::string r = "%r" + std::to_string(stream.below(4));
+        body += stream.access(n % 8 == 0) + "ld." + stream.pick({"relaxed", "acquire"}) + ".gpu.global.u32 " + r + ", [x];\n" +
+                stream.pick({"and.b32 ", "and.b32 ", "or.b32 "}) + r + ", " + r + ", " + stream.pick({"4", "8", "24"}) + ";\n";
+      }
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    ptx_program p(bodies);
+    check::program whole = p.get();
+    compare(whole, p.address("wide"), 12, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "reads: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 50);
+  EXPECT_LT(t.merged, t.apart * 9 / 10);
 }
 
 TEST(check_merges_updates, of_blocks_on_random_programs) {

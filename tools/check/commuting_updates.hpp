@@ -15,6 +15,10 @@
 ///
 /// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats that rounds in some order. They are unknown, like the results of matrix
 /// instructions. As soon as an unknown value decides something, or the property looks at one, the locations that it may come from are kept apart.
+///
+/// A read may look at less than it reads: a wait for the top bit of a count of arrivals, or for one of two flags. If a read-modify-write, or a second store
+/// of the only thread that writes a location, leaves the thread where the value before would have left it, the read is explored with that alone:
+/// reading the older write orders no more, and what it orders less keeps nothing from being seen, as long as no `fence.sc` is there.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -90,19 +94,49 @@ class commuting_updates {
   /// Whether the exploration has to begin again, because a location was found that is to be kept apart.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
-  /// Whether a read of `r` would be the same after write `w`: a test of an mbarrier, whose phase `w` does not complete.
-  [[nodiscard]] static bool is_passed_over(const graph_event& w, const graph_event& r) noexcept {
-    return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
+  /// From now on reads pass over read-modify-writes that change nothing for their thread.
+  void look_past_updates() {
+    const auto is_sequential = [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; };
+    const auto& kernels = state_.checked.kernels;
+    looks_past_ = std::none_of(kernels.begin(), kernels.end(),
+                               [&](const auto& k) { return std::any_of(k->code.begin(), k->code.end(), is_sequential); });
+  }
+
+  /// Whether a read of `r` would be the same after write `w` as after what `w` follows: `r` is a test of an mbarrier, whose phase `w` does not
+  /// complete, or `w` leads the thread of `r` to where the value before would have led it.
+  [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
+    if (r.mbarrier != mbarrier_op::none) {
+      return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
+    }
+    if (!looks_past_ || w.mbarrier != mbarrier_op::none || w.update != 0 || r.rmw || r.mixed) {
+      return false;
+    }
+    const machine& m = model::at(state_.machines, r.thread);
+    const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
+    const auto leads_on = [&](wide_value old) {
+      return m.at(s).elements == 1 && !old.unknown && !w.value.unknown && m.leads_to_the_same(s, old, w.value);
+    };
+    if (w.rmw) {
+      const graph_event* const before = w.partner->source;
+      return !w.partner->mixed && (before == nullptr || state_.rules.morally_strong(*before, *w.partner)) &&
+             leads_on(w.partner->value);
+    }
+    const graph_event* const before = last_of_one_writer(g, w);
+    if (before == nullptr || !leads_on(before->value)) {
+      return false;
+    }
+    passed_over_.insert(w.address);
+    return true;
   }
 
   /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
-    if (!may_commute(g, e, e.location)) {
+    if (!may_commute(g, e, e.location) || interferes(g, e, e.location)) {
       return keep_apart(g, e.location);
     }
     for (const int other : state_.locations[e.location].overlapping) {
       if (other < model::count_of(g.order) &&
-          (!may_commute(g, e, other) || (e.update != 0 && model::at(g.order, other).size() > 1))) {
+          (!may_commute(g, e, other) || interferes(g, e, other) || (e.update != 0 && model::at(g.order, other).size() > 1))) {
         return keep_apart(g, e.update != 0 ? e.location : other);
       }
     }
@@ -200,8 +234,8 @@ class commuting_updates {
   /// Whether write `w`, which comes after what `r` reads in coherence, changes it, if what `counts` says is there: for a test of an mbarrier all
   /// arrivals of a phase that is complete.
   template <class Counts>
-  [[nodiscard]] static bool changes(const graph_event& w, const graph_event& r, const Counts& counts) {
-    bool all = !is_passed_over(w, r) && counts(w);
+  [[nodiscard]] bool changes(const graph& g, const graph_event& w, const graph_event& r, const Counts& counts) {
+    bool all = counts(w) && !is_passed_over(g, w, r);
     if (r.mbarrier == mbarrier_op::test) {
       for_each_of_phase(w, [&](const graph_event& a) { all = all && counts(a); });
     }
@@ -264,6 +298,31 @@ class commuting_updates {
       misses = misses || may_be_last(*model::at(order, i));
     }
     return misses;
+  }
+
+  /// The write of a location by the thread of `w`, a strong store, before that one, if no other thread writes there; null if there is none.
+  [[nodiscard]] const graph_event* last_of_one_writer(const graph& g, const graph_event& w) const {
+    const auto& order = model::at(g.order, w.location);
+    if (!w.strong || apart_.has(w.address) || !state_.locations[w.location].overlapping.empty()) {
+      return nullptr;
+    }
+    const graph_event* last = nullptr;
+    for (const graph_event* o : order) {
+      if (o != nullptr && o->thread != w.thread) {
+        return nullptr;
+      }
+      last = o != nullptr && o->number < w.number ? o : last;
+    }
+    return last;
+  }
+
+  /// Whether write `e` is to a location where reads pass over the stores of another thread, between which it might come.
+  [[nodiscard]] bool interferes(const graph& g, const graph_event& e, int location) const {
+    const location_info& l = state_.locations[location];
+    const auto& order = model::at(g.order, location);
+    return (e.kind == event_kind::write || e.rmw) && passed_over_.count(l.address) != 0 && !apart_.has(l.address) &&
+           (location != e.location ||
+            std::any_of(order.begin(), order.end(), [&](auto* o) { return o != nullptr && o->thread != e.thread; }));
   }
 
   [[nodiscard]] bool has_fence_before(const graph& g, const graph_event& e) const {
@@ -358,10 +417,12 @@ class commuting_updates {
 
   exploration_state& state_;
   kept_apart& apart_;
-  std::set<std::uint64_t> released_{};  ///< locations with an update that ends a release pattern
-  std::set<std::uint64_t> acquired_{};  ///< locations with an update that begins an acquire pattern
+  std::set<std::uint64_t> released_{};     ///< locations with an update that ends a release pattern
+  std::set<std::uint64_t> acquired_{};     ///< locations with an update that begins an acquire pattern
+  std::set<std::uint64_t> passed_over_{};  ///< locations of one writer, some of whose stores reads have passed over
   bool begins_again_ = false;
   bool hides_values_ = false;
+  bool looks_past_ = false;
 };
 
 }  // namespace membar::check::detail

@@ -21,10 +21,12 @@ namespace membar::check::detail {
 /// Judges executions that do not go on.
 class execution_end {
  public:
-  execution_end(exploration_state& state, const check_property& property) : state_(state), property_(property) {}
+  /// `updates`: those that are merged; null: none are.
+  execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
+      : state_(state), property_(property), updates_(updates) {}
 
   /// Whether the last round of the loop in which `t` waits has read the latest values.
-  [[nodiscard]] bool waits_for_ever(const graph& g, int t) const {
+  [[nodiscard]] bool waits_for_ever(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
@@ -34,7 +36,7 @@ class execution_end {
       const auto& order = model::at(g.order, e.location);
       for (int i = state_.rules.place_read(g, e) + 1; i < model::count_of(order); ++i) {
         const graph_event& w = *model::at(order, i);
-        if (!commuting_updates::is_passed_over(w, e) && (!w.rmw || w.value != w.partner->value) &&
+        if ((updates_ == nullptr || !updates_->is_passed_over(g, w, e)) && (!w.rmw || w.value != w.partner->value) &&
             !waiting_together::is_of_round(g, w)) {
           return false;
         }
@@ -44,8 +46,8 @@ class execution_end {
   }
 
   /// Counts an execution that does not go on, and asks the property of one whose threads have all ended. `stuck`: none of those
-  /// that have not ended ever will. `updates`: those that were merged.
-  void finish(const graph& g, bool ended, bool stuck, commuting_updates* updates = nullptr) {
+  /// that have not ended ever will.
+  void finish(const graph& g, bool ended, bool stuck) {
     if (!ended) {
       if (stuck) {
         state_.report(g, check_status::hang, "threads wait, and no other thread can end their wait");
@@ -65,12 +67,12 @@ class execution_end {
       try {
         broken = property_(memory_at_end(memory_bytes(state_), g, asks_unknown));
       } catch (...) {
-        if (!asks_unknown || updates == nullptr || !updates->asks_hidden_value(g, -1)) {
+        if (!asks_unknown || updates_ == nullptr || !updates_->asks_hidden_value(g, -1)) {
           throw;
         }
         return;
       }
-      if (asks_unknown && updates != nullptr && updates->asks_hidden_value(g, -1)) {
+      if (asks_unknown && updates_ != nullptr && updates_->asks_hidden_value(g, -1)) {
         return;
       }
       if (!broken.empty()) {
@@ -102,6 +104,7 @@ class execution_end {
 
   exploration_state& state_;
   const check_property& property_;
+  commuting_updates* updates_;
   block_lifetimes lifetimes_{state_.checked};
 };
 

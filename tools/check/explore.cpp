@@ -65,6 +65,7 @@ class explorer {
       for (machine& m : state_.machines) {
         m.merge_updates(apart);
       }
+      updates_.look_past_updates();
     }
     if (options.symmetry && !at_random() && !state_.copies) {
       state_.equal = equals_before(checked);
@@ -338,7 +339,9 @@ class explorer {
       updates_.find_sources(g, r, oldest, places);
     } else {
       for (int i = newest; i >= oldest; --i) {
-        places.push_back(i);
+        if (i == oldest || !updates_.is_passed_over(g, *model::at(model::at(g.order, r.location), i), r)) {
+          places.push_back(i);
+        }
       }
     }
   }
@@ -390,7 +393,7 @@ class explorer {
   }
 
   /// Whether the last round of thread `t` read nothing but that; `any` becomes true if it read at all.
-  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) const {
+  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
@@ -412,7 +415,7 @@ class explorer {
   /// Whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed at once, and changes
   /// nothing else for its thread. No write changes the first one later, because it did not read the latest when it read. The execution in which it passes at
   /// once shows all that this one does.
-  [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) const {
+  [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
       return false;
@@ -426,16 +429,16 @@ class explorer {
 
   /// Whether `e`, the last event, has read the past, and by that alone a round of a loop in which threads wait together fails. No write changes
   /// `e` later. Executions in which it reads later values show all that this one does.
-  [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) const {
+  [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
   }
 
   /// Whether there was a later write when `r` read.
-  [[nodiscard]] static bool has_missed_the_latest(const graph& g, const graph_event& r) {
+  [[nodiscard]] bool has_missed_the_latest(const graph& g, const graph_event& r) {
     const auto& order = model::at(g.order, r.location);
     return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {
-      return commuting_updates::changes(*w, r, [&](const graph_event& o) {
+      return updates_.changes(g, *w, r, [&](const graph_event& o) {
         return o.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(o, r.source->past));
       });
     });
@@ -521,8 +524,7 @@ class explorer {
     const std::uint16_t* const past = updates_.past_of(w);
     for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) ||
-          commuting_updates::is_passed_over(w, r)) {
+      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) || updates_.is_passed_over(g, w, r)) {
         continue;
       }
       change_read(g, r, w, past);
@@ -575,7 +577,7 @@ class explorer {
   /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, no lanes are chosen, and
   /// what an unknown value decides is executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
-                                                 const std::uint16_t* past) const {
+                                                 const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
     const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, past)); };
     if (e.chosen) {
@@ -596,7 +598,7 @@ class explorer {
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
-      if (commuting_updates::changes(*model::at(order, i), e, previous)) {
+      if (writes ? previous(*model::at(order, i)) : updates_.changes(g, *model::at(order, i), e, previous)) {
         return false;
       }
     }
@@ -703,7 +705,7 @@ class explorer {
     }
     state_.result.counts.longest = std::max(state_.result.counts.longest, longest);
     if (!ended || (!synchronization_.has_parted_warp(g) && !synchronization_.keeps_tensor_memory(g))) {
-      end_.finish(g, ended, stuck, merges_updates() ? &updates_ : nullptr);
+      end_.finish(g, ended, stuck);
     }
   }
 
@@ -720,7 +722,7 @@ class explorer {
   replayed_order order_{state_, next_};
   std::uint64_t replayed_choice_ = 0;
   buffering_check buffering_{state_};
-  execution_end end_{state_, property_};
+  execution_end end_{state_, property_, merges_updates() ? &updates_ : nullptr};
   std::mt19937_64 random_{};
   std::vector<std::unique_ptr<graph>> graphs_{};
   std::size_t graphs_used_ = 0;

@@ -239,12 +239,22 @@ class machine {
       return false;
     }
     const stack_arena::mark mark = arena_->here();
-    const auto is_same = [&](const thread_state* s, const thread_state& as) {
-      return s->status == as.status && s->pc == as.pc && s->part == as.part && same(*const_cast<thread_state*>(s), as);
-    };
-    const bool passes_at_once = now.status == thread_status::at_event && is_same(step(first, seen_second), now);
-    const thread_state* const again = step(second, seen_first);
-    const bool result = passes_at_once && (again->status == thread_status::waiting || is_same(again, second));
+    const bool passes_at_once =
+        now.status == thread_status::at_event && is_same(*const_cast<thread_state*>(step(first, seen_second)), now);
+    auto* const again = const_cast<thread_state*>(step(second, seen_first));
+    const bool result = passes_at_once && (again->status == thread_status::waiting || is_same(*again, second));
+    arena_->release(mark);
+    return result;
+  }
+
+  /// Whether a thread is at the same place, with the same in all that matters, whichever of two values the read that is next gives it.
+  [[nodiscard]] bool leads_to_the_same(const thread_state& s, wide_value one, wide_value other) const {
+    const stack_arena::mark mark = arena_->here();
+    auto* const first = const_cast<thread_state*>(step(s, one));
+    const thread_state* const second = step(s, other);
+    const bool goes_on = first->status == thread_status::at_event || first->status == thread_status::waiting;
+    const bool ended = first->status == thread_status::ended && second->status == thread_status::ended;
+    const bool result = ended || (goes_on && is_same(*first, *second));
     arena_->release(mark);
     return result;
   }
@@ -779,6 +789,10 @@ class machine {
       }
     }
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
+  }
+
+  [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
+    return s.status == as.status && s.pc == as.pc && s.part == as.part && same(s, as);
   }
 
   /// Stops where a loop begins.
