@@ -148,6 +148,53 @@ TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
   EXPECT_EQ(r.found.events.size(), 8U);
 }
 
+/// Two lanes of a warp that each load what the other one stores. They exchange what they have loaded.
+check::check_result buffered_by_lanes(const std::string& between, const std::string& stored, const std::string& after = "") {
+  ptx_program p(
+      {"mov.u32 %r5, %tid.x; mov.u64 %rd0, x; mov.u64 %rd1, y; setp.ne.u32 %p0, %r5, 0; selp.b64 %rd2, %rd1, %rd0, %p0;"
+       "selp.b64 %rd3, %rd0, %rd1, %p0; ld.relaxed.gpu.global.u32 %r0, [%rd2]; setp.ne.u32 %p1, %r0, 0;" +
+       between + "st.relaxed.gpu.global.u32 [%rd3], " + stored + ";" + after},
+      2);
+  return p.explore(
+      [&](const check::final_memory& end) { return end.value(p.address("z"), 4) == 2 ? std::string("both saw") : ""; });
+}
+
+TEST(check_buffers_loads, past_exchanges_of_lanes_that_no_store_depends_on) {
+  const std::string shuffle = "shfl.sync.bfly.b32 %r1|%p2, %r0, 1, 31, 3;";
+  const std::string vote = "vote.sync.any.pred %p2, %p1, 3;";
+  for (const std::string& exchange : {shuffle, vote, std::string("match.any.sync.b32 %r1, %r0, 3;"),
+                                      std::string("redux.sync.add.u32 %r1, %r0, 3;"), std::string("elect.sync %r1|%p2, 3;")}) {
+    const check::check_result r = buffered_by_lanes(exchange, "1");
+    EXPECT_EQ(r.status, check_status::verified) << exchange << r.found.message;
+    EXPECT_EQ(r.counts.executions, 4U) << exchange;
+    EXPECT_EQ(r.counts.buffered, 3U) << exchange << ": also one of them comes after the other one's exchange";
+  }
+  EXPECT_EQ(buffered_by_lanes("", "1", shuffle + vote + shuffle).counts.buffered, 1U);
+}
+
+TEST(check_buffers_loads, not_through_what_lanes_exchange) {
+  const auto none = [](const check::check_result& r) {
+    EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+    EXPECT_EQ(r.counts.buffered, 0U);
+  };
+  const std::string shuffle = "shfl.sync.bfly.b32 %r1|%p2, %r0, 1, 31, 3;";
+  none(buffered_by_lanes(shuffle + "add.u32 %r3, %r1, 1;", "%r3"));
+  none(buffered_by_lanes(shuffle + "setp.eq.u32 %p3, %r1, 0; @%p3 bra S; S:", "1"));
+  none(buffered_by_lanes("vote.sync.any.pred %p2, %p1, 3; selp.u32 %r3, 1, 1, %p2;", "%r3"));
+  // the own value comes back by a second exchange: one of the two stores may be read early, but not both
+  const std::string twice = shuffle + "shfl.sync.bfly.b32 %r2|%p2, %r1, 1, 31, 3; or.b32 %r3, %r2, 1;";
+  EXPECT_EQ(buffered_by_lanes(twice, "%r3").counts.buffered, 2U);
+  EXPECT_EQ(buffered_by_lanes(shuffle + "or.b32 %r3, %r0, 1;", "%r3").counts.buffered, 2U);
+}
+
+TEST(check_buffers_loads, and_gives_lanes_what_only_that_shows) {
+  const std::string count = "setp.eq.u32 %p3, %r1, 0; @%p3 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
+  EXPECT_EQ(buffered_by_lanes("", "1", "shfl.sync.bfly.b32 %r1|%p2, %r0, 1, 31, 3;" + count).status, check_status::violated);
+  EXPECT_EQ(buffered_by_lanes("", "1", "redux.sync.min.u32 %r1, %r0, 3;" + count).status, check_status::violated);
+  EXPECT_EQ(buffered_by_lanes("fence.acq_rel.gpu;", "1", "redux.sync.min.u32 %r1, %r0, 3;" + count).status,
+            check_status::verified);
+}
+
 TEST(check_buffers_loads, and_gives_up_where_that_takes_too_long) {
   check::check_options options;
   options.most_buffered_steps = 3;

@@ -189,6 +189,7 @@ class Oracle:
         self.actors = self.n + len(self.copies) + len(self.blocks)
         self.findings, self.finals, self.open, self.why = set(), set(), False, ""
         self.contended, self.edges, self.waited_for_exit = set(), set(), set()
+        self.fences_around_exit = False
         self.lay_out()
 
     # ---- static facts
@@ -292,7 +293,7 @@ class Oracle:
                     stack.append(state)
             if len(seen) > limit:
                 raise TooLarge
-        exact = not self.critical_cycle() and not self.waited_for_exit & self.contended
+        exact = not self.critical_cycle() and not self.waited_for_exit & self.contended and not self.fences_around_exit
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
@@ -465,9 +466,13 @@ class Oracle:
         return s
 
     def passes(self, s, threads):
-        """A barrier that waited for an exit is a wait without causality, which the weak model does not have."""
+        """A barrier that waited for an exit is a wait without causality, which the weak model does not have. It keeps a fence.sc before the exit
+        and another one after the barrier in one order in every interleaving, but the Fence-SC order may have them the other way round: what they order
+        is then not even contended here."""
+        fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:
+                self.fences_around_exit |= len(fences) > 1
                 self.waited_for_exit.update(c for i in self.p.code[t] if i.loc and i.order != "weak" for c in self.cells[self.object(t, i.loc)])
 
     def end_thread(self, s, t):

@@ -19,15 +19,9 @@ std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code&
   std::vector<std::vector<std::int32_t>> next(count);
   for (std::size_t k = 0; k < count; ++k) {
     const instruction& i = kernel.code[k];
-    if (i.code == op::branch) {
-      next[k].push_back(i.target);
-    } else if (i.code == op::branch_index) {
-      next[k] = i.targets;
-    } else if (i.code == op::exit || i.code == op::trap) {
+    ptx::for_each_next(i, static_cast<std::int32_t>(k), [&](std::int32_t to) { next[k].push_back(to); });
+    if (i.code == op::exit || i.code == op::trap) {
       next[k].push_back(static_cast<std::int32_t>(count));
-    }
-    if (next[k].empty() || i.guard >= 0) {
-      next[k].push_back(static_cast<std::int32_t>(k) + 1);
     }
   }
   return next;

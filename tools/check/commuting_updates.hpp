@@ -12,40 +12,78 @@
 ///  * no `fence.sc` comes before an update that is not ordered by causality with all others: an order of fences might order the two,
 ///  * nothing acquires by what an update has read, if some update releases: the order says who synchronizes with whom.
 /// Where an execution shows that it does not, the location is kept apart, and the exploration begins again.
+///
+/// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats that rounds in some order. They are unknown, like the results of matrix
+/// instructions. As soon as an unknown value decides something, or the property looks at one, the locations that it may come from are kept apart.
+///
+/// A read may look at less than it reads: a wait for the top bit of a count of arrivals, or for one of two flags. If a read-modify-write, or a second store
+/// of the only thread that writes a location, leaves the thread where the value before would have left it, the read is explored with that alone:
+/// reading the older write orders no more, and what it orders less keeps nothing from being seen, as long as no `fence.sc` is there.
 #pragma once
 
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
+#include <check/kept_apart.hpp>
 #include <check/machine.hpp>
 #include <membar/model/array.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <vector>
 
 namespace membar::check::detail {
 
-/// Memory whose updates are explored in every order.
-class kept_apart {
+/// A sum of floats, and whether every order of adding them gives exactly that.
+class exact_sum {
  public:
-  [[nodiscard]] bool has(const memory_object* object, std::uint64_t address) const {
-    return objects_.count(object) != 0 || addresses_.count(address) != 0;
-  }
-  /// The location is kept apart, and after some locations of an object all of it.
-  void add(const memory_object* object, std::uint64_t address) {
-    constexpr int most_locations = 3;
-    addresses_.insert(address);
-    of_object_.insert(object);
-    if (of_object_.count(object) >= most_locations) {
-      objects_.insert(object);
+  /// Of what read-modify-write `i` adds; what is not one of `f32` or `f64` that adds is not known to be exact.
+  explicit exact_sum(const instruction& i)
+      : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
+
+  void add(std::uint64_t bits) {
+    const float f = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const double d = std::bit_cast<double>(bits);
+    const int kind = single_ ? std::fpclassify(f) : std::fpclassify(d);
+    exact_ = exact_ && (kind == FP_NORMAL || kind == FP_ZERO);
+    if (kind == FP_NORMAL) {
+      sizes_.push_back(std::fabs(single_ ? static_cast<double>(f) : d));
     }
   }
 
+  /// Every sum of some of them is a multiple of the least bit of any, and not greater than the sum of all sizes. If that one has no more digits than
+  /// the type, nothing rounds.
+  [[nodiscard]] bool is_exact() const {
+    using double_limits = std::numeric_limits<double>;
+    using float_limits = std::numeric_limits<float>;
+    const std::uint64_t most = std::uint64_t{1}
+                               << static_cast<unsigned>(single_ ? float_limits::digits : double_limits::digits);
+    int least = double_limits::max_exponent;
+    for (const double size : sizes_) {
+      int exponent = 0;
+      const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(size, &exponent), double_limits::digits));
+      least = std::min(least, exponent - double_limits::digits + std::countr_zero(digits));
+    }
+    std::uint64_t sum = 0;
+    for (const double size : sizes_) {
+      const double scaled = std::ldexp(size, -least);
+      if (!(scaled <= static_cast<double>(most - sum))) {
+        return false;
+      }
+      sum += static_cast<std::uint64_t>(scaled);
+    }
+    return exact_ && least >= (single_ ? float_limits::min_exponent : double_limits::min_exponent) - 1 &&
+           least + static_cast<int>(std::bit_width(sum)) <=
+               (single_ ? float_limits::max_exponent : double_limits::max_exponent);
+  }
+
  private:
-  std::set<std::uint64_t> addresses_{};
-  std::multiset<const memory_object*> of_object_{};
-  std::set<const memory_object*> objects_{};
+  bool single_;
+  bool exact_;
+  std::vector<double> sizes_{};  ///< of those that are not 0
 };
 
 /// Finds updates that commute in an execution.
@@ -56,26 +94,81 @@ class commuting_updates {
   /// Whether the exploration has to begin again, because a location was found that is to be kept apart.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
-  /// Whether a read of `r` would be the same after write `w`: a test of an mbarrier, whose phase `w` does not complete.
-  [[nodiscard]] static bool is_passed_over(const graph_event& w, const graph_event& r) noexcept {
-    return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
+  /// From now on reads pass over read-modify-writes that change nothing for their thread.
+  void look_past_updates() {
+    const auto is_sequential = [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; };
+    const auto& kernels = state_.checked.kernels;
+    looks_past_ = std::none_of(kernels.begin(), kernels.end(),
+                               [&](const auto& k) { return std::any_of(k->code.begin(), k->code.end(), is_sequential); });
+  }
+
+  /// Whether a read of `r` would be the same after write `w` as after what `w` follows: `r` is a test of an mbarrier, whose phase `w` does not
+  /// complete, or `w` leads the thread of `r` to where the value before would have led it.
+  [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
+    if (r.mbarrier != mbarrier_op::none) {
+      return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
+    }
+    if (!looks_past_ || w.mbarrier != mbarrier_op::none || w.update != 0 || r.rmw || r.mixed) {
+      return false;
+    }
+    const machine& m = model::at(state_.machines, r.thread);
+    const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
+    const auto leads_on = [&](wide_value old) {
+      return m.at(s).elements == 1 && !old.unknown && !w.value.unknown && m.leads_to_the_same(s, old, w.value);
+    };
+    if (w.rmw) {
+      const graph_event* const before = w.partner->source;
+      return !w.partner->mixed && (before == nullptr || state_.rules.morally_strong(*before, *w.partner)) &&
+             leads_on(w.partner->value);
+    }
+    const graph_event* const before = last_of_one_writer(g, w);
+    if (before == nullptr || !leads_on(before->value)) {
+      return false;
+    }
+    passed_over_.insert(w.address);
+    return true;
   }
 
   /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
-    if (e.update != 0 && apart_.has(object_of(e), e.address)) {
-      e.update = 0;
-    }
-    if (!may_commute(g, e, e.location)) {
+    if (!may_commute(g, e, e.location) || interferes(g, e, e.location)) {
       return keep_apart(g, e.location);
     }
     for (const int other : state_.locations[e.location].overlapping) {
       if (other < model::count_of(g.order) &&
-          (!may_commute(g, e, other) || (e.update != 0 && model::at(g.order, other).size() > 1))) {
+          (!may_commute(g, e, other) || interferes(g, e, other) || (e.update != 0 && model::at(g.order, other).size() > 1))) {
         return keep_apart(g, e.update != 0 ? e.location : other);
       }
     }
     return true;
+  }
+
+  /// Hides what `r`, the read half of an update, has read from place `place` of its location's order, if the update may round in some order.
+  /// `s` is the state before it.
+  void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
+    const machine& m = model::at(state_.machines, r.thread);
+    if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
+      r.value = {0, 0, true};
+      hides_values_ = true;
+    }
+    hides_values_ = hides_values_ || m.uses_old_value(s);
+  }
+
+  /// Whether some update has hidden a value.
+  [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
+
+  /// An unknown value of thread `t`, or of any one for -1, is about to decide something. If it may come from updates, they are kept apart.
+  [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
+    bool found = false;
+    for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
+      for (const graph_event* e : model::at(g.threads, u).events) {
+        if (e->kind == event_kind::read && hides_a_value(g, *e)) {
+          found = true;
+          static_cast<void>(keep_apart(g, e->location));
+        }
+      }
+    }
+    return found || (t >= 0 && hides_values_ && asks_hidden_value(g, -1));
   }
 
   /// Whether the starts of release patterns of write `w`, if it is an update, are nothing that somebody acquires by another update's read.
@@ -141,8 +234,8 @@ class commuting_updates {
   /// Whether write `w`, which comes after what `r` reads in coherence, changes it, if what `counts` says is there: for a test of an mbarrier all
   /// arrivals of a phase that is complete.
   template <class Counts>
-  [[nodiscard]] static bool changes(const graph_event& w, const graph_event& r, const Counts& counts) {
-    bool all = !is_passed_over(w, r) && counts(w);
+  [[nodiscard]] bool changes(const graph& g, const graph_event& w, const graph_event& r, const Counts& counts) {
+    bool all = counts(w) && !is_passed_over(g, w, r);
     if (r.mbarrier == mbarrier_op::test) {
       for_each_of_phase(w, [&](const graph_event& a) { all = all && counts(a); });
     }
@@ -207,6 +300,31 @@ class commuting_updates {
     return misses;
   }
 
+  /// The write of a location by the thread of `w`, a strong store, before that one, if no other thread writes there; null if there is none.
+  [[nodiscard]] const graph_event* last_of_one_writer(const graph& g, const graph_event& w) const {
+    const auto& order = model::at(g.order, w.location);
+    if (!w.strong || apart_.has(w.address) || !state_.locations[w.location].overlapping.empty()) {
+      return nullptr;
+    }
+    const graph_event* last = nullptr;
+    for (const graph_event* o : order) {
+      if (o != nullptr && o->thread != w.thread) {
+        return nullptr;
+      }
+      last = o != nullptr && o->number < w.number ? o : last;
+    }
+    return last;
+  }
+
+  /// Whether write `e` is to a location where reads pass over the stores of another thread, between which it might come.
+  [[nodiscard]] bool interferes(const graph& g, const graph_event& e, int location) const {
+    const location_info& l = state_.locations[location];
+    const auto& order = model::at(g.order, location);
+    return (e.kind == event_kind::write || e.rmw) && passed_over_.count(l.address) != 0 && !apart_.has(l.address) &&
+           (location != e.location ||
+            std::any_of(order.begin(), order.end(), [&](auto* o) { return o != nullptr && o->thread != e.thread; }));
+  }
+
   [[nodiscard]] bool has_fence_before(const graph& g, const graph_event& e) const {
     return std::any_of(g.fences.begin(), g.fences.end(), [&](const graph_event* f) { return precedes(*f, e.base); });
   }
@@ -234,13 +352,37 @@ class commuting_updates {
            });
   }
 
-  [[nodiscard]] const memory_object* object_of(const graph_event& e) const {
-    return state_.locations.object_of(e.address, e.bytes);
+  /// Whether `r`, a read, is of an update that hides a value.
+  [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& r) const {
+    const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
+    const machine& m = model::at(state_.machines, r.thread);
+    return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
+  }
+
+  /// Whether no order of update `r`, which is next in state `s` of its thread, and of those up to place `place` of its location's order rounds.
+  [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
+    const auto& order = model::at(g.order, r.location);
+    const machine& m = model::at(state_.machines, r.thread);
+    exact_sum sum(m.at(s));
+    bool known = !m.is_unknown(s, 1);
+    sum.add(m.operand(s, 1));
+    for (; is_update(order, place); --place) {
+      const graph_event& w = *model::at(order, place);
+      const machine& other = model::at(state_.machines, w.thread);
+      const thread_state& then = *model::at(model::at(g.threads, w.thread).states, w.number);
+      known = known && !other.is_unknown(then, 1);
+      sum.add(other.operand(then, 1));
+    }
+    const graph_event* const before = model::at(order, place);
+    const wide_value first = before != nullptr ? before->value : state_.locations[r.location].initial;
+    sum.add(first.low);
+    return known && !first.unknown && sum.is_exact();
   }
 
   [[nodiscard]] bool keep_apart(const graph& g, int location) {
     const location_info& l = state_.locations[location];
-    apart_.add(state_.locations.object_of(l.address, l.bytes), l.address);
+    const memory_object& o = *state_.locations.object_of(l.address, l.bytes);
+    apart_.add(o.address, o.bytes, l.address);
     begins_again_ = true;
     state_.report(g, check_status::gave_up, "the exploration begins again");
     return false;
@@ -253,6 +395,10 @@ class commuting_updates {
     thread_run& run = model::at(g.threads, w.thread);
     read->source = source;
     read->value = source != nullptr ? source->value : state_.locations[w.location].initial;
+    if (w.mbarrier == mbarrier_op::none) {
+      hide_rounded(g, *read, *model::at(run.states, read->number),
+                   event_rules::place_in(model::at(g.order, w.location), source));
+    }
     const auto [value, completes] = model::at(state_.machines, w.thread).updated(*model::at(run.states, w.number), read->value);
     write->partner = read;
     write->value = value;
@@ -271,9 +417,12 @@ class commuting_updates {
 
   exploration_state& state_;
   kept_apart& apart_;
-  std::set<std::uint64_t> released_{};  ///< locations with an update that ends a release pattern
-  std::set<std::uint64_t> acquired_{};  ///< locations with an update that begins an acquire pattern
+  std::set<std::uint64_t> released_{};     ///< locations with an update that ends a release pattern
+  std::set<std::uint64_t> acquired_{};     ///< locations with an update that begins an acquire pattern
+  std::set<std::uint64_t> passed_over_{};  ///< locations of one writer, some of whose stores reads have passed over
   bool begins_again_ = false;
+  bool hides_values_ = false;
+  bool looks_past_ = false;
 };
 
 }  // namespace membar::check::detail

@@ -96,8 +96,7 @@ class data_flow {
   /// an origin: what was there is not followed.
   bool follow(const thread_state& s, const instruction& i, bool runs) {
     set from = none();
-    const bool jumps = i.code == op::branch || i.code == op::branch_index || i.code == op::exit || i.code == op::trap;
-    if (jumps) {
+    if (leaves(i.code)) {
       join_predicate(from, i);
       if (i.code == op::branch_index) {
         join(from, i.by[0], false);

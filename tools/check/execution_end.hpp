@@ -21,10 +21,12 @@ namespace membar::check::detail {
 /// Judges executions that do not continue.
 class execution_end {
  public:
-  execution_end(exploration_state& state, const check_property& property) : state_(state), property_(property) {}
+  /// `updates`: those that are merged; null: none are.
+  execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
+      : state_(state), property_(property), updates_(updates) {}
 
   /// Whether the last round of the loop in which `t` waits has read the latest values.
-  [[nodiscard]] bool waits_for_ever(const graph& g, int t) const {
+  [[nodiscard]] bool waits_for_ever(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
@@ -34,7 +36,7 @@ class execution_end {
       const auto& order = model::at(g.order, e.location);
       for (int i = state_.rules.place_read(g, e) + 1; i < model::count_of(order); ++i) {
         const graph_event& w = *model::at(order, i);
-        if (!commuting_updates::is_passed_over(w, e) && (!w.rmw || w.value != w.partner->value) &&
+        if ((updates_ == nullptr || !updates_->is_passed_over(g, w, e)) && (!w.rmw || w.value != w.partner->value) &&
             !waiting_together::is_of_round(g, w)) {
           return false;
         }
@@ -60,7 +62,19 @@ class execution_end {
       return;
     }
     if (property_) {
-      std::string broken = property_(memory_at_end(memory_bytes(state_), g));
+      bool asks_unknown = false;
+      std::string broken;
+      try {
+        broken = property_(memory_at_end(memory_bytes(state_), g, asks_unknown));
+      } catch (...) {
+        if (!asks_unknown || updates_ == nullptr || !updates_->asks_hidden_value(g, -1)) {
+          throw;
+        }
+        return;
+      }
+      if (asks_unknown && updates_ != nullptr && updates_->asks_hidden_value(g, -1)) {
+        return;
+      }
       if (!broken.empty()) {
         state_.report(g, check_status::violated, std::move(broken));
       }
@@ -70,22 +84,27 @@ class execution_end {
  private:
   class memory_at_end final : public final_memory {
    public:
-    memory_at_end(memory_bytes bytes, const graph& g) : bytes_(bytes), graph_(g) {}
-    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
-      return bytes_.final_value(graph_, address, bytes).low;
-    }
-    [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override {
-      return bytes_.final_value(graph_, address, bytes).unknown;
-    }
+    memory_at_end(memory_bytes bytes, const graph& g, bool& asks_unknown)
+        : bytes_(bytes), graph_(g), asks_unknown_(asks_unknown) {}
+    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override { return at(address, bytes).low; }
+    [[nodiscard]] bool is_unknown(std::uint64_t address, int bytes) const override { return at(address, bytes).unknown; }
     [[nodiscard]] const graph& execution() const noexcept override { return graph_; }
 
    private:
+    [[nodiscard]] wide_value at(std::uint64_t address, int bytes) const {
+      const wide_value v = bytes_.final_value(graph_, address, bytes);
+      asks_unknown_ = asks_unknown_ || v.unknown;
+      return v;
+    }
+
     memory_bytes bytes_;
     const graph& graph_;
+    bool& asks_unknown_;
   };
 
   exploration_state& state_;
   const check_property& property_;
+  commuting_updates* updates_;
   block_lifetimes lifetimes_{state_.checked};
 };
 

@@ -18,6 +18,7 @@
 #include <check/exploration_state.hpp>
 #include <check/explore.hpp>
 #include <check/graph.hpp>
+#include <check/kept_apart.hpp>
 #include <check/load_buffering.hpp>
 #include <check/machine.hpp>
 #include <check/memory_bytes.hpp>
@@ -42,6 +43,7 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -61,8 +63,9 @@ class explorer {
     state_.replayed = options.replayed;
     if (merges_updates()) {
       for (machine& m : state_.machines) {
-        m.merge_updates();
+        m.merge_updates(apart);
       }
+      updates_.look_past_updates();
     }
     if (options.symmetry && !at_random() && !state_.copies) {
       state_.equal = equals_before(checked);
@@ -79,6 +82,9 @@ class explorer {
 
   /// Whether it ended because memory was found whose updates do not commute, and has to begin again.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
+
+  /// Whether some values were unknown that the order of updates decides.
+  [[nodiscard]] bool hides_values() const noexcept { return updates_.hides_values(); }
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -138,7 +144,7 @@ class explorer {
       run.states.push_back(copies ? run.idle : model::at(state_.machines, t).begin());
     }
     for (int t = 0; t < state_.count() && fine; ++t) {
-      fine = state_.healthy(g, t);
+      fine = healthy(g, t);
     }
     if (fine) {
       visit(g);
@@ -192,6 +198,12 @@ class explorer {
   }
   void give_graph() noexcept { --graphs_used_; }
 
+  /// Whether thread `t` can go on, or has a right to stand where it stands.
+  [[nodiscard]] bool healthy(const graph& g, int t) {
+    const bool asks = merges_updates() && state_of(g, t).status == thread_status::unknown_operand;
+    return (!asks || !updates_.asks_hidden_value(g, t)) && state_.healthy(g, t);
+  }
+
   // ---- growth
 
   void visit(graph& g) {
@@ -233,6 +245,9 @@ class explorer {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
       const op code = model::at(state_.machines, t).at(s).code;
+      if (s.choosing && merges_updates() && updates_.asks_hidden_value(g, t)) {
+        return;
+      }
       if (s.choosing) {
         add_choice(g, t);
       } else if (code == op::load || (is_rmw(code) && s.part % 2 == 0)) {
@@ -298,6 +313,9 @@ class explorer {
           take_read(g, e, s);
         }
       } else if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+        if (e.update != 0 && e.mbarrier == mbarrier_op::none) {
+          updates_.hide_rounded(g, e, s, i);
+        }
         buffering_.look_for_late_acquire(g, e);
         take_read(g, e, s);
       }
@@ -321,7 +339,9 @@ class explorer {
       updates_.find_sources(g, r, oldest, places);
     } else {
       for (int i = newest; i >= oldest; --i) {
-        places.push_back(i);
+        if (i == oldest || !updates_.is_passed_over(g, *model::at(model::at(g.order, r.location), i), r)) {
+          places.push_back(i);
+        }
       }
     }
   }
@@ -339,7 +359,7 @@ class explorer {
     run.states.push_back(model::at(state_.machines, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
     const bool in_order = g.fences_in_order;
-    if (races_.consistent(g, found, {&e, also}) && state_.healthy(g, e.thread)) {
+    if (races_.consistent(g, found, {&e, also}) && healthy(g, e.thread)) {
       if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
         ++state_.result.counts.blocked;
       } else {
@@ -373,7 +393,7 @@ class explorer {
   }
 
   /// Whether the last round of thread `t` read nothing but that; `any` becomes true if it read at all.
-  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) const {
+  [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
@@ -395,7 +415,7 @@ class explorer {
   /// Whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed at once, and changes
   /// nothing else for its thread. No write changes the first one later, because it did not read the latest when it read. The execution in which it passes at
   /// once shows all that this one does.
-  [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) const {
+  [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
       return false;
@@ -409,16 +429,16 @@ class explorer {
 
   /// Whether `e`, the last event, has read the past, and only by that a round of a loop in which threads wait together fails. No write changes
   /// `e` later. Executions in which it reads later values show all that this one does.
-  [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) const {
+  [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
   }
 
   /// Whether there was a later write when `r` read.
-  [[nodiscard]] static bool has_missed_the_latest(const graph& g, const graph_event& r) {
+  [[nodiscard]] bool has_missed_the_latest(const graph& g, const graph_event& r) {
     const auto& order = model::at(g.order, r.location);
     return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {
-      return commuting_updates::changes(*w, r, [&](const graph_event& o) {
+      return updates_.changes(g, *w, r, [&](const graph_event& o) {
         return o.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(o, r.source->past));
       });
     });
@@ -459,7 +479,7 @@ class explorer {
     const suspects found = races_.races_of(g, e);
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, t).step(s, {}));
-    if (state_.healthy(g, t)) {
+    if (healthy(g, t)) {
       const bool in_order = g.fences_in_order;
       for_each_place(g, e, [&] {
         if (races_.consistent(g, found, {&e, nullptr}) && synchronization_.may_begin_mbarrier(g, e)) {
@@ -504,8 +524,7 @@ class explorer {
     const std::uint16_t* const past = updates_.past_of(w);
     for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) ||
-          commuting_updates::is_passed_over(w, r)) {
+      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) || updates_.is_passed_over(g, w, r)) {
         continue;
       }
       change_read(g, r, w, past);
@@ -558,7 +577,7 @@ class explorer {
   /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, no lanes are chosen, and
   /// what an unknown value decides is executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
-                                                 const std::uint16_t* past) const {
+                                                 const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
     const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, past)); };
     if (e.chosen) {
@@ -579,7 +598,7 @@ class explorer {
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
-      if (commuting_updates::changes(*model::at(order, i), e, previous)) {
+      if (writes ? previous(*model::at(order, i)) : updates_.changes(g, *model::at(order, i), e, previous)) {
         return false;
       }
     }
@@ -645,7 +664,7 @@ class explorer {
     if (e->started != nullptr) {
       model::at(g.threads, e->starts).start(e);
     }
-    if (e->started == nullptr || state_.healthy(g, e->starts)) {
+    if (e->started == nullptr || healthy(g, e->starts)) {
       take_other(g, *e, state_of(g, t), {}, false);
     }
     if (e->started != nullptr) {
@@ -658,7 +677,7 @@ class explorer {
     ++g.next_stamp;
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, e.thread).step(s, seen));
-    if (state_.healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
+    if (healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
       if (!at_random() && waits_for_the_past(g, e.thread)) {
         ++state_.result.counts.blocked;
       } else {
@@ -703,7 +722,7 @@ class explorer {
   replayed_order order_{state_, next_};
   std::uint64_t replayed_choice_ = 0;
   buffering_check buffering_{state_};
-  execution_end end_{state_, property_};
+  execution_end end_{state_, property_, merges_updates() ? &updates_ : nullptr};
   std::mt19937_64 random_{};
   std::vector<std::unique_ptr<graph>> graphs_{};
   std::size_t graphs_used_ = 0;
@@ -772,13 +791,21 @@ class copy_counts {
 };
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
-  detail::kept_apart apart;
+  kept_apart apart;
+  std::optional<check_result> found;  // with values unknown: what is found without is told with its values
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
-    if (!exploration.begins_again()) {
-      return result;
+    if (exploration.begins_again()) {
+      continue;
     }
+    const bool finds = result.status != check_status::verified && result.status != check_status::gave_up;
+    if (!finds || !exploration.hides_values()) {
+      return found && result.status == check_status::gave_up && !checked.assumed.same_value_writes ? *std::move(found)
+                                                                                                   : std::move(result);
+    }
+    found = std::move(result);
+    apart.add_hidden_values();
   }
   copy_counts counts(checked);
   for (;;) {

@@ -228,17 +228,7 @@ class liveness {
     const instruction& i = model::at(code_, n);
     const bool runs = i.guard < 0 || may_be(n, i.guard, !i.guard_negated);
     const bool skipped = i.guard >= 0 && may_be(n, i.guard, i.guard_negated);
-    if (runs && i.code == op::branch) {
-      go(i.target);
-    }
-    if (runs && i.code == op::branch_index) {
-      std::for_each(i.targets.begin(), i.targets.end(), go);
-    }
-    const bool falls = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap &&
-                       i.code != op::unsupported;
-    if ((runs && falls) || skipped) {
-      go(n + 1);
-    }
+    for_each_next(i, n, go, runs && i.code != op::unsupported, skipped);
   }
 
   void find_values() {

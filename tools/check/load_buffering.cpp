@@ -56,11 +56,23 @@ struct placed_event {
   int partner = -1;          ///< of a read-modify-write's write
 };
 
+/// Whether lanes of a warp exchange values at an instruction. That orders no memory, and is no event of the execution: results are computed from what
+/// reads have brought.
+[[nodiscard]] bool exchanges_values(op code) noexcept { return code >= op::shuffle && code <= op::elect; }
+
+/// The arrival of a lane where values are exchanged, or that it goes on from there.
+struct exchange_event {
+  std::uint64_t slot = 0;
+  graph_event event{};  ///< of an arrival, the value is unknown as long as open reads decide it
+};
+
 /// A thread as far as the sources that are chosen decide it.
 struct buffered_run {
   std::vector<pending_event> pending;
+  std::vector<exchange_event> exchanges;
   const thread_state* end = nullptr;
   bool unsupported = false;
+  bool unmet = false;  ///< it has gone on from where lanes exchange values without what some lane brings
 };
 
 /// An execution of at most 64 events, some of which may be missing still.
@@ -136,6 +148,70 @@ struct buffered_execution {
     return r;
   }
 
+  /// That, and what comes before lanes exchange values before what they do afterwards. No memory is ordered by this, but executions are explored
+  /// along it (explore.cpp).
+  [[nodiscard]] model::relation order_of_steps() const {
+    model::relation r = fixed_order();
+    const std::vector<meeting> meetings = meetings_of_lanes();
+    for (int x = 0; x < model::count_of(events) && !meetings.empty(); ++x) {
+      const placed_event& a = model::at(events, x);
+      const std::vector<std::uint64_t> last = last_not_after(a.event.thread, a.slot, meetings);
+      for (int y = 0; y < model::count_of(events); ++y) {
+        if (model::at(events, y).slot > model::at(last, model::at(events, y).event.thread)) {
+          r.add(x, y);
+        }
+      }
+    }
+    return r;
+  }
+
+  /// Where lanes exchange values once: the slot at which each arrives, and that at which it goes on.
+  struct meeting {
+    std::uint64_t sync_point = 0;
+    int turn = 0;
+    std::vector<std::pair<int, std::uint64_t>> arrivals{};
+    std::vector<std::pair<int, std::uint64_t>> ends{};
+  };
+  [[nodiscard]] std::vector<meeting> meetings_of_lanes() const {
+    std::vector<meeting> result;
+    for (int t = 0; t < state.count(); ++t) {
+      const exchange_event* arrival = nullptr;
+      for (const exchange_event& x : model::at(runs, t).exchanges) {
+        arrival = x.event.arrives ? &x : arrival;
+        const graph_event& a = arrival->event;
+        auto m = std::find_if(result.begin(), result.end(), [&](const meeting& o) {
+          return o.sync_point == a.sync_point && o.turn == a.turn && state.points.same_warp(o.arrivals.front().first, t);
+        });
+        if (m == result.end()) {
+          m = result.insert(m, meeting{a.sync_point, a.turn});
+        }
+        (x.event.arrives ? m->arrivals : m->ends).emplace_back(t, x.slot);
+      }
+    }
+    return result;
+  }
+
+  /// Per thread: what is after that slot comes after slot `slot` of thread `t`.
+  [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
+                                                          const std::vector<meeting>& meetings) const {
+    std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});
+    model::at(last, t) = slot;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const meeting& m : meetings) {
+        const bool after = std::any_of(m.arrivals.begin(), m.arrivals.end(),
+                                       [&](const auto& a) { return model::at(last, a.first) <= a.second; });
+        for (const auto& [u, end] : m.ends) {
+          if (after && model::at(last, u) > end) {
+            model::at(last, u) = end;
+            changed = true;
+          }
+        }
+      }
+    }
+    return last;
+  }
+
   [[nodiscard]] bool strong_pair(int x, int y) const noexcept {
     return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
   }
@@ -148,7 +224,7 @@ struct buffered_execution {
       }
     }
     for (const buffered_run& run : runs) {
-      bool gap = false;
+      bool gap = run.unmet;
       for (const pending_event& p : run.pending) {
         if (gap && p.number >= 0) {
           return false;
@@ -161,11 +237,14 @@ struct buffered_execution {
 
   /// The number of an event in its thread.
   [[nodiscard]] int in_graph(int n) const noexcept {
-    int count = 0;
-    for (int k = 0; k < model::count_of(events); ++k) {
-      count += before_in_thread(k, n) ? 1 : 0;
-    }
-    return count;
+    return number_at(model::at(events, n).event.thread, model::at(events, n).slot);
+  }
+  [[nodiscard]] int number_at(int t, std::uint64_t slot) const noexcept {
+    const auto& exchanges = model::at(runs, t).exchanges;
+    return static_cast<int>(
+        std::count_if(events.begin(), events.end(),
+                      [&](const placed_event& e) { return e.event.thread == t && e.slot < slot; }) +
+        std::count_if(exchanges.begin(), exchanges.end(), [&](const exchange_event& e) { return e.slot < slot; }));
   }
 
   /// The execution as other parts of the checker know one. Its events are in the arena.
@@ -196,6 +275,7 @@ struct buffered_execution {
       line_events[static_cast<std::size_t>(in_graph(n))] = model::at(made, n);
     }
     for (int t = 0; t < state.count(); ++t) {
+      add_exchanges(g, t);
       model::at(g.threads, t).states.push_back(model::at(runs, t).end);
     }
     g.reserve(static_cast<std::size_t>(state.locations.size()));
@@ -205,6 +285,21 @@ struct buffered_execution {
       }
     }
     return g;
+  }
+
+  /// Adds to a graph what thread `t` does where lanes exchange values.
+  void add_exchanges(graph& g, int t) {
+    for (const exchange_event& x : model::at(runs, t).exchanges) {
+      auto* const e = new (state.arena.take(sizeof(graph_event))) graph_event(x.event);
+      auto* const clock = static_cast<std::uint16_t*>(state.arena.take(state.checked.threads.size() * sizeof(std::uint16_t)));
+      std::fill(clock, clock + state.checked.threads.size(), std::uint16_t{0});
+      e->number = number_at(t, x.slot);
+      e->base = e->prefix = clock;
+      auto& line_events = model::at(g.threads, t).events;
+      line_events.resize(std::max<std::size_t>(line_events.size(), static_cast<std::size_t>(e->number) + 1));
+      model::at(line_events, e->number) = e;
+      clock[0] = e->number > 0 ? model::at(line_events, e->number - 1)->prefix[0] : std::uint16_t{0};
+    }
   }
 
   exploration_state state;
@@ -227,17 +322,26 @@ class thread_runner {
 
   void run() {
     run_.pending.clear();
+    run_.exchanges.clear();
     run_.end = nullptr;
-    run_.unsupported = false;
+    run_.unsupported = run_.unmet = false;
     const thread_state* s = machine_.begin(watch_);
     bool goes_on = true;
     while (goes_on && s->status == thread_status::at_event && run_.pending.size() <= model::max_events) {
       const instruction& i = machine_.at(*s);
+      if (run_.exchanges.size() > most_exchanges) {
+        reject_if(true);
+        break;
+      }
       if (s->choosing) {
         reject_if(true);
         break;
       }
       reject_if(i.mbarrier != mbarrier_op::none || i.restricted);
+      if (exchanges_values(i.code)) {
+        s = exchange(*s, i);
+        continue;
+      }
       pending_event& p = run_.pending.emplace_back();
       p.slot = steps_ * slots_of_a_step + s->part;
       p.event.thread = thread_;
@@ -260,6 +364,7 @@ class thread_runner {
 
  private:
   static constexpr std::uint64_t slots_of_a_step = 32;
+  static constexpr std::size_t most_exchanges = 1024;
 
   [[nodiscard]] static bool unknown(const data_flow::set& s) noexcept { return s[0] != 0; }
   void reject_if(bool unsupported) noexcept { run_.unsupported = run_.unsupported || unsupported; }
@@ -269,7 +374,7 @@ class thread_runner {
     ++steps_;
     data_flow::set guard = flow_.none();
     flow_.join_predicate(guard, i);
-    const bool jumps = i.code == op::branch || i.code == op::branch_index || i.code == op::exit || i.code == op::trap;
+    const bool jumps = leaves(i.code);
     if (i.code == op::branch_index) {
       flow_.join(guard, i.by[0], false);
     }
@@ -374,6 +479,63 @@ class thread_runner {
     return machine_.step(s, {}, watch_);
   }
 
+  /// Where lanes of a warp exchange values: an arrival with what the lane brings, or what it is given for that.
+  [[nodiscard]] const thread_state* exchange(const thread_state& s, const instruction& i) {
+    const sync_points& points = x_.state.points;
+    std::string wrong;
+    exchange_event& here = run_.exchanges.emplace_back();
+    here.slot = steps_ * slots_of_a_step + s.part;
+    here.event.thread = thread_;
+    here.event.pc = s.pc;
+    here.event.kind = event_kind::barrier;
+    here.event.arrives = s.part == 0;
+    if (s.part == 0) {
+      data_flow::set brought = flow_.none();
+      data_flow::set others = flow_.none();
+      for (unsigned k = 0; k < i.sources; ++k) {
+        flow_.join(k == 0 && i.code != op::elect ? brought : others, i.by[k], false);
+      }
+      graph_event& a = here.event;
+      a.sync_point = points.at(thread_, s, wrong);
+      a.value = points.brought(thread_, s);
+      a.turn = turn_at(a.sync_point);
+      reject_if(unknown(others) || a.value.unknown || !points.names_caller(thread_, s));
+      a.value = unknown(brought) ? wide_value{0, 0, true} : a.value;
+      return machine_.step(s, {}, watch_);
+    }
+    bool all = true;
+    const graph_event& mine = run_.exchanges[run_.exchanges.size() - 2].event;
+    std::vector<const graph_event*> arrivals;
+    for (int t = 0; t < x_.state.count(); ++t) {
+      if (!points.takes_part(t, thread_, mine.sync_point)) {
+        continue;
+      }
+      const buffered_run& other = model::at(x_.runs, t);
+      const auto a = std::find_if(other.exchanges.begin(), other.exchanges.end(), [&](const exchange_event& o) {
+        return o.event.arrives && o.event.sync_point == mine.sync_point && o.event.turn == mine.turn;
+      });
+      if (a != other.exchanges.end()) {
+        arrivals.push_back(&a->event);
+      } else {
+        all = all && other.end != nullptr && other.end->status == thread_status::ended;
+      }
+    }
+    run_.unmet = run_.unmet || !all;
+    const wide_value seen = all ? points.result(thread_, s, arrivals, wrong) : wide_value{0, 0, true};
+    reject_if(!wrong.empty());
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
+    }
+    return machine_.step(s, {seen.low, seen.high}, watch_);
+  }
+
+  /// Which turn at a sync point the last arrival is.
+  [[nodiscard]] int turn_at(std::uint64_t sync_point) const {
+    return static_cast<int>(std::count_if(run_.exchanges.begin(), run_.exchanges.end(), [&](const exchange_event& x) {
+      return x.event.arrives && x.event.sync_point == sync_point;
+    }));
+  }
+
   /// Fills in what a fence or a barrier is. False if the thread stops there.
   [[nodiscard]] bool orders(pending_event& p, const thread_state& s, const instruction& i) {
     p.known = true;
@@ -392,7 +554,7 @@ class thread_runner {
       flow_.join(operands, o, false);
     }
     if (i.destinations > 0 || !sync_points::orders(i.code) || unknown(operands)) {
-      run_.unsupported = true;  // lanes that exchange values pass dependencies on
+      run_.unsupported = true;  // threads that exchange values pass dependencies on
       return false;
     }
     std::string wrong;
@@ -609,11 +771,12 @@ class axiom_check {
         const graph_event& a = model::at(x_.events, x).event;
         const graph_event& b = model::at(x_.events, y).event;
         if (a.location >= 0 && a.location == b.location && (a.kind == event_kind::write || b.kind == event_kind::write) &&
-            a.thread != b.thread && !a.discarded && !b.discarded &&
-            (x_.state.changes_what_is_read_only(a, b) ||
-             (!x_.strong_pair(x, y) && !causes(base, x, y) && !causes(base, y, x)))) {
-          const graph g = x_.as_graph();
+            a.thread != b.thread && !a.discarded && !b.discarded) {
           const bool read_only = x_.state.changes_what_is_read_only(a, b);
+          if (!read_only && (x_.strong_pair(x, y) || causes(base, x, y) || causes(base, y, x))) {
+            continue;
+          }
+          const graph g = x_.as_graph();
           x_.state.report(g, read_only ? check_status::undefined : check_status::race,
                           read_only ? read_only_text(x_.state.checked, a, b) : race_text(x_.state.checked, g, a, b),
                           {&*model::at(model::at(g.threads, a.thread).events, x_.in_graph(x)),
@@ -640,7 +803,19 @@ class load_buffering_explorer {
 
   [[nodiscard]] check_result run() {
     for (int t = 0; t < x_.state.count(); ++t) {
+      const auto& code = model::at(x_.state.checked.threads, t).kernel->code;
+      const bool exchanges =
+          std::any_of(code.begin(), code.end(), [](const instruction& i) { return exchanges_values(i.code); });
+      std::vector<int>& together = together_.emplace_back(1, t);
+      for (int u = 0; u < x_.state.count() && exchanges; ++u) {
+        if (u != t && x_.state.points.same_warp(t, u)) {
+          together.push_back(u);
+        }
+      }
       thread_runner(x_, t).run();
+    }
+    for (int t = 0; t < x_.state.count(); ++t) {
+      run_together(t);
     }
     visit();
     x_.state.result.status = x_.state.result.found.status;
@@ -693,7 +868,8 @@ class load_buffering_explorer {
 
   /// Whether some choice of the sources that are not chosen yet may make a cycle. Without one the execution is left to explore.hpp.
   [[nodiscard]] bool may_have_cycle() const {
-    model::relation r = x_.fixed_order();
+    model::relation r = x_.order_of_steps();
+    const std::vector<buffered_execution::meeting> meetings = x_.meetings_of_lanes();
     const auto add = [&](const std::vector<int>& writes, int to) {
       for (const int w : writes) {
         r.add(w, to);
@@ -719,8 +895,9 @@ class load_buffering_explorer {
         if (!p.known || p.event.kind != event_kind::read) {
           return true;
         }
-        for (int n = 0; n < size; ++n) {  // what comes after it in its thread comes after its source
-          if (model::at(x_.events, n).event.thread == p.event.thread && model::at(x_.events, n).slot > p.slot) {
+        const std::vector<std::uint64_t> last = x_.last_not_after(p.event.thread, p.slot, meetings);
+        for (int n = 0; n < size; ++n) {  // what comes after it comes after its source
+          if (model::at(x_.events, n).slot > model::at(last, model::at(x_.events, n).event.thread)) {
             add(model::at(x_.order, p.event.location), n);
           }
         }
@@ -732,16 +909,45 @@ class load_buffering_explorer {
   /// Runs thread `t` again while `use` runs, and then puts back what it was.
   template <class Use>
   void with_new_run(int t, const Use& use) {
-    buffered_run kept;
-    if (!spare_.empty()) {
-      kept = std::move(spare_.back());
+    const std::vector<int>& together = model::at(together_, t);
+    steps_ += together.size() - 1;
+    std::vector<buffered_run> kept;
+    for (const int u : together) {
+      if (spare_.empty()) {
+        spare_.emplace_back();
+      }
+      buffered_run& run = model::at(x_.runs, u);
+      kept.push_back(std::move(run));
+      run = std::move(spare_.back());
       spare_.pop_back();
+      thread_runner(x_, u).run();
     }
-    std::swap(kept, model::at(x_.runs, t));
-    thread_runner(x_, t).run();
+    run_together(t);
     use();
-    std::swap(kept, model::at(x_.runs, t));
-    spare_.push_back(std::move(kept));
+    for (std::size_t k = 0; k < together.size(); ++k) {
+      buffered_run& run = model::at(x_.runs, together[k]);
+      spare_.push_back(std::move(run));
+      run = std::move(kept[k]);
+    }
+  }
+
+  /// Runs the lanes that exchange values with thread `t` until what they give each other changes no more.
+  void run_together(int t) {
+    const std::vector<int>& together = model::at(together_, t);
+    for (bool changed = together.size() > 1; changed;) {
+      changed = false;
+      for (const int u : together) {
+        const std::vector<exchange_event> before = model::at(x_.runs, u).exchanges;
+        const thread_status status = model::at(x_.runs, u).end->status;
+        thread_runner(x_, u).run();
+        const buffered_run& now = model::at(x_.runs, u);
+        changed = changed || now.end->status != status ||
+                  !std::equal(before.begin(), before.end(), now.exchanges.begin(), now.exchanges.end(),
+                              [](const exchange_event& a, const exchange_event& b) {
+                                return a.event.sync_point == b.event.sync_point && a.event.value == b.event.value;
+                              });
+      }
+    }
   }
 
   void visit() {
@@ -749,7 +955,7 @@ class load_buffering_explorer {
       return;
     }
     constexpr std::uint64_t between_reports = 1024;
-    if (options_.progress && steps_ % between_reports == 0) {
+    if (options_.progress && ++visits_ % between_reports == 0) {
       options_.progress(x_.state.result.counts);
     }
     if (++steps_ > options_.most_buffered_steps) {
@@ -759,8 +965,9 @@ class load_buffering_explorer {
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "one of them does something that is not supported: lanes exchange values, the address or predicate of an access to "
-            "local memory or of a barrier is unknown, a thread has more than 64 events, or an access is outside of memory");
+            "one of them does something that is not supported: a barrier with a vote, an address or a predicate of an access "
+            "to local "
+            "memory or of a sync point that is unknown, a thread has more than 64 events, or an access is outside of memory");
         return;
       }
     }
@@ -881,9 +1088,9 @@ class load_buffering_explorer {
 
   // ---- the end
 
-  /// Whether program order, barriers and reads-from have a cycle.
+  /// Whether program order, barriers, exchanges of lanes and reads-from have a cycle.
   [[nodiscard]] bool has_cycle() const {
-    model::relation r = x_.fixed_order();
+    model::relation r = x_.order_of_steps();
     const int size = model::count_of(x_.events);
     for (int n = 0; n < size; ++n) {
       if (model::at(x_.events, n).event.kind == event_kind::read && model::at(x_.events, n).source >= 0) {
@@ -941,7 +1148,7 @@ class load_buffering_explorer {
       ended = ended && s.status == thread_status::ended;
       stuck = stuck && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
     }
-    ended = ended && all_met();
+    ended = ended && all_met() && std::none_of(x_.runs.begin(), x_.runs.end(), [](const buffered_run& r) { return r.unmet; });
     if (ended) {
       ++x_.state.result.counts.buffered;
       x_.state.result.counts.longest = std::max(x_.state.result.counts.longest, model::count_of(x_.events));
@@ -953,9 +1160,11 @@ class load_buffering_explorer {
   buffered_execution x_;
   axiom_check axioms_{x_};
   execution_end end_;
-  std::vector<buffered_run> spare_{};  ///< their memory is used again
+  std::vector<buffered_run> spare_{};         ///< their memory is used again
+  std::vector<std::vector<int>> together_{};  ///< per thread: itself and, if it exchanges values, the other lanes of its warp
   std::uint32_t stamp_ = 0;
-  std::uint64_t steps_ = 0;
+  std::uint64_t steps_ = 0;  ///< with the runs of other lanes
+  std::uint64_t visits_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <check/compute.hpp>
 #include <check/event.hpp>
+#include <check/kept_apart.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/stack_arena.hpp>
 #include <check/thread_context.hpp>
@@ -138,7 +139,7 @@ class machine {
   }
 
   /// What the next event, a write, stores.
-  [[nodiscard]] wide_value stored(const thread_state& s) const noexcept {
+  [[nodiscard]] wide_value stored(const thread_state& s) const {
     const instruction& i = at(s);
     if (i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate) {
       return {i.mbarrier == mbarrier_op::init ? initial_mbarrier(value(s, i.by[1])) : 0, 0};
@@ -238,12 +239,22 @@ class machine {
       return false;
     }
     const stack_arena::mark mark = arena_->here();
-    const auto is_same = [&](const thread_state* s, const thread_state& as) {
-      return s->status == as.status && s->pc == as.pc && s->part == as.part && same(*const_cast<thread_state*>(s), as);
-    };
-    const bool passes_at_once = now.status == thread_status::at_event && is_same(step(first, seen_second), now);
-    const thread_state* const again = step(second, seen_first);
-    const bool result = passes_at_once && (again->status == thread_status::waiting || is_same(again, second));
+    const bool passes_at_once =
+        now.status == thread_status::at_event && is_same(*const_cast<thread_state*>(step(first, seen_second)), now);
+    auto* const again = const_cast<thread_state*>(step(second, seen_first));
+    const bool result = passes_at_once && (again->status == thread_status::waiting || is_same(*again, second));
+    arena_->release(mark);
+    return result;
+  }
+
+  /// Whether a thread is at the same place, with the same in all that matters, whichever of two values the read that is next gives it.
+  [[nodiscard]] bool leads_to_the_same(const thread_state& s, wide_value one, wide_value other) const {
+    const stack_arena::mark mark = arena_->here();
+    auto* const first = const_cast<thread_state*>(step(s, one));
+    const thread_state* const second = step(s, other);
+    const bool goes_on = first->status == thread_status::at_event || first->status == thread_status::waiting;
+    const bool ended = first->status == thread_status::ended && second->status == thread_status::ended;
+    const bool result = ended || (goes_on && is_same(*first, *second));
     arena_->release(mark);
     return result;
   }
@@ -279,8 +290,12 @@ class machine {
     return other;
   }
 
-  /// From now on updates that no order of them changes are marked, and those that change nothing only read (commuting_updates.hpp).
-  void merge_updates() noexcept { merges_ = true; }
+  /// From now on updates that no order of them changes are marked, unless they are of memory in `apart`, and those that change nothing only read
+  /// (commuting_updates.hpp).
+  void merge_updates(const kept_apart& apart) noexcept {
+    merges_ = true;
+    apart_ = &apart;
+  }
 
   /// Whether the read-modify-write that is next cannot change the value, whatever that is.
   [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
@@ -312,10 +327,9 @@ class machine {
   }
 
   /// The number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0: in none.
-  [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const noexcept {
+  [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const {
     const instruction& i = at(s);
-    const std::vector<bool>& unused = context_->registers->unused;
-    if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) || is_unknown(s, 1)) {
+    if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || apart_->has(address(s))) {
       return 0;
     }
     constexpr std::uint8_t arrival = 255;
@@ -325,20 +339,31 @@ class machine {
     }
     const bool commutes =
         i.what == model::operation::add || (i.what >= model::operation::bit_and && i.what <= model::operation::maximum);
-    return commutes && !model::acquires(i.order) && unused[static_cast<std::size_t>(s.pc)] && !is_neutral(s)
-               ? static_cast<std::uint8_t>(1 + 2 * static_cast<int>(i.what) + (is_signed(i.type) ? 1 : 0))
+    return commutes && !model::acquires(i.order) && !is_neutral(s) &&
+                   !((uses_old_value(s) || may_round(s)) && apart_->has_hidden_values())
+               ? static_cast<std::uint8_t>(1 + 3 * static_cast<int>(i.what) +
+                                           (is_float(i.type)    ? 2
+                                            : is_signed(i.type) ? 1
+                                                                : 0))
                : std::uint8_t{0};
   }
 
+  /// Whether the thread uses the old value of the read-modify-write that is next, which is unknown where updates are merged: their order decides it.
+  [[nodiscard]] bool uses_old_value(const thread_state& s) const noexcept {
+    return at(s).mbarrier == mbarrier_op::none && !context_->registers->unused[static_cast<std::size_t>(s.pc)];
+  }
+  /// Whether the order of updates decides what the one that is next leaves, unless none of them rounds.
+  [[nodiscard]] bool may_round(const thread_state& s) const noexcept { return is_float(at(s).type); }
+
   /// What the next event, the write of a read-modify-write, stores where `old` was before; and whether it completes a phase.
-  [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const noexcept {
+  [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
     const instruction& i = at(s);
     return {rmw_result(s, i, old),
             i.mbarrier != mbarrier_op::none && updated_mbarrier(i, old.low, value(s, i.by[1])).completes};
   }
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
-  [[nodiscard]] bool keeps_value(const thread_state& s) const noexcept {
+  [[nodiscard]] bool keeps_value(const thread_state& s) const {
     const wide_value result = rmw_result(s, at(s), old_of(s));
     return !result.unknown && result == old_of(s);
   }
@@ -656,6 +681,7 @@ class machine {
       }
     } else {
       count_write(s, before, !keeps_value(s));
+      s.old_unknown = s.old_unknown || (uses_old_value(before) && class_of_update(before) != 0);
     }
     if (i.elements > 1 && goes_to_next_element(s, i)) {
       return false;
@@ -699,7 +725,7 @@ class machine {
     }
   }
 
-  [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const noexcept {
+  [[nodiscard]] wide_value rmw_result(const thread_state& s, const instruction& i, wide_value old) const {
     if (i.mbarrier != mbarrier_op::none) {
       return {updated_mbarrier(i, old.low, value(s, i.by[1])).word, 0};
     }
@@ -738,7 +764,7 @@ class machine {
   }
 
   /// Counts the write that is the next event of `before`.
-  void count_write(thread_state& s, const thread_state& before, bool changes) const noexcept {
+  void count_write(thread_state& s, const thread_state& before, bool changes) const {
     changes = changes || class_of_update(before) != 0;
     s.effects += changes ? 1 : 0;
     s.lasting += changes && (!is_shared(address(before)) || at(before).mbarrier != mbarrier_op::none) ? 1 : 0;
@@ -763,6 +789,10 @@ class machine {
       }
     }
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
+  }
+
+  [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
+    return s.status == as.status && s.pc == as.pc && s.part == as.part && same(s, as);
   }
 
   /// Stops where a loop begins.
@@ -846,8 +876,7 @@ class machine {
 
   /// What an instruction with an unknown predicate does without a choice: the results of one that is not an event are unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
-    const bool of_registers = !is_event(i.code) && i.code != op::branch && i.code != op::branch_index && i.code != op::exit &&
-                              i.code != op::trap && i.code != op::unsupported;
+    const bool of_registers = !is_event(i.code) && !leaves(i.code) && i.code != op::unsupported;
     if (of_registers) {
       forget(s, i);
     }
@@ -1223,6 +1252,7 @@ class machine {
 
   const thread_context* context_;
   stack_arena* arena_;
+  const kept_apart* apart_ = nullptr;  ///< not null if it merges updates
   bool merges_ = false;
 };
 

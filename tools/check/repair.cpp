@@ -434,13 +434,7 @@ class repairer {
         continue;
       }
       const instruction& i = model::at(code, pc);
-      open.insert(open.end(), i.targets.begin(), i.targets.end());
-      if (i.code == op::branch) {
-        open.push_back(i.target);
-      }
-      if ((i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap) || i.guard >= 0) {
-        open.push_back(pc + 1);
-      }
+      for_each_next(i, pc, [&](int next) { open.push_back(next); });
     }
     return seen.count(to) != 0;
   }

@@ -476,14 +476,7 @@ class sync_points {
       }
       reached[static_cast<std::size_t>(n)] = true;
       const instruction& i = model::at(code, n);
-      if (i.code == op::branch) {
-        waiting.push_back(i.target);
-      }
-      waiting.insert(waiting.end(), i.targets.begin(), i.targets.end());
-      const bool goes_on = i.code != op::branch && i.code != op::branch_index && i.code != op::exit && i.code != op::trap;
-      if (goes_on || i.guard >= 0) {
-        waiting.push_back(n + 1);
-      }
+      for_each_next(i, n, [&](int next) { waiting.push_back(next); });
     }
     return false;
   }

@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 bool ends_thread(const instruction& i) { return i.code == op::exit || i.code == op::trap; }
-bool ends_block(const instruction& i) { return i.code == op::branch || i.code == op::branch_index || ends_thread(i); }
 
 /// The immediate dominators of a graph, by the order in which a depth-first search leaves nodes. Of what is not reachable: none. Source: Cooper, Harvey,
 /// Kennedy, "A Simple, Fast Dominance Algorithm".
@@ -72,13 +71,8 @@ flow::flow(const ptx::kernel_code& kernel) : kernel_(&kernel) {
 }
 
 std::vector<pc_t> flow::after(pc_t pc) const {
-  const instruction& i = at(pc);
-  std::vector<pc_t> result = i.code == op::branch         ? std::vector<pc_t>{i.target}
-                             : i.code == op::branch_index ? std::vector<pc_t>(i.targets.begin(), i.targets.end())
-                                                          : std::vector<pc_t>{};
-  if (!ends_block(i) || (i.guard >= 0 && i.code != op::branch_index)) {
-    result.push_back(pc + 1);
-  }
+  std::vector<pc_t> result;
+  ptx::for_each_next(at(pc), pc, [&](pc_t to) { result.push_back(to); });
   return result;
 }
 
@@ -92,7 +86,7 @@ void flow::find_blocks() {
   std::vector<bool> begins(kernel_->code.size() + 1, false);
   begins[0] = true;
   for (pc_t pc = 0; pc < size(); ++pc) {
-    if (ends_block(at(pc))) {
+    if (ptx::leaves(at(pc).code)) {
       begins[static_cast<std::size_t>(pc) + 1] = true;
       for (const pc_t to : after(pc)) {
         begins[static_cast<std::size_t>(std::min(to, size()))] = true;

@@ -8,6 +8,7 @@
 #include <membar/thread_scope.hpp>
 #include <ptx/words.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -170,6 +171,9 @@ inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
 /// Whether the instruction is an event of the memory model, or a meeting with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
 
+/// Whether a thread that executes it goes elsewhere than to the instruction after it.
+[[nodiscard]] constexpr bool leaves(op code) noexcept { return code >= op::branch && code <= op::trap; }
+
 /// What `instruction::mode` of an `async_wait` says: a wait for groups; for all operations of its kind; of what performs an operation of several
 /// threads: for all of them to start it.
 inline constexpr std::uint8_t waits_for_groups = 0;
@@ -300,6 +304,21 @@ struct instruction {
   std::string text{};
   std::string reason{};  ///< of one that is read and not executed: why, and what to do
 };
+
+/// Calls `go` with each place in the code that a thread may come to from instruction `i`, which is at `pc`: none where it ends. `runs`: the
+/// instruction may be executed; `skipped`: its guard may be false.
+template <class Go>
+void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool runs = true, bool skipped = true) {
+  if (runs && i.code == op::branch) {
+    go(i.target);
+  }
+  if (runs && i.code == op::branch_index) {
+    std::for_each(i.targets.begin(), i.targets.end(), go);
+  }
+  if ((runs && !leaves(i.code)) || (skipped && i.guard >= 0)) {
+    go(pc + 1);
+  }
+}
 
 /// Whether an access of a vector acquires or releases. Elements are in no order, and so one that orders would order the others too much; for
 /// relaxed ones program order says nothing that no fence or barrier says. Source: PTX ISA, "Vector Data-types" of the memory consistency model.

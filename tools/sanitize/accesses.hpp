@@ -192,12 +192,10 @@ class memory_events {
         continue;
       }
       constexpr model::every_rule rules{};
-      constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device,
-                                         thread_scope::system};
       const model::place there = state_.place_of(o.key);
       const model::place& here = l.home->context_of(l).where;
       return o.is_strong() && state_.accesses[o.number()]->bytes == a.bytes && model::includes(rules, a.scope, here, there) &&
-             model::includes(rules, scopes[(o.what & stamp::scope_mask) >> stamp::scope_shift], there, here);
+             model::includes(rules, o.scope(), there, here);
     }
     return false;
   }

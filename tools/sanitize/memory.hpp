@@ -43,6 +43,10 @@ struct stamp {
   [[nodiscard]] std::uint32_t number() const noexcept { return what >> number_shift; }
   [[nodiscard]] bool is_write() const noexcept { return (what & write) != 0; }
   [[nodiscard]] bool is_strong() const noexcept { return (what & strong) != 0; }
+  [[nodiscard]] thread_scope scope() const noexcept {
+    constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
+    return scopes[(what & scope_mask) >> scope_shift];
+  }
 };
 
 /// The last accesses of a word that an access may race with: first the last weak write, then others from the oldest on.

@@ -221,11 +221,6 @@ class race_detector {
     return 4;
   }
 
-  [[nodiscard]] static thread_scope scope_of(const stamp& o) noexcept {
-    constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
-    return scopes[(o.what & stamp::scope_mask) >> stamp::scope_shift];
-  }
-
   /// `o` and the access conflict, and nothing orders them.
   void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
     const check::instruction& other = *state_.accesses[o.number()];
@@ -234,7 +229,7 @@ class race_detector {
       constexpr model::every_rule rules{};
       const model::place there = state_.place_of(o.key);
       if (model::includes(rules, a.scope, who.context->where, there) &&
-          model::includes(rules, scope_of(o), there, who.context->where)) {
+          model::includes(rules, o.scope(), there, who.context->where)) {
         return;
       }
     }
@@ -276,7 +271,7 @@ class race_detector {
     shown_access result{o.key, o.number(), {}};
     result.event.kind = o.is_write() ? model::event_kind::write : model::event_kind::read;
     result.event.strong = o.is_strong();
-    result.event.scope = scope_of(o);
+    result.event.scope = o.scope();
     result.event.rmw = i.code == check::op::atomic || i.code == check::op::reduction;
     const std::uint32_t via = (o.what & stamp::via_mask) >> stamp::via_shift;
     result.event.via = via == 0 ? model::proxy::generic : via == 1 ? model::proxy::async : model::proxy::tensor_map;
