@@ -6,7 +6,8 @@ usage: indigo.py ARTIFACT --checker=<membar-check> [--schedules=N] [--jobs=N] [-
 
 ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, whose sources stay there. Each kernel becomes one scenario per
 graph of the artifact, with the data that the artifact's main program begins with, and is sanitized as the artifact launches it: 1024 blocks of
-256 threads. A kernel is racy by its name: where that has atomicBug, guardBug, raceBug or syncBug.
+256 threads. A kernel is racy by its name: where that has atomicBug, guardBug, raceBug or syncBug. The arrays are
+64 MiB apart, so that an index past the end of one is in none of the others. A run that was interrupted goes on after the kernels in --out.
 
 With --explore all executions of small launches are explored: on the artifact's two graphs of 5 vertices, by more threads than vertices, and on two
 graphs of 4 vertices with as many threads, or blocks, or warps as vertices. Of those every vertex has a neighbour, and two vertices have the same
@@ -38,6 +39,7 @@ PUBLISHED = {  # graph: HiRace, iGUARD, compute-sanitizer
     "DAG_100n_200e": (346, 298, 92), "DAG_200n_400e": (346, 298, 92), "DAG_5n_5e": (182, 118, 92),
     "counterDAG_200n_1000e": (346, 298, 56), "counterDAG_5n_5e": (295, 148, 92), "power_law_200n_1000e": (346, 297, 128)}
 BLOCKS, THREADS = 1024, 256
+FIRST, APART = 1 << 32, 1 << 26  # of the arrays: their addresses
 TOGETHER = 30  # kernels of one source
 SMALL = {  # graph: vertices, where the neighbours of each begin, and the neighbours
     "one_neighbour_4n_4e": (4, (0, 1, 2, 3, 4), (3, 3, 3, 0)),
@@ -80,8 +82,9 @@ def scenario(how, number, graph, data, blocks, threads):
     nodes, index, neighbours = graph
     data1, data2 = data
     lines = [f"source kernels.cu -I{how.artifact / 'indigo/indigo_include'}"]
-    for name, values in (("nindex", index), ("nlist", neighbours or (0,)), ("data1", data1), ("data2", data2)):
-        lines.append(f"memory {name} s32[{len(values)}] = {', '.join(map(str, values))}")
+    for k, (name, values) in enumerate((("nindex", index), ("nlist", neighbours or (0,)), ("data1", data1), ("data2", data2))):
+        at = "" if how.explore else f" at {FIRST + k * APART:#x}"
+        lines.append(f"memory {name} s32[{len(values)}]{at} = {', '.join(map(str, values))}")
     lines.append(f"launch {name_of(number)} grid {blocks} block {threads} args nindex nlist data1 data2 {nodes}")
     return "\n".join(lines) + "\n"
 
@@ -120,7 +123,7 @@ def answers_of(how, kernels, graphs):
             found = [x["status"] for x in f["findings"]] if "findings" in f else [f["status"]]
             if "error" in found:
                 sys.exit(f"{kernel}: {f['message']}")
-            result[kernel][graph] = {"found": sorted(set(found)), "seconds": round(f.get("seconds", 0), 4)}
+            result[kernel][graph] = {"found": sorted(set(found)), "seconds": round(f.get("seconds", 0) / max(f.get("schedules", 1), 1), 4)}
             seeds = [x["seed"] for x in f.get("findings", []) if x["status"] == "race"]
             if seeds:
                 result[kernel][graph]["seed"] = min(seeds)
@@ -130,7 +133,7 @@ def answers_of(how, kernels, graphs):
 def table(results, graphs, how):
     racy = [k for k in results if any(bug in k for bug in RACY)]
     right = [k for k in results if k not in racy]
-    median = {g: statistics.median(results[k][g]["seconds"] for k in results) / (1 if how.explore else how.schedules) for g in graphs}
+    median = {g: statistics.median(results[k][g]["seconds"] for k in results) for g in graphs}
 
     def count(kernels, graph, status):
         return sum(status in results[k][graph]["found"] for k in kernels)
@@ -185,8 +188,12 @@ def main():
         sys.exit(f"{how.artifact} has no indigo/indigo_sources/*/*.cu or no indigo/input/*.egr: give a checkout of the artifact")
     context = {"date": datetime.date.today().isoformat(), "explores": how.explore, "schedules": 0 if how.explore else how.schedules,
                **{folder: include_hash.tree_hash(ROOT / folder).hexdigest() for folder in ("include", "tools")}}
-    results = json.loads(how.before.read_text())["kernels"] if how.before else {}
-    kernels = [] if how.before else kernels
+    before = how.before or (how.out if how.out and how.out.exists() else None)
+    written = json.loads(before.read_text()) if before else {"kernels": {}}
+    results = written["kernels"]
+    if before and not how.before and any(written["context"][k] != context[k] for k in ("explores", "schedules", "include", "tools")):
+        sys.exit(f"{before} is of other options or of another version: give another --out, or remove it")
+    kernels = [] if how.before else [k for k in kernels if k.stem not in results]
     with concurrent.futures.ThreadPoolExecutor(how.jobs) as pool:
         for answers in pool.map(lambda some: answers_of(how, some, graphs), [kernels[n:n + TOGETHER] for n in range(0, len(kernels), TOGETHER)]):
             results.update(answers)

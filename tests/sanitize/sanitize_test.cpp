@@ -231,6 +231,20 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
+// Many more instructions without a write than threads that only poll may take. Nothing is wrong with them.
+TEST(sanitizer, lets_threads_only_read) {
+  const std::string body =
+      "mov.u32 %r0, 0;\nL: ld.global.u32 %r1, [x];\nadd.u32 %r2, %r2, %r1;\nadd.u32 %r0, %r0, 1;\n"
+      "setp.lt.u32 %p0, %r0, N;\n@%p0 bra L;\n@%p1 st.global.u32 [y], %r2;\n";
+  const auto rounds = [&](int n) { return std::string(body).replace(body.find('N'), 1, std::to_string(n)); };
+  sanitize::sanitize_options how;
+  how.schedules = 4;
+  for (const launched& l : {many(rounds(1'000), 32, 64), one(rounds(1'000'000))}) {
+    const both p({l});
+    EXPECT_TRUE(sanitize::sanitize(p.memory, p.plans, {}, how).findings.empty());
+  }
+}
+
 TEST(sanitizer, orders_by_barriers_of_a_cluster) {
   const std::string writes = "mov.u32 %r0, %cluster_ctarank;\nsetp.ne.u32 %p0, %r0, 0;\n@!%p0 st.global.u32 [x], 1;\n";
   const std::string reads = "@%p0 ld.global.u32 %r1, [x];\n@%p0 st.global.u32 [z], %r1;\n";

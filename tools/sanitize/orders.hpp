@@ -55,7 +55,7 @@ class thread_order {
     if (sequential) {
       lead_sequential(l, h);
     }
-    (i.restricted ? mine.restricted : mine.fences)[width(i.scope)] = std::move(h);
+    mine.keep(std::move(h));
   }
 
   /// A proxy fence of one direction.
@@ -79,7 +79,7 @@ class thread_order {
       release_head h = released(l, i.scope);
       h.fence = true;
       h.fenced = i.fenced;
-      orders_of(l).proxy_fences[static_cast<std::size_t>(i.fenced)][width(i.scope)] = std::move(h);
+      orders_of(l).keep(std::move(h));
     }
   }
 
@@ -196,17 +196,8 @@ class thread_order {
     if (l.orders == nullptr) {
       return;
     }
-    const auto each = [&](const auto& of) {
-      for (const auto& h : of) {
-        if (h) {
-          use(*h);
-        }
-      }
-    };
-    each(l.orders->fences);
-    each(l.orders->restricted);
-    for (const auto& kind : l.orders->proxy_fences) {
-      each(kind);
+    for (const release_head& h : l.orders->fences) {
+      use(h);
     }
   }
 
@@ -215,11 +206,7 @@ class thread_order {
     return static_cast<std::size_t>(membar::detail::width_of(s));
   }
 
-  [[nodiscard]] static bool has_fences(const lane& l) {
-    bool some = false;
-    for_each_fence(l, [&](const release_head&) { some = true; });
-    return some;
-  }
+  [[nodiscard]] static bool has_fences(const lane& l) { return l.orders != nullptr && !l.orders->fences.empty(); }
 
   static void add_own(sync_cell& c, const lane& l, release_head head, bool keep) {
     constexpr std::size_t most = 1024;

@@ -208,7 +208,8 @@ class schedule_run {
   /// Gives up a schedule that takes too long.
   void check_limits() {
     constexpr std::uint64_t each = 1'000'000;  // instructions of each thread that runs, in which memory stays as it is
-    const std::uint64_t idle = each * (queue_.size() + spinning_.size() + 1);
+    constexpr std::uint64_t few = 32;          // a thread that works alone may read much
+    const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
     if (state_.instructions > state_.how.most_instructions) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
                                           " instructions: --limit=N lets it take more");
@@ -346,6 +347,7 @@ class schedule_run {
 
   void end(lane& l) {
     l.where = stand::gone;
+    state_.last_change = state_.instructions;  // not all do nothing but poll
     block& b = *l.home;
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);

@@ -198,7 +198,7 @@ struct run_state {
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
   std::uint64_t writes = 0;       ///< and whatever else may end a wait
-  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last
+  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last, or a thread ended
   std::uint64_t serials = 0;
   recorded_schedule* recorded = nullptr;
   bool stopped = false;

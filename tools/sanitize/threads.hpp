@@ -13,12 +13,12 @@
 #include <sanitize/knowledge.hpp>
 #include <sanitize/memory.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -43,12 +43,19 @@ struct thread_orders {
     std::uint64_t address = 0;
     release_head head{};
   };
-  std::array<std::optional<release_head>, 4> fences{};      ///< the last that releases, by its scope's width
-  std::array<std::optional<release_head>, 4> restricted{};  ///< of those for initializations of mbarriers only
-  std::array<std::array<std::optional<release_head>, 4>, ptx::one_ways> proxy_fences{};  ///< those of one direction
+  std::vector<release_head> fences{};  ///< the last that releases, of each kind and scope: also proxy fences of one direction
   std::vector<observation> observed{};
   clock last_sequential{};                 ///< what the order of `fence.sc` was when the thread took part in it last
   std::uint64_t last_sequential_head = 0;  ///< 0: it has not
+
+  void keep(release_head h) {
+    const auto same = std::ranges::find_if(fences, [&](const release_head& f) { return f.is_like(h); });
+    if (same != fences.end()) {
+      *same = std::move(h);
+    } else {
+      fences.push_back(std::move(h));
+    }
+  }
 };
 
 /// An asynchronous operation that a thread, or several together, have started.
@@ -119,6 +126,11 @@ struct lane {
   std::uint64_t cluster_waits = 0;  ///< and waits
   std::uint64_t writes_seen = 0;    ///< how many writes there were when it began to wait
 };
+
+static_assert(sizeof(lane) + sizeof(thread_orders) + sizeof(check::thread_context) + sizeof(check::machine) +
+                      sizeof(check::thread_state) <=
+                  2048,
+              "a thread takes at most 2 KiB beside its registers");
 
 /// A sync point at which threads are.
 struct meeting_point {
