@@ -134,8 +134,14 @@ int puts_in_a_row = 0;
 bool last_put_moved = false;
 bool any_put_moved = false;
 
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+thread_local bool capture_is_invalid = false;  ///< that of stream 0x3000
+
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
                   void** parameters = nullptr) {
+  if (capture_is_invalid && stream == reinterpret_cast<CUstream>(0x3000)) {
+    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  }
   int domain = -1;
   int map_default = -1;
   int map_remote = -1;
@@ -542,7 +548,13 @@ FAKE CUresult cuModuleGetGlobal(CUdeviceptr* at, std::size_t* bytes, CUmodule, c
   *bytes = 8;
   return std::strcmp(name, "total") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode);
+  return CUDA_SUCCESS;
+}
+/// May load the kernel, and invalidates a capture then.
 FAKE CUresult cuFuncGetAttribute(int* value, CUfunction_attribute what, CUfunction) {
+  capture_is_invalid = capture_is_invalid || capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
   *value = what == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
   return CUDA_SUCCESS;
 }
@@ -642,7 +654,6 @@ FAKE CUresult cuStreamGetAttribute(CUstream stream, CUlaunchAttributeID id, CUla
   value->memSyncDomainMap = own ? CUlaunchMemSyncDomainMap{2, 3} : CUlaunchMemSyncDomainMap{0, 1};
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
   *graph = new CUgraph_st;
   return CUDA_SUCCESS;

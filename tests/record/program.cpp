@@ -179,7 +179,9 @@ int main(int count, char** words) {
     } else if (word.starts_with("plain=")) {
       CUfunction other = nullptr;
       cuModuleGetFunction(&other, module, word.c_str() + 6);
-      launch(other, of_data, stream_number, 4);
+      if (launch(other, of_data, stream_number, 4) != CUDA_SUCCESS) {
+        return 3;
+      }
     } else if (word.starts_with("dependent=")) {
       CUfunction other = nullptr;
       cuModuleGetFunction(&other, module, word.c_str() + 10);
@@ -187,7 +189,9 @@ int main(int count, char** words) {
       attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
       attribute.value.programmaticStreamSerializationAllowed = 1;
       const CUlaunchConfig config{1, 1, 1, 4, 1, 1, 0, stream(stream_number), &attribute, 1};
-      cuLaunchKernelEx(&config, other, of_data, nullptr);
+      if (cuLaunchKernelEx(&config, other, of_data, nullptr) != CUDA_SUCCESS) {
+        return 3;
+      }
     } else if (word == "copy") {
       std::array<std::uint64_t, 8> host{};
       cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(host.data()), data, sizeof host, stream(stream_number));

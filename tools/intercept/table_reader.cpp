@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "intercept/driver.hpp"
+#include "intercept/relaxed_capture.hpp"
 
 namespace membar::intercept {
 
@@ -28,14 +29,12 @@ class table_reader {
     }
     const std::size_t bytes =
         std::min(most, static_cast<std::size_t>(base + size - from)) / sizeof(CUdeviceptr) * sizeof(CUdeviceptr);
-    CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
-    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
+    const relaxed_capture relaxed;
     std::vector<CUdeviceptr> out;
     if (copy(from, bytes)) {
       out.resize(bytes / sizeof(CUdeviceptr));
       std::memcpy(out.data(), words_, bytes);
     }
-    static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
     return out;
   }
 

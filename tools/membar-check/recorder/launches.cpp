@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "intercept/relaxed_capture.hpp"
 #include "intercept/table_reader.hpp"
 #include "membar-check/recorder/code.hpp"
 #include "membar-check/recorder/contents.hpp"
@@ -485,12 +486,9 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
-  CUstreamCaptureMode capture = CU_STREAM_CAPTURE_MODE_RELAXED;  // our calls are harmless to a capture of the program
-  static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
   // A copy between a kernel and its programmatic dependent waits for the first to end.
   const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents ? !captured : !attributes.dependent);
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
-  static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&capture));
   // Of two processes the one whose copies were asked for first has the memory from before both launches.
   line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
@@ -526,6 +524,7 @@ unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** p
   quietly([&] {
     session& s = session::get();
     const unsigned generation = s.generation();
+    const membar::intercept::relaxed_capture relaxed;
     const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
     if (k == nullptr || !k->selected) {
       if (!s.strips()) {

@@ -13,23 +13,14 @@
 #include <vector>
 
 #include "intercept/driver.hpp"
+#include "intercept/relaxed_capture.hpp"
 #include "membar-domains/preload/session.hpp"
 
 namespace membar_domains {
 
 namespace {
 
-/// Tells CUDA that our calls do not affect a capture by another thread or stream of the program.
-class relaxed_capture {
- public:
-  relaxed_capture() { static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&mode_)); }
-  ~relaxed_capture() { static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&mode_)); }
-  relaxed_capture(const relaxed_capture&) = delete;
-  relaxed_capture& operator=(const relaxed_capture&) = delete;
-
- private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
+using membar::intercept::relaxed_capture;
 
 struct pending {
   CUevent start = nullptr, end = nullptr;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Driver calls of a preloaded library while the program captures a stream.
+#pragma once
+
+#include "intercept/driver.hpp"
+
+namespace membar::intercept {
+
+/// While one exists, calls of this thread that a capture does not allow, such as one that loads a kernel, do not end a capture of the program.
+class relaxed_capture {
+ public:
+  relaxed_capture() noexcept { exchange(); }
+  ~relaxed_capture() { exchange(); }
+  relaxed_capture(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(const relaxed_capture&) = delete;
+
+ private:
+  void exchange() noexcept { static_cast<void>(driver::cuThreadExchangeStreamCaptureMode_(&mode_)); }
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+}  // namespace membar::intercept
