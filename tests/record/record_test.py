@@ -376,9 +376,11 @@ class Dependents(Recorder):
         self.assertEqual(len(rows), 1)
         self.assertRegex(last, "different programmatic dependent launches, 1 right")
 
-    def test_launches_that_are_captured_are_looked_at(self):
-        rows, *_ = self.table("stream=3", "plain=writer", "dependent=early", status=1)
-        self.assertEqual(rows[0][:2], ["early", "writer"])
+    def test_a_capture_goes_on_and_is_named(self):
+        done = self.record("stream=3", "plain=writer", "dependent=early", options=["--pdl"], module=self.MODULE)
+        self.assertEqual(done.status, 0)  # of the program, whose launches succeeded
+        self.assertRegex(done.printed, "^0 (different )?programmatic dependent launches")
+        self.assertIn("captured into a graph, which --pdl does not look at: run the program without graphs", done.said)
 
     def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
         rows, *_ = self.table("plain=writer", "dependent=far")

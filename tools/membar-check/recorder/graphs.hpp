@@ -89,7 +89,7 @@ CUresult on_exec_destroy(CUgraphExec exec) {
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   if (session::get().on() && (session::get().asked().flags & flag_dependents) != 0) {
-    forget_predecessor(stream_of(stream, Id));  // the graph's kernels were recorded when they were captured
+    forget_predecessor(stream_of(stream, Id));  // a graph's kernels are not looked at
   } else if (session::get().on() && !is_captured(stream_of(stream, Id))) {
     quietly([&] { record_graph(exec, stream_of(stream, Id)); });
   }

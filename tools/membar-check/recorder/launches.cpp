@@ -445,7 +445,6 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   json line = description_of(c, attributes, k, stream);
   reached_memory reached;
   const bool of_dependents = (s.asked().flags & flag_dependents) != 0;
-  const bool captured = of_dependents && is_captured(stream);
   if (of_dependents) {
     line["follows"] = recorded_launches::get().last_of(generation, stream);
   }
@@ -469,7 +468,7 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   }
   std::vector<CUdeviceptr> tables;
   for (const allocation& a : reached.all()) {
-    if (a.kind == CU_MEMORYTYPE_DEVICE && !captured) {
+    if (a.kind == CU_MEMORYTYPE_DEVICE) {
       tables.insert(tables.end(), a.pointers.begin(), a.pointers.end());
     }
   }
@@ -487,7 +486,7 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
   // A copy between a kernel and its programmatic dependent waits for the first to end.
-  const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents ? !captured : !attributes.dependent);
+  const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents || !attributes.dependent);
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   // Of two processes the one whose copies were asked for first has the memory from before both launches.
   line["time"] = session::time();
@@ -518,13 +517,32 @@ bool is_captured(CUstream stream) noexcept {
   return driver::cuStreamIsCapturing_(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+namespace {
+
+void complain_about_captured(const CUlaunchConfig& config) {
+  const bool is_dependent = std::any_of(config.attrs, config.attrs + config.numAttrs, [](const CUlaunchAttribute& a) {
+    return a.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a.value.programmaticStreamSerializationAllowed != 0;
+  });
+  if (is_dependent && (session::get().asked().flags & flag_dependents) != 0) {
+    session::get().complain(
+        "programmatic dependent launches were captured into a graph, which --pdl does not look at: run the program without "
+        "graphs");
+  }
+}
+
+}  // namespace
+
 unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** parameters, void** extra, CUstream stream,
                        const launch_origin& from) noexcept {
   unsigned number = 0;
   quietly([&] {
     session& s = session::get();
     const unsigned generation = s.generation();
-    const membar::intercept::relaxed_capture relaxed;
+    if (s.on() && is_captured(stream)) {  // what is not allowed there would end the program's capture
+      complain_about_captured(config);
+      return;
+    }
+    const membar::intercept::relaxed_capture relaxed;  // other threads may capture
     const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
     if (k == nullptr || !k->selected) {
       if (!s.strips()) {
@@ -532,9 +550,7 @@ unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** p
       }
       return;
     }
-    if ((s.asked().flags & flag_dependents) != 0 || !is_captured(stream)) {
-      number = record(config, *k, parameters, extra, stream, from);
-    }
+    number = record(config, *k, parameters, extra, stream, from);
   });
   return number;
 }
