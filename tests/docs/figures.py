@@ -183,11 +183,11 @@ def bugs(results):
     return table(["wrong kernel", "seen", "in runs", "fixed, nothing in runs"], lines)
 
 
-def witnessed(folder):
+def witnessed(folder, file):
     """How often the entries of a folder went wrong on a GPU when their threads were delayed."""
     def made(results):
         lines = []
-        for name, told in results.read("h100/witness")["entries"].items():
+        for name, told in results.read(file)["entries"].items():
             if not (ROOT / "examples" / folder / f"{name}.wrong.scenario").exists() or "fixed" not in told or told["status"] == "verified":
                 continue
             runs = {arm["kind"]: arm for arm in told["wrong"]["runs"]}
@@ -237,8 +237,8 @@ TABLES = {README: {"one number": one_number},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
-          "docs/witness.md": {"witnessed bugs": witnessed("bugs")},
-          "docs/found.md": {"witnessed faults": witnessed("found")},
+          "docs/witness.md": {"witnessed bugs": witnessed("bugs", "h100/witness")},
+          "docs/found.md": {"witnessed faults": witnessed("found", "h100/witness_found")},
           **start_tables.TABLES}
 SAYS = {}
 for made in (guide_figures, header_figures):  # a page may have figures of both
