@@ -586,6 +586,11 @@ class Images(Recorder):
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")
 
+    def test_launches_of_one_kernel_without_ptx_that_run_at_once_are_one_scenario(self):
+        recorded = self.record("race", module=self.image("-cubin", "-arch=sm_90"), options=["--kernels=late"])
+        (text,) = recorded.scenarios().values()
+        self.assertEqual(text.count("\nlaunch late "), 2)
+
 
 class Tests(Recorder):
     """Recordings as tests of CMake, and in the action."""
@@ -694,9 +699,10 @@ class Recordings(unittest.TestCase):
         self.assertEqual(status, "gave up")
         self.assertIn("3 executions", what)
 
+    # next_round_1, of two GPUs, is too large to explore: tests/sanitize/recordings_test.py executes it.
     def test_all_of_them_are_checked(self):
         names = {path.stem for path in self.FOLDER.glob("*.scenario")}
-        self.assertEqual(names, {*self.VERIFIED, "flag_without_fence_1", "last_block_1", "locked_add_1"})
+        self.assertEqual(names, {*self.VERIFIED, "flag_without_fence_1", "last_block_1", "locked_add_1", "next_round_1"})
 
 
 if __name__ == "__main__":

@@ -12,13 +12,19 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "record/recordings"
 FOUND = {"flag_without_fence_1": ["race"]}
+LARGE = {"next_round_1"}  # 262,144 threads and more, which one schedule executes
+
+
+def sanitized(files, *options):
+    done = subprocess.run([sys.argv[1], "sanitize", *options, "--format=json", *map(str, files)], capture_output=True, text=True)
+    return json.loads(done.stdout)["files"]
 
 
 def main():
     files = sorted(FOLDER.glob("*.scenario"))
-    done = subprocess.run([sys.argv[1], "sanitize", "--schedules=4", "--confirm", "--format=json", *map(str, files)], capture_output=True, text=True)
-    wrong = [] if files else [f"no recordings in {FOLDER}"]
-    for f in json.loads(done.stdout)["files"]:
+    small = [f for f in files if f.stem not in LARGE]
+    wrong = [] if len(small) == len(files) - len(LARGE) > 0 else [f"not all recordings are in {FOLDER}"]
+    for f in sanitized(small, "--schedules=4", "--confirm") + sanitized([f for f in files if f not in small], "--schedules=1"):
         name = pathlib.Path(f["file"]).stem
         findings = f.get("findings", [{"status": f["status"], "confirmed": f.get("message", "")}])
         if [x["status"] for x in findings] != FOUND.get(name, []) or not all(x["confirmed"].startswith("confirmed") for x in findings):

@@ -82,7 +82,9 @@ class launch_groups {
   void join(int i, int j) {
     const int keep = std::min(at(i).group, at(j).group);
     const int drop = std::max(at(i).group, at(j).group);
-    if (keep == drop || at(i).ptx.empty() || at(i).ptx != at(j).ptx ||
+    // Without PTX, the same kernel is in the same module.
+    const bool one_module = at(i).ptx == at(j).ptx && (!at(i).ptx.empty() || at(i).kernel == at(j).kernel);
+    if (keep == drop || !one_module ||
         members_[keep].size() + members_[drop].size() > most_of_a_group) {
       return;
     }
