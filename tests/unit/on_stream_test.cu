@@ -176,7 +176,7 @@ TEST_F(on_stream, an_empty_part_may_be_at_the_end_of_the_heap) {
 
 TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_rejected) {
   team_barrier<peer_backend> alone(heap, team::listed({pe(1)}));
-  EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not of it"));
+  EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not in the team"));
   EXPECT_TRUE(now().launches.empty());
 }
 
