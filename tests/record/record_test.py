@@ -281,6 +281,23 @@ class Record(Recorder):
         self.assertEqual(subprocess.run([CHECK, "record", f"--from={raw}", f"--output={output}"], capture_output=True, timeout=60).returncode, 0)
         self.assertEqual(sorted(path.name for path in output.iterdir()), ["late.ptx", "late_1.scenario"])
 
+    def test_windows_of_one_allocation_that_overlap_are_one_memory_with_the_contents_of_both(self):
+        raw = self.folder / "raw"
+        raw.mkdir()
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), LD_PRELOAD=str(CHECK.with_name("libmembar_record.so")), MEMBAR_RECORD_WAITS="1")
+        subprocess.run([PROGRAM, MODULE, f"begin={raw}", "race", "end"], capture_output=True, timeout=60, env=environment)
+        (records,) = raw.glob("*.records")
+        lines = [json.loads(line) for line in records.read_text().splitlines()]
+        for line, first, words in zip([line for line in lines if "launch" in line], (0, 1), ((1, 0), (8, 2, 0, 7)), strict=True):
+            memory = line["memory"][0]
+            memory["address"] += 4 * first
+            memory["bytes"] = 4 * len(words)
+            (raw / f"{records.stem}.{memory['contents']}").write_bytes(struct.pack(f"<{len(words)}I", *words))
+        records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        output = self.folder / "out"
+        self.assertEqual(subprocess.run([CHECK, "record", f"--from={raw}", f"--output={output}"], capture_output=True, timeout=60).returncode, 0)
+        self.assertRegex((output / "late_1.scenario").read_text(), r"memory arg0 u32\[5\] at \w+ = 1 0 2 0 7\n")
+
     def test_records_of_another_version_are_rejected(self):
         (self.folder / "1.records").write_text('{"records":99}\n')
         done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)

@@ -84,8 +84,7 @@ class launch_groups {
     const int drop = std::max(at(i).group, at(j).group);
     // Without PTX, the same kernel is in the same module.
     const bool one_module = at(i).ptx == at(j).ptx && (!at(i).ptx.empty() || at(i).kernel == at(j).kernel);
-    if (keep == drop || !one_module ||
-        members_[keep].size() + members_[drop].size() > most_of_a_group) {
+    if (keep == drop || !one_module || members_[keep].size() + members_[drop].size() > most_of_a_group) {
       return;
     }
     std::vector<int>& members = members_[keep];
@@ -235,7 +234,8 @@ struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
-  bool is_elsewhere = false;  ///< another process has it elsewhere in its range
+  bool is_elsewhere = false;  ///< in another process it has another distance from the begin of its range
+  bool is_partial = false;    ///< what was not copied of it is zero
 };
 
 /// Writes one scenario.
@@ -298,7 +298,21 @@ class scenario_writer {
           memory_.push_back({m});
         } else {
           merge(*same, m);
+          merge_with_later(same);
         }
+      }
+    }
+  }
+
+  /// A memory that has become larger takes in the others that it overlaps by now.
+  void merge_with_later(std::vector<scenario_memory>::iterator larger) {
+    for (auto other = larger + 1; other != memory_.end();) {
+      if (overlap(larger->of, other->of)) {
+        merge(*larger, other->of);
+        other = memory_.erase(other);
+        other = larger + 1;
+      } else {
+        ++other;
       }
     }
   }
@@ -306,18 +320,22 @@ class scenario_writer {
   /// A later window of one allocation may begin earlier or reach further. The first contents are those from before all launches.
   void merge(scenario_memory& into, const recorded_memory& m) {
     recorded_memory& of = into.of;
+    const u64 begin = std::min(of.address, m.address);
     const u64 end = std::max(of.address + of.bytes, m.address + m.bytes);
-    if (m.address < of.address) {
-      const std::string more = m.copied ? m.contents.substr(0, of.address - m.address) : "";
-      of.contents.insert(0, more + std::string(of.address - m.address - more.size(), '\0'));
-      of.address = m.address;
+    std::string contents(of.copied || m.copied ? end - begin : 0, '\0');
+    for (const recorded_memory* const from : {&m, static_cast<const recorded_memory*>(&of)}) {
+      if (from->copied) {
+        const u64 known = std::min<u64>(from->contents.size(), from->bytes);
+        contents.replace(from->address - begin, known, from->contents, 0, known);
+      }
     }
-    of.bytes = end - of.address;
-    if (!of.copied && m.copied && m.address == of.address) {
-      of.contents = m.contents;
-      of.space = m.space;
-      of.copied = true;
-    }
+    const auto is_whole = [&](const recorded_memory& x) { return x.copied && x.bytes == end - begin; };
+    into.is_partial = into.is_partial || !(is_whole(of) || is_whole(m) || of.copied == m.copied);
+    of.space = of.copied ? of.space : m.space;
+    of.copied = of.copied || m.copied;
+    of.contents = std::move(contents);
+    of.address = begin;
+    of.bytes = end - begin;
     into.is_elsewhere = into.is_elsewhere || (of.range != 0 && m.range != 0 && of.range != m.range);
     of.range = of.range == 0 ? m.range : of.range;
   }
@@ -581,7 +599,11 @@ class scenario_writer {
     std::string out = "memory " + m.name + " " + type_of(before + m.of.bytes, element) + " at " + hex(m.at);
     out += initial(folder, name, m.name, contents, before + m.of.bytes, element, pointers);
     out += m.of.kind == "host" ? " host" : several_devices_ ? " device " + std::to_string(m.of.device) : "";
-    return out + (m.of.copied ? "" : "   # its contents were not copied") + "\n";
+    return out +
+           (!m.of.copied   ? "   # its contents were not copied"
+            : m.is_partial ? "   # a part of its contents was not copied"
+                           : "") +
+           "\n";
   }
 
   /// Whether a kernel or function names the variable.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -564,9 +563,14 @@ void forget_predecessors() noexcept {
 }
 
 stripped_launch::stripped_launch(const CUlaunchConfig& of) : config(of) {
-  std::copy_if(of.attrs, of.attrs + of.numAttrs, std::back_inserter(attributes), [](const CUlaunchAttribute& a) {
-    return a.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
-  });
+  for (unsigned i = 0; i < of.numAttrs; ++i) {
+    const CUlaunchAttribute& a = of.attrs[i];
+    if (a.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
+      events.push_back(a.value.programmaticEvent.event);
+    } else if (a.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+      attributes.push_back(a);
+    }
+  }
   config.attrs = attributes.data();
   config.numAttrs = static_cast<unsigned>(attributes.size());
 }

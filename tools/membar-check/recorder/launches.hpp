@@ -103,6 +103,7 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
 struct stripped_launch {
   explicit stripped_launch(const CUlaunchConfig& of);
   std::vector<CUlaunchAttribute> attributes{};
+  std::vector<CUevent> events{};  ///< that the launch records: another stream may wait for them
   CUlaunchConfig config;
 };
 
@@ -111,7 +112,11 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
   if (config != nullptr && !passes<Id>(f)) {
     if (session::get().strips()) {
       const stripped_launch stripped(*config);
-      return next<Id>(&stripped.config, f, parameters, extra);
+      const CUresult result = next<Id>(&stripped.config, f, parameters, extra);
+      for (const CUevent event : stripped.events) {
+        static_cast<void>(driver::cuEventRecord_(event, stream_of(config->hStream, Id)));
+      }
+      return result;
     }
     record_launch(*config, f, parameters, extra, stream_of(config->hStream, Id));
   }

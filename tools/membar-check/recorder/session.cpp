@@ -20,6 +20,9 @@ namespace membar_record {
 
 namespace {
 
+/// The lines from before a recording that it repeats.
+constexpr std::size_t most_kept = 10'000;
+
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -85,6 +88,15 @@ bool session::begin(const options& asked) {
   for (const std::string& line : kept_) {
     std::fprintf(file_, "%s\n", line.c_str());
   }
+  if (is_kept_in_part_) {
+    std::fprintf(
+        file_, "%s\n",
+        nlohmann::json{
+            {"complaint", "before the recording began, the program mapped or exported memory or made tensor maps more than " +
+                              std::to_string(most_kept) + " times, of which the first are known: begin recording earlier"}}
+            .dump()
+            .c_str());
+  }
   std::fflush(file_);
   launches_ = 0;
   forget();
@@ -131,13 +143,15 @@ void session::write(const std::string& line) {
 }
 
 void session::keep(const std::string& line) {
-  constexpr std::size_t most = 10'000;
   {
     const std::lock_guard lock(mutex_);
-    if (kept_.size() == most || std::find(kept_.begin(), kept_.end(), line) != kept_.end()) {
+    if (std::find(kept_.begin(), kept_.end(), line) != kept_.end()) {
       return;
     }
-    kept_.push_back(line);
+    is_kept_in_part_ = kept_.size() == most_kept;
+    if (!is_kept_in_part_) {
+      kept_.push_back(line);
+    }
   }
   write(line);
 }

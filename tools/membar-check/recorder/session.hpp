@@ -81,6 +81,7 @@ class session {
   std::uint64_t written_ = 0;
   std::set<std::string> complaints_;
   std::vector<std::string> kept_;
+  bool is_kept_in_part_ = false;
 };
 
 /// Calls the function, and swallows what it throws: nothing that the recorder does may reach the program.
