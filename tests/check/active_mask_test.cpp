@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which lanes are at an activemask together is not said: every division of those that reach it is explored.
+// PTX does not define which lanes execute an activemask together. The checker explores every division of the lanes that reach it.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>

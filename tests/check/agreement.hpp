@@ -31,7 +31,7 @@ namespace model = membar::model;
   return visitor.found();
 }
 
-/// What the explorer says of a test.
+/// The explorer's result for a test.
 struct explored {
   check::program checked;
   check::check_result result;

@@ -326,7 +326,7 @@ SCENARIOS = [
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
-    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor a memory"]),
+    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
@@ -342,8 +342,8 @@ SCENARIOS = [
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
     (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, for example {data 1}"]),
-    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor a memory"]),
-    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor a memory"]),
+    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor the name of a memory"]),
+    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor the name of a memory"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
     (CACHED, 0, ["verified"]),
     (CACHED.replace(" constant", ""), 0, ["verified"]),
@@ -411,7 +411,7 @@ def main():
         (folder / "weak.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed").replace("st.release", "st.relaxed"), encoding="utf-8")
         (folder / "announce.ptx").write_text(ANNOUNCE, encoding="utf-8")
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
-        expect(["--readings needs lenient or default: 'strict' was given"], 2, "--readings=strict", "good.scenario", cwd=folder)
+        expect(["--readings must be lenient or default, but 'strict' was given"], 2, "--readings=strict", "good.scenario", cwd=folder)
         expect(["--reading needs fence-of-another-block or copies-of-two-blocks: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
         expect(["clocks stand still, equal threads exchanged; with the other side of the reading fence-of-another-block; with the other side of the "
                 "reading copies-of-two-blocks\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)

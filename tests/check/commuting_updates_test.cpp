@@ -81,7 +81,7 @@ struct answer {
   std::vector<std::string> executions{};
 };
 
-/// What is found of a program, and the last `cells` words of 32 bits of its memory.
+/// The result of exploring a program, and its final states: the last `cells` 32-bit words of its memory.
 answer answer_of(const check::program& p, std::uint64_t from, int cells, bool merge, bool load_buffering = true) {
   answer a;
   a.result = check::explore(

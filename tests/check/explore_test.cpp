@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What an exploration finds, and that it shows every execution once: counts that follow from the number of threads.
+// The findings of an exploration, and a check that it shows every execution once, by counts that follow from the number of threads.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -673,7 +673,7 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// What the middle one of three lanes gets of the instruction in %r2, and whether in %p1. `values` sets what each brings, %r1.
+/// The results of an instruction in the middle one of three lanes: %r2 and the predicate %p1. `values` sets the value of each lane, %r1.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
       {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +

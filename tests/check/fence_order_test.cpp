@@ -81,7 +81,7 @@ class execution {
 
 using suspects = std::vector<std::pair<const check::graph_event*, const check::graph_event*>>;
 
-/// What all orders of the fences say, tried one by one by the words of the axioms.
+/// Tries all orders of the fences one by one, by the text of the axioms.
 class every_order {
  public:
   explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()) {
@@ -97,7 +97,7 @@ class every_order {
     }
   }
 
-  /// Whether a consistent order leaves the two, if there are any, unordered.
+  /// Whether a consistent order exists; if `apart` is given, one that leaves these two events unordered.
   [[nodiscard]] bool exists(const suspects::value_type* apart = nullptr) const { return orient(0, before_, apart); }
   /// Whether the execution would be consistent without its fences.
   [[nodiscard]] bool consistent_without() const { return consistent(before_, nullptr); }

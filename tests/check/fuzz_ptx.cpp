@@ -27,7 +27,7 @@ void require(bool condition) {
   }
 }
 
-/// What is printed of a finding. A litmus test of it is read again, or refused by a sentence.
+/// Writes a finding as a graph and as a litmus test. The litmus test must be readable, or be rejected with a sentence.
 void show(const check::prepared_scenario& s, const check::check_result& r) {
   require(!r.found.message.empty());
   static_cast<void>(check::dot_of(s.checked, r.found, "fuzz"));

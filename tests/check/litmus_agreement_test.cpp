@@ -19,7 +19,7 @@ namespace {
 
 using namespace membar_test;
 
-/// What became of some tests.
+/// The numbers of tests with each result.
 struct tally {
   int same = 0;
   int races = 0;
@@ -121,7 +121,7 @@ TEST(check_agrees, on_every_recorded_test_of_the_generic_and_the_async_proxy) {
   EXPECT_GT(t.buffered, 10U);
 }
 
-/// What the accesses of random tests are: as they were drawn; or all strong; or all strong at system scope, so that none race.
+/// The accesses of random tests: as drawn, all strong, or all strong at system scope, so that none of them race.
 enum class accesses { any, strong, strong_system };
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {

@@ -335,7 +335,7 @@ TEST(ptx_reader, rejects_what_it_does_not_support_only_if_that_is_executed) {
   EXPECT_EQ(error_of_kernel(2), "");
 }
 
-/// What is executed where a body has led: the codes of its instructions.
+/// The opcodes of a decoded kernel's instructions.
 std::vector<check::op> codes_of(const std::string& text) {
   const check::ptx_module m = check::read_ptx(text);
   std::vector<check::op> result;

@@ -28,8 +28,8 @@ check::check_options with_symmetry(bool on) {
   return options;
 }
 
-/// What an execution shows, threads of a launch in any order: the launch and the values that each thread read, and the memory at
-/// the end.
+/// The visible result of an execution, with the threads of a launch in any order: the launch and the values that each thread read, and the
+/// memory at the end.
 using outcome = std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<std::uint64_t>>;
 
 struct answer {

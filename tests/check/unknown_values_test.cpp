@@ -110,7 +110,7 @@ TEST(unknown_values, of_an_address_or_a_comparison_are_given_up) {
 }
 
 /// The status of a block of one warp that executes `body`, where %r1 is the address of row `lane` in 512 bytes of shared memory.
-/// What a lane has in %r4 is used.
+/// Explores one warp that executes `body` and then uses the value of each lane's %r4.
 check::check_result run_warp(const std::string& body) {
   check::launch_request request;
   request.block[0] = 32;

@@ -132,7 +132,7 @@ class drawn {
 
   [[nodiscard]] bool likely() { return below(4) != 0; }
 
-  /// How the lanes of a program meet; %p1 is set where they continue.
+  /// A random instruction at which the lanes of a program meet. It sets %p1 if they continue.
   [[nodiscard]] std::string meet(std::size_t lanes) {
     const std::string mask = std::to_string((1U << lanes) - 1);
     const std::string all[] = {"vote.sync.all.pred %p1, %p2, " + mask + ";\n", "vote.sync.any.pred %p1, %p2, " + mask + ";\n",

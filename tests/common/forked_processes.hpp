@@ -50,7 +50,7 @@ class meeting {
 
   void come() noexcept { ++*came_; }
   [[nodiscard]] int came() const noexcept { return *came_; }
-  /// Whether `count` have come within ten seconds.
+  /// Whether `count` processes have arrived within ten seconds.
   [[nodiscard]] bool wait_for(int count) const noexcept {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (came_->load() < count && std::chrono::steady_clock::now() < deadline) {

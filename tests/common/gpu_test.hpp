@@ -56,7 +56,7 @@ template <class T>
   return to;
 }
 
-/// What is in the memory that `from` owns, once the device has finished.
+/// The contents of the memory that `from` owns, once the device has finished.
 template <class Memory>
 [[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
   return copied(from.get(), from.size(), where);
@@ -92,7 +92,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// What keeps a test from a GPU, in words; nothing where there is one.
+/// The reason why a test cannot use a GPU; empty if it can.
 [[nodiscard]] inline std::optional<std::string> missing_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -136,7 +136,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return std::nullopt;
 }
 
-/// Whether there are so many devices, and each of the first so many reaches every other.
+/// Whether there are at least `devices` devices, and each of the first `devices` can access the memory of every other.
 [[nodiscard]] inline bool all_reach_each_other(int devices) {
   if (device_count() < devices)
     return false;

@@ -13,7 +13,7 @@
 
 namespace membar_test {
 
-/// What `body(backend)` returns in `bytes` inside of an allocation, at another offset on each PE.
+/// Runs `body(backend)` on `bytes` bytes inside an allocation, at a different offset on each PE, and returns its result.
 template <class Body>
 [[nodiscard]] int in_ipc_memory(membar::symmetric::host_group& group, std::size_t bytes, Body body) {
   const std::size_t offset = 512 * static_cast<std::size_t>(group.rank() + 1);

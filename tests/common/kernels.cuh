@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What kernels of several tests share.
+/// Code that the kernels of several tests share.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -11,7 +11,7 @@
 
 namespace membar_test {
 
-/// Whether code can be for a device with clusters and atomics of 16 bytes.
+/// Whether code may be compiled for a device with clusters and 16-byte atomics.
 inline constexpr bool has_hopper = membar::detail::has_hopper_instructions;
 
 MEMBAR_CALLS_EITHER
@@ -42,12 +42,12 @@ __device__ inline void meet([[maybe_unused]] bool of_cluster) {
   __syncthreads();
 }
 
-/// Where the objects are that threads contend for.
+/// The place of the objects for which threads contend.
 enum class placement {
   global,
   shared,
-  distributed_shared,  ///< that of the cluster's first block
-  neighbour_shared     ///< that of the other block of a cluster of two, which leaves it to this one
+  distributed_shared,  ///< the shared memory of the cluster's first block
+  neighbour_shared     ///< the shared memory of the other block of a cluster of two, which leaves it to this one
 };
 
 /// Its name in messages, before "memory".

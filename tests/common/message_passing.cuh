@@ -18,7 +18,7 @@
 
 namespace membar_test {
 
-/// What orders data and flag.
+/// The operations or fences that order data and flag.
 enum class passing { operations, fences_release_acquire, fences_acq_rel, fences_seq_cst };
 
 inline constexpr passing every_passing[] = {passing::operations, passing::fences_release_acquire, passing::fences_acq_rel,
@@ -49,7 +49,7 @@ struct mailbox {
   alignas(256) int reader_is_there;
 };
 
-/// What a reader saw, and which thread waited too long.
+/// The observations of a reader, and the thread that waited too long.
 struct passing_outcome {
   unsigned long long messages;  ///< flags read that were not read before
   unsigned long long stale;     ///< data older than the flag: forbidden

@@ -71,7 +71,7 @@ class processes_on_gpus : public ::testing::Test {
 /// Each process has a GPU.
 using gpu_processes = processes_on_gpus<2>;
 
-/// What is wrong with the report of the kernels so far, on standard error; the exit code of the process.
+/// Prints the errors that the kernels have reported so far to standard error. Returns the exit code of the process.
 [[nodiscard]] inline int verdict(const support::device_memory<pe_report>& report) {
   membar::check(cudaDeviceSynchronize(), "a kernel failed");
   pe_report got{};

@@ -27,15 +27,15 @@ using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetri
     symmetric::by_warp_t;
 using symmetric::object, symmetric::pe, symmetric::span;
 
-/// How many messages a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
+/// The number of messages that a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
 [[nodiscard]] inline unsigned long long symmetric_messages() { return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000); }
 
-/// How many messages each of `channels` passes in one of the `passes` of a protocol.
+/// The number of messages that each of `channels` channels passes in one of the `passes` passes of a protocol.
 [[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
   return static_cast<unsigned>(symmetric_messages() / (passes * channels)) + 1;
 }
 
-/// What both ends of all channels of a PE saw.
+/// The observations of both ends of all channels of a PE.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
   unsigned long long stale;     ///< words that were not what was sent
@@ -139,7 +139,7 @@ __device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned r
   Group::sync();
 }
 
-/// How many of this thread's words are not what was sent.
+/// The number of this thread's words that differ from those sent.
 template <class Group>
 [[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
   unsigned wrong = 0;

@@ -980,7 +980,7 @@ __global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_
   }
 }
 
-/// What the graphs of both PEs use.
+/// The memory that the graphs of both PEs use.
 struct replayed_memory {
   explicit replayed_memory(heap<peer_backend>& from)
       : all(&from),
@@ -1002,7 +1002,7 @@ struct replayed_memory {
   scoped_array<symmetric::barrier_word, peer_backend> words;
 };
 
-/// How a stream of a PE tells the other's that data is there (0), or that it was read (1).
+/// The ways in which a stream of one PE notifies the stream of the other PE that data is there (0), or that it was read (1).
 struct tell_by_addition {
   static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
     notify_on_stream(all.sums.on(self)[what], 1, ring_neighbour(self, 1, 2), stream);
@@ -1053,7 +1053,7 @@ __global__ void take_next_packed(object<packed<long_packed_payload>> box, int* d
   }
 }
 
-/// How often a graph is replayed; MEMBAR_STRESS_REPLAYS asks for more.
+/// The number of times a graph is replayed; MEMBAR_STRESS_REPLAYS asks for more.
 [[nodiscard]] inline unsigned graph_replays() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_REPLAYS", 1'000)); }
 
 class symmetric_graphs : public symmetric_pes {

@@ -39,7 +39,7 @@ MEMBAR_HOST_DEVICE inline void wait_for(wait_budget time) {
   wait_for(time, [] { return false; });
 }
 
-/// What `kernel(shared, results, arguments...)` writes to `count` results, all its blocks at once, on one zeroed `shared`.
+/// The `count` results that `kernel(shared, results, arguments...)` writes, with all its blocks co-resident and one zeroed `shared`.
 template <class Shared, class Result, class... Parameters>
 [[nodiscard]] std::vector<Result> results_of(const launch_config<>& config, std::size_t count,
                                              void (*kernel)(Shared*, Result*, Parameters...), auto... arguments) {
@@ -60,7 +60,7 @@ struct message {
   return producer * 2654435761U + number * 40503U + 1;
 }
 
-/// What an end of a channel saw.
+/// The observations of one end of a channel.
 struct channel_outcome {
   unsigned long long messages = 0;
   unsigned long long torn = 0;

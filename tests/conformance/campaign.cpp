@@ -44,7 +44,7 @@ class engine_runner : public runner {
   return test.substr(0, plus) + test.substr(test.rfind('@'));
 }
 
-// What the next of `turns` turns may run, so that they share what is left: later turns make up for one that had too little time.
+// The share of the next of `turns` turns in the remaining work, so that later turns make up for a turn that had too little time.
 [[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
 }
@@ -273,7 +273,7 @@ void campaign::hunt() {
   std::for_each(results_.begin(), results_.end(), progress_);
 }
 
-// Given sets, built-in ones, then drawn ones.
+// The parameter set of a turn: first the given sets, then the built-in sets, then randomly drawn sets.
 membar::litmus::parameters campaign::set_of_turn(std::size_t turn, const test_result& t) const {
   const auto built_in = built_in_sets();
   const std::size_t given = plan_.given.size();

@@ -80,7 +80,7 @@ struct finally {};
 template <int... Numbers>
 struct outcome {};
 
-/// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
+/// The places of a test's threads. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
 /// in `host_first` the first one. In `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the first
 /// thread is in another block of the cluster. In `cluster_barrier` the threads are in two blocks of a cluster, and all threads of these
 /// blocks meet; in `two_kernels` the second thread is in a kernel that depends on that of the first (asynchronous.cuh).
@@ -97,7 +97,7 @@ enum class where {
   two_kernels
 };
 
-/// Whether tests at a place have kernels of their own, and not the engine's.
+/// Whether tests at a place have their own kernels instead of the engine's.
 [[nodiscard]] constexpr bool has_own_kernels(where w) noexcept {
   return w == where::cluster_shared || w == where::cluster_barrier || w == where::two_kernels;
 }

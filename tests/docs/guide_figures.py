@@ -370,9 +370,9 @@ SAYS = {
         "At block scope a store and an acquire also take {} ns, so that time belongs to the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
-        "While NCCL's all-reduce runs it takes {} µs on another multiprocessor, and {} on the same one.": lambda r: [
+        "While NCCL's all-reduce runs, it takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
-        "While saturating stores run it takes {} µs instead of {}.": lambda r: [
+        "While saturating stores run, the fence takes {} µs in another domain instead of {} µs.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
         "For saturating stores to the host it took {} µs, on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],

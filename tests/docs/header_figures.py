@@ -535,7 +535,7 @@ SAYS = {
         "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
         "as a graph, took {} [{}, {}] of its time without it, and launch by launch {} [{}, {}]:": step_cost,
-        "although whole runs on H200 differ by {}.": of_program("training_symm", "gain"),
+        "although whole runs on H200 show a gain of {}.": of_program("training_symm", "gain"),
         "a decode step alone took {} and {} of its time without the library, and small kernels took {} and {}.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
         "the program's speed is within {} % of its speed with the same kernels moved by hand": beside_by_hand,

@@ -25,7 +25,7 @@ namespace fake_cuda {
 
 inline constexpr std::size_t MiB = std::size_t{1} << 20;
 
-/// What has launch attributes: a stream or a graph kernel node.
+/// An object with launch attributes: a stream or a graph kernel node.
 struct attributed {
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
   std::set<cudaLaunchAttributeID> not_taken;  ///< attributes that the driver rejects here
@@ -129,7 +129,7 @@ struct opened_memory {
   int device;  ///< whose context opened it
 };
 
-/// How calls of one name fail: after `after` successes, `times` in a row.
+/// The failures of calls of one name: `times` in a row, after `after` successes.
 struct failure {
   int after = 0;
   cudaError_t code = cudaErrorUnknown;
@@ -198,7 +198,7 @@ struct machine {
 
   [[nodiscard]] int& attribute(cudaDeviceAttr which, std::size_t device = 0) { return devices.at(device).attributes[which]; }
 
-  /// Whether all memory and all streams were given back.
+  /// Whether all memory and all streams were released.
   [[nodiscard]] bool clean() const {
     return allocations.empty() && created.empty() && reserved.empty() && mapped.empty() && streams == 0 && opened.empty();
   }

@@ -41,7 +41,7 @@ cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttrib
   return with_attribute(to, id, to.valid && !to.read_only, [&](auto& held) { held = *value; });
 }
 
-/// What may not be called while a kernel runs that waits for another launch.
+/// Counts calls that are not allowed while a kernel runs that waits for another launch.
 void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
 
 void* memory_of_file(int file, std::size_t bytes) { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); }

@@ -56,7 +56,7 @@ __host__ __device__ T start() {
   }
 }
 
-/// How often 1 was added to `start` to make `value`, modulo 2^16 and the type's own range.
+/// The number of times that 1 was added to `start` to reach `value`, modulo 2^16 and the type's own range.
 template <class T>
 __host__ __device__ unsigned count_of(T value) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -72,7 +72,7 @@ __host__ __device__ unsigned count_of(T value) {
   }
 }
 
-/// How many counts a type tells apart, of those that a contest reaches.
+/// The number of counts that a type can distinguish, among those that a contest reaches.
 template <class T>
 inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
 

@@ -36,7 +36,7 @@
 namespace membar_test {
 namespace {
 
-/// What became of a kernel.
+/// The results of a kernel.
 struct seen {
   unsigned long long runs = 0;
   unsigned long long wrong = 0;  ///< values that should be others

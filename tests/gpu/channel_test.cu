@@ -164,7 +164,7 @@ TYPED_TEST(queue_of_many_consumers, gives_each_message_to_one_consumer_with_what
   EXPECT_EQ(std::count(times.begin(), times.end(), 1U), static_cast<std::ptrdiff_t>(times.size()));
 }
 
-/// What a thread alone sees of a channel whose other end does nothing.
+/// The results of a thread at a channel whose other end does nothing.
 struct lonely {
   wait_result full_try;
   wait_result full;

@@ -19,7 +19,7 @@ constexpr int rounds = 100'000;
 /// Stands for "a last round has been": thread 1 also ends when its time is up.
 constexpr int last_round = 0x40000000;
 
-/// What a thread in a chain saw: rounds of the flag, and those of them of which x was older.
+/// The observations of a thread in a chain: rounds of the flag, and those rounds in which x was older.
 struct seen_rounds {
   unsigned long long seen = 0;
   unsigned long long stale = 0;

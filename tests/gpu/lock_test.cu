@@ -115,7 +115,7 @@ __global__ void ask_in_turn(Lock* lock, order* seen) {
     return;
   }
   wait_for(generous, my_turn);
-  // The one before has surely asked by now.
+  // By now the previous block has requested the lock.
   wait_for(membar::wait_budget::microseconds(100));
   asking.store(blockIdx.x + 1, membar::release);
   if (lock->lock(generous) == wait_result::done) {

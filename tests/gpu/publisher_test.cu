@@ -113,7 +113,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
 }
 
-/// What a warp alone sees of a publisher that does not serve: all lanes get equal results.
+/// The results of a warp at a publisher that does not serve; all lanes get equal results.
 __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {

@@ -102,7 +102,7 @@ TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_
   EXPECT_TRUE(lost(relaxed));
 }
 
-/// Where the two launches of a run are: one resets, the other one reads.
+/// The places of the two launches of a run: one resets, the other reads.
 struct two_launches {
   const char* name;
   place resets;       ///< a block of the launch that resets

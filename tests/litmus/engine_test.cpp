@@ -52,7 +52,7 @@ bool arrive_and_wait(const launch_view& v, unsigned barrier, std::chrono::steady
   return true;
 }
 
-/// Does what `run_launch` does, for one GPU thread after the other.
+/// Does what `run_launch` does, one GPU thread at a time.
 void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
   const instance_layout& l = v.layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the tests of runnable litmus files share: the catalogue, run plans, and the model's answers. The model's search is compiled
+/// Code that the tests of runnable litmus files share: the catalogue, run plans, and the model's answers. The model's search is compiled
 /// once, in plans.cpp.
 #pragma once
 
@@ -27,7 +27,7 @@ struct plan_or_reason {
 };
 [[nodiscard]] plan_or_reason plan_of(const std::string& text);
 
-/// What a pattern stands for: "(ld|st) y" for "ld y" and "st y".
+/// The texts that a pattern matches: "(ld|st) y" matches "ld y" and "st y".
 [[nodiscard]] std::vector<std::string> expanded(const std::string& pattern);
 
 /// The test of a file.

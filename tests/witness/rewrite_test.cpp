@@ -176,7 +176,7 @@ TEST(witness, what_the_copies_of_a_grid_would_share_allows_one_copy_alone) {
   };
   EXPECT_EQ(with("mov.u32 %r1, %envreg2;"), "PTX line 18 reads %envreg2");
   EXPECT_EQ(with("mov.v4.u32 {%r1, %r2, %r3, %r3}, %ctaid;"), "PTX line 18 reads %ctaid");
-  EXPECT_EQ(with("mov.b64 %rd1, two;"), "PTX line 18 takes the address of a parameter with pointers");
+  EXPECT_EQ(with("mov.b64 %rd1, two;"), "PTX line 18 takes the address of a parameter that contains pointers");
   EXPECT_EQ(with("ld.param.u32 %r1, [two+16];"),
             "PTX line 18 loads parts of a pointer, or one behind the first 512 bytes of the parameters");
 }

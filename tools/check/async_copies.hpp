@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What performs asynchronous operations in a checked program: threads of their own, which do one access after the other.
+/// The threads that perform the asynchronous operations of a checked program, one access after another.
 ///
 /// An instruction that starts an operation gives one of them a list of accesses: it reads the source as a whole, writes the destination, and
 /// completes the bytes on the mbarrier. Its accesses are ordered as the model has it (graph.hpp): they come after what precedes the
@@ -36,10 +36,10 @@ inline constexpr std::uint64_t most_copied = 32'768;
 /// Whether some instruction of a kernel starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const kernel_code& kernel);
 
-/// Whether some kernel of a program does.
+/// Whether some instruction of a program's kernels starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const program& p);
 
-/// How many threads of a block start an operation together.
+/// The numbers of threads of a block that can start one operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
 /// How many operations of a thread can be performed, of those that this many threads start together as `starter_counts` says.

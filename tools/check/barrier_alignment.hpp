@@ -2,8 +2,8 @@
 /// @file
 /// Whether a barrier is in a conditional that another thread of the block did not take.
 ///
-/// A thread that has left the kernel is not waited for, so that an early return before a barrier is fine. A thread that passed by the
-/// barrier and continued is not: it took a branch on which the barrier depends, and both sides of that branch come together again before
+/// Threads that have left the kernel are not waited for, so an early return before a barrier is correct. A thread that bypassed the
+/// barrier and continued is an error: it took a branch on which the barrier depends, and both sides of that branch come together again before
 /// the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX ISA, "bar, barrier", `.aligned`.
 #pragma once
 

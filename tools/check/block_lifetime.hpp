@@ -29,7 +29,7 @@ struct outside_of_life {
   bool early = false;  ///< nothing says that the block has begun; else nothing says that it has not ended
 };
 
-/// What is wrong, in words.
+/// The sentence that describes an access outside of a block's life.
 [[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +

@@ -42,7 +42,7 @@ struct strength {
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
 };
 
-/// Whether all that `weak` orders `than` orders as well.
+/// Whether `than` orders everything that `weak` orders.
 [[nodiscard]] constexpr bool no_stronger(const strength& weak, const strength& than) noexcept {
   if (!weak.strong || !than.strong) {
     return !weak.strong;
@@ -113,7 +113,7 @@ struct code_edit {
   return static_cast<int>(it - p.kernels.begin());
 }
 
-/// Where the straight line of code from `pc` on ends: at an event, a jump or a place where jumps lead to.
+/// The end of the straight-line code that begins at `pc`: an event, a jump or a target of jumps.
 [[nodiscard]] inline int end_of_line(const kernel_code& kernel, const std::set<int>& targets, int pc) {
   while (pc < model::count_of(kernel.code) && targets.count(pc) == 0 && model::at(kernel.code, pc).code < op::branch) {
     ++pc;
@@ -121,7 +121,7 @@ struct code_edit {
   return pc;
 }
 
-/// Where the jumps of a kernel lead to.
+/// The targets of a kernel's jumps.
 [[nodiscard]] inline std::set<int> jump_targets(const kernel_code& kernel) {
   std::set<int> targets;
   for (const instruction& i : kernel.code) {

@@ -68,11 +68,11 @@ struct exploration_state {
     }
   }
 
-  /// Whether a replay passes over what it finds, as it looks for something else.
+  /// Whether a replay ignores a finding with this status, because it looks for another one.
   [[nodiscard]] bool passes_over(check_status status) const noexcept {
     return replayed != nullptr && status != check_status::gave_up && status != replayed->status;
   }
-  /// Whether it does so with a race of two events.
+  /// Whether a replay ignores a race of two events.
   [[nodiscard]] bool passes_over_race(const graph_event& x, const graph_event& y) const {
     const auto is_wanted = [&](const graph_event& e) {
       const int of_copies = model::at(checked.threads, e.thread).copies_of;
@@ -104,7 +104,7 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Whether thread `t` can continue, or has a right to stand where it stands. A replay continues without one that has not.
+  /// Whether thread `t` can continue, or may legitimately wait where it is. A replay continues without a thread that may not.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;

@@ -198,7 +198,7 @@ class explorer {
   }
   void give_graph() noexcept { --graphs_used_; }
 
-  /// Whether thread `t` can go on, or has a right to stand where it stands.
+  /// Whether thread `t` can continue, or may legitimately wait where it is.
   [[nodiscard]] bool healthy(const graph& g, int t) {
     const bool asks = merges_updates() && state_of(g, t).status == thread_status::unknown_operand;
     return (!asks || !updates_.asks_hidden_value(g, t)) && state_.healthy(g, t);
@@ -434,7 +434,7 @@ class explorer {
            together_.is_decided_to_come_back(g, e.thread);
   }
 
-  /// Whether there was a later write when `r` read.
+  /// Whether a later write than the one that `r` read already existed when it read.
   [[nodiscard]] bool has_missed_the_latest(const graph& g, const graph_event& r) {
     const auto& order = model::at(g.order, r.location);
     return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {

@@ -36,13 +36,13 @@ class fence_pairs {
   /// One of the two must precede the other; if nothing speaks against it, `first`.
   void relate(std::size_t first, std::size_t second) { pairs_.emplace_back(first, second); }
 
-  /// Whether there is an order.
+  /// Whether an order that fulfils the constraints exists.
   [[nodiscard]] bool exists();
 
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  /// What follows each fence, and what must not follow it because of itself or of a fence before it.
+  /// The fences that follow each fence, and the fences that must not follow it, because of itself or of a fence before it.
   struct state {
     matrix after;
     matrix never;

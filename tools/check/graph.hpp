@@ -98,12 +98,12 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
   }
 }
 
-/// Whether `x` precedes what `clock` is the clock of.
+/// Whether `x` precedes the event that `clock` belongs to.
 [[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {
   return x.number < clock[x.thread];
 }
 
-/// What the events of a graph mean to each other.
+/// The relations between the events of a graph.
 class event_rules {
  public:
   explicit event_rules(std::span<const thread_context> threads, const model::other_readings& readings = {})

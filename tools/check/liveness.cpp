@@ -405,7 +405,7 @@ class liveness {
 
   // ---- liveness
 
-  /// Whether some way leads from where a loop begins back to there without an event.
+  /// Whether some path leads from the head of a loop back to it without an event.
   [[nodiscard]] bool has_loop_without_event() const {
     for (int head = 0; head < size_; ++head) {
       std::vector<bool> seen(code_.size(), false);
@@ -509,7 +509,7 @@ class liveness {
     }
   }
 
-  /// Whether the guard's value matters: it is not the same each time.
+  /// Whether the guard's value matters, because it can be true and can be false.
   [[nodiscard]] bool divides_or_guards(int n) const {
     const instruction& i = model::at(code_, n);
     return may_be(n, i.guard, true) && may_be(n, i.guard, false);

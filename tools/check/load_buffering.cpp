@@ -35,7 +35,7 @@
 namespace membar::check::detail {
 namespace {
 
-/// What a read takes its value from that takes it from no write.
+/// The source of a read that does not take its value from a write.
 constexpr int open_source = -2;
 constexpr int initial_source = -1;
 
@@ -165,7 +165,7 @@ struct buffered_execution {
     return r;
   }
 
-  /// Where lanes exchange values once: the slot at which each arrives, and that at which it goes on.
+  /// One exchange of values between lanes: the slot at which each lane arrives, and the slot at which it continues.
   struct meeting {
     std::uint64_t sync_point = 0;
     int turn = 0;
@@ -216,7 +216,7 @@ struct buffered_execution {
     return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
   }
 
-  /// Whether nothing is open or unknown: what is there is an execution up to some point.
+  /// Whether no source is open and no event is unknown, so that the events form an execution up to some point.
   [[nodiscard]] bool is_whole() const noexcept {
     for (const placed_event& e : events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
@@ -421,7 +421,7 @@ class thread_runner {
     return machine_.step(s, seen, watch_);
   }
 
-  /// What a read-modify-write computes with.
+  /// The operands with which a read-modify-write computes.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
     for (unsigned k = 1; k < i.sources; ++k) {
@@ -529,7 +529,7 @@ class thread_runner {
     return machine_.step(s, {seen.low, seen.high}, watch_);
   }
 
-  /// Which turn at a sync point the last arrival is.
+  /// The turn of the last arrival at a sync point.
   [[nodiscard]] int turn_at(std::uint64_t sync_point) const {
     return static_cast<int>(std::count_if(run_.exchanges.begin(), run_.exchanges.end(), [&](const exchange_event& x) {
       return x.event.arrives && x.event.sync_point == sync_point;
@@ -834,7 +834,7 @@ class load_buffering_explorer {
                         why + ": --without-load-buffering leaves such executions out, and the result line then says so");
   }
 
-  /// Whether a read finds nothing where no write is its source.
+  /// Whether a read without a source write would read memory that has no value.
   [[nodiscard]] bool reads_nothing(const graph_event& e) const {
     return e.kind == event_kind::read && !e.discarded && !x_.state.locations[e.location].initialised;
   }
@@ -856,7 +856,7 @@ class load_buffering_explorer {
     return first;
   }
 
-  /// Whether a write of a location, all of whose known ones are part of the execution, may come still.
+  /// Whether another write of a location may follow, although all its known writes are part of the execution.
   [[nodiscard]] bool may_be_written(int location) const {
     return std::any_of(x_.runs.begin(), x_.runs.end(), [&](const buffered_run& run) {
       return run.end->status == thread_status::undecided ||
@@ -1100,7 +1100,7 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Whether every thread that has gone on from a barrier has met all that it waits for.
+  /// Whether every thread that continued after a barrier has met all threads for which it waits.
   [[nodiscard]] bool all_met() const {
     for (int y = 0; y < model::count_of(x_.events); ++y) {
       if (model::at(x_.events, y).event.kind != event_kind::barrier || model::at(x_.events, y).event.releases) {

@@ -28,7 +28,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Where a thread stands.
+/// The status of a thread: what it does next, or why it has stopped.
 enum class thread_status : std::uint8_t {
   at_event,         ///< its next instruction is an event
   waiting,          ///< it went once around a loop that only reads, and nothing has changed for it
@@ -209,12 +209,12 @@ class machine {
     return same(const_cast<thread_state&>(s), then);
   }
 
-  /// Where a load or store begins.
+  /// The generic address at which a load or store begins.
   [[nodiscard]] std::uint64_t base_address(const thread_state& s, const instruction& i) const noexcept {
     return generic(i.space, value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset));
   }
 
-  /// The generic address of one in a state space.
+  /// The generic address of an address in a state space.
   [[nodiscard]] std::uint64_t generic(state_space space, std::uint64_t address) const noexcept {
     return space == state_space::shared  ? context_->from_shared(address)
            : space == state_space::local ? context_->local_base() + truncated(address, 32)
@@ -297,7 +297,7 @@ class machine {
     apart_ = &apart;
   }
 
-  /// Whether the read-modify-write that is next cannot change the value, whatever that is.
+  /// Whether the next read-modify-write leaves every possible value unchanged.
   [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
@@ -449,7 +449,7 @@ class machine {
 
   [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
 
-  /// Whether a compare-and-swap compares with an unknown value, or one.
+  /// Whether a compare-and-swap compares an unknown value, or compares with an unknown value.
   [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
     return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
            (seen.unknown || is_unknown(s, i.by[1]));
@@ -871,7 +871,7 @@ class machine {
     return false;
   }
 
-  /// Whether the first instruction is executed, where its predicate is unknown.
+  /// Whether the first instruction is executed, if its predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
   /// What an instruction with an unknown predicate does without a choice: the results of one that is not an event are unknown.
@@ -894,7 +894,7 @@ class machine {
     return true;
   }
 
-  /// Whether it is known, or chosen, if an instruction is executed. If not, the thread is at the choice.
+  /// Whether a known value or a choice decides if an instruction is executed. If not, the thread stops at this choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {
@@ -1082,7 +1082,7 @@ class machine {
     }
   }
 
-  /// Whether a load or store was done, as it is of local memory. If not, the thread is at it.
+  /// Whether a load or store was performed because it accesses local memory. If not, the thread stops at it.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);
@@ -1123,7 +1123,7 @@ class machine {
     return true;
   }
 
-  /// What a byte of local memory is that was written; 0: it was not.
+  /// The state of a byte of local memory that was written; 0 if it was not written.
   static constexpr std::uint8_t known_byte = 1;
   static constexpr std::uint8_t unknown_byte = 2;
 
@@ -1133,7 +1133,7 @@ class machine {
     return {both[0], both[1]};
   }
 
-  /// Whether an instruction of registers computes with unknown values.
+  /// Whether the results of an instruction that accesses only registers are unknown.
   [[nodiscard]] bool results_are_unknown(const thread_state& s, const instruction& i) const noexcept {
     if (i.code == op::unknown_result) {
       return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which thread of an execution goes on.
+/// The choice of the thread of an execution that continues next.
 #pragma once
 
 #include <check/event_builder.hpp>
@@ -110,7 +110,7 @@ class next_thread {
     return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
   }
 
-  /// Whether a thread that is ready waits at no barrier, or those whom it waits for have come.
+  /// Whether a ready thread does not wait at a barrier, or all threads that it waits for have arrived.
   [[nodiscard]] bool is_met(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     std::vector<const graph_event*> left;
@@ -126,7 +126,7 @@ class next_thread {
            (i.code == op::cluster_wait && state_.points.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
 
-  /// Whether those have come for whom a thread waits. Of threads that wait for the same ones the first is asked.
+  /// Whether all threads for which thread `t` waits have arrived. The answer is computed once for threads that wait for the same threads.
   [[nodiscard]] bool has_met(const graph& g, int t) {
     const sync_points::waiting mine = state_.points.waited_for(g, t);
     const auto known = std::find_if(asked_.begin(), asked_.end(), [&](const auto& a) { return a.first == mine; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which objects of memory the host and the devices access, as executions show it.
+/// The memory objects that the host and the devices access in the explored executions.
 #pragma once
 
 #include <check/graph.hpp>
@@ -70,7 +70,7 @@ class object_users {
     return object(o).host || u.host_reads || u.host_writes || (u.devices & (u.devices - 1)) != 0;
   }
 
-  /// Whether an object is in host memory, and no host thread has accessed it.
+  /// Whether an object is in host memory and no host thread has accessed it.
   [[nodiscard]] bool is_left_to_the_host(int o) const {
     const use& u = model::at(users_, o);
     return object(o).host && !u.host_reads && !u.host_writes;

@@ -110,7 +110,7 @@ class repairer {
 
   /// Looks for the smallest sets that verify, and makes repairs of them, the cheapest first.
   void search(repair_result& result) {
-    // What verifies mostly does so by few events. Where that finds nothing, what was cut is explored further.
+    // Most repairs verify within few events. If none is found, the explorations that were cut short get a higher limit.
     constexpr std::uint64_t first_cap = 30'000;
     constexpr std::uint64_t growth = 30;
     for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
@@ -289,7 +289,7 @@ class repairer {
            });
   }
 
-  /// Whether a change has to keep system scope: of a host thread, or of what the host or another device reaches.
+  /// Whether a change must keep system scope, because it affects a host thread, or memory that the host or another device reaches.
   [[nodiscard]] bool keeps_system_scope(const code_edit& e, const std::vector<code_edit>& edits) const {
     return model::at(sites_, e.site).host || accesses_any(e, edits, [&](int o) { return users_.is_system_wide(o); });
   }
@@ -358,7 +358,7 @@ class repairer {
     }
   }
 
-  /// Whether a barrier makes undefined or endless what was neither without it. If it is the only change, it is not tried again.
+  /// Whether a barrier makes the program undefined or makes it hang, which it did not before. If the barrier is the only change, it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -372,7 +372,7 @@ class repairer {
     return breaks;
   }
 
-  /// What a barrier may order: a place of a kernel, and what comes after it in the same block.
+  /// Two places of a kernel between which a barrier may order accesses of the same block.
   struct stretch {
     int kernel = 0;
     int from = 0;
@@ -421,7 +421,7 @@ class repairer {
   }
   [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
 
-  /// Whether the code of a kernel leads from one place to another, or they are one.
+  /// Whether a path in a kernel's code leads from one place to another, or the two places are the same.
   [[nodiscard]] bool reaches(int k, int from, int to) {
     const auto& code = model::at(program_->kernels, k)->code;
     const auto [it, fresh] = reached_.try_emplace({k, from});

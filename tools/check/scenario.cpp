@@ -680,7 +680,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const bool real = decimal && left >= 4 && float_of_text(word, static_cast<int>(left), value);
     if (!real && !value_of(memory, word, value, device)) {
       throw model::error(line, 1,
-                         "the argument " + quote(word) + " is neither a number nor a memory" +
+                         "the argument " + quote(word) + " is neither a number nor the name of a memory" +
                              nearest_memory(memory, word.substr(0, word.find('+'))));
     }
     if (!real && !fits(word, value, left)) {
@@ -940,7 +940,8 @@ class preparation {
           std::uint64_t value = 0;
           if (!value_of(memory_, text, value, device)) {
             throw model::error(m.line, 1,
-                               "the value " + quote(text) + " of '" + m.memory.name + "' is neither a number nor a memory" +
+                               "the value " + quote(text) + " of '" + m.memory.name +
+                                   "' is neither a number nor the name of a memory" +
                                    nearest_memory(memory_, text.substr(0, text.find('+'))));
           }
           memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);

@@ -39,7 +39,7 @@ using namespace ptx;
 /// Whether a barrier of a block says how many threads it is of. Source: PTX ISA, "bar, barrier".
 [[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
 
-/// Who meets whom in a graph.
+/// The threads that meet at each sync point of a graph.
 class sync_points {
  public:
   sync_points(std::span<const thread_context> threads, std::span<const machine> machines)
@@ -191,7 +191,7 @@ class sync_points {
     return all.empty() || std::any_of(all.begin(), all.end(), [&](const graph_event* a) { return !precedes(*a, e.base); });
   }
 
-  /// What the arriving thread brings.
+  /// The value that the arriving thread contributes.
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -293,7 +293,7 @@ class sync_points {
     return truncated(sync_point, some_warps_shift);
   }
 
-  /// How many warps a barrier is of; 0: all of the block, or no barrier of a block.
+  /// The number of warps that take part in a barrier; 0 if all of the block do, or if it is not a block's barrier.
   [[nodiscard]] static int warps_of(std::uint64_t sync_point) noexcept {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }

@@ -5,8 +5,8 @@
 ///
 /// A thread has come back if it is where a loop begins, in the state in which it was there before, and between the two it only read, met others and
 /// wrote to shared memory. Threads wait together if all have come back who met each other in these rounds, the rounds have the same sync points, and
-/// the shared memory that they wrote holds what it held before; nobody else of the block is left who might look at it. Without these
-/// rounds the execution is one that is explored as well: with the same values, and less that is ordered.
+/// the shared memory that they wrote has its earlier values again; no other thread of the block is left that could read it. The execution
+/// without these rounds is explored as well: it has the same values, and orders fewer events.
 ///
 /// A round by a vote or a barrier that reduces fails as soon as one thread brings what decides it, if all who take part come back then, whatever
 /// they read.
@@ -37,7 +37,7 @@ class waiting_together {
     return s.comes_back && s.status == thread_status::at_event && s.part == 0;
   }
 
-  /// Whether an event is of the last round of a thread that has come back.
+  /// Whether an event belongs to the last round of a thread that has come back.
   [[nodiscard]] static bool is_of_round(const graph& g, const graph_event& e) {
     return has_come_back(g, e.thread) && e.number >= state_of(g, e.thread).waits_from;
   }
@@ -62,7 +62,7 @@ class waiting_together {
     return members_;
   }
 
-  /// Whether thread `t` brings a value to a vote or a barrier that decides it, and all who take part then come back to where the loop begins,
+  /// Whether thread `t` contributes a value that decides a vote or a barrier, after which all participants return to the head of the loop,
   /// whatever they read before.
   [[nodiscard]] bool is_decided_to_come_back(const graph& g, int t) const {
     const stack_arena::mark mark = state_.arena.here();
@@ -109,7 +109,7 @@ class waiting_together {
     return reads || code == op::fence ? m.step(s, {0, 0, reads}) : nullptr;
   }
 
-  /// Whether all who take part in the sync point at which thread `t` is in state `s` come back if it gives them `result`.
+  /// Whether all participants of the sync point at which thread `t` is in state `s` come back if the sync point gives them `result`.
   [[nodiscard]] bool all_come_back(const graph& g, int t, const thread_state& s, std::uint64_t result) const {
     std::string wrong;
     const std::uint64_t point = state_.points.at(t, s, wrong);
@@ -135,7 +135,7 @@ class waiting_together {
     return wrong.empty();
   }
 
-  /// Whether thread `u`, which is at a sync point in state `s`, comes back to where it was in its first `events` events if that gives it `result`.
+  /// Whether thread `u`, which is at a sync point in state `s`, returns to where it was in its first `events` events if the sync point gives it `result`.
   [[nodiscard]] bool comes_back(int u, const thread_state& s, std::uint64_t result, std::int32_t events) const {
     const machine& m = model::at(state_.machines, u);
     const thread_state* after = s.part == 0 ? m.step(s, {}) : &s;
@@ -151,7 +151,7 @@ class waiting_together {
 
   [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
 
-  /// Adds those whom member `t` met in its round. False if one of them has not come back, or met it before its own round.
+  /// Adds the threads that member `t` met in its round. False if one of these threads has not come back, or arrived before its own round began.
   [[nodiscard]] bool take_round(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     int open = 0;  // arrivals at the cluster's barrier without a wait
@@ -183,7 +183,7 @@ class waiting_together {
     return open == 0;
   }
 
-  /// Whether a location that was written in the rounds holds what it held before them, and nobody else can look at it.
+  /// Whether a location that was written during the rounds has its earlier value again, and no thread outside the group can read it.
   [[nodiscard]] bool is_restored(const graph& g, const graph_event& w) const {
     const thread_context& writer = model::at(state_.checked.threads, w.thread);
     if (writer.cluster_blocks > 1 || state_.copies || !machine::is_shared(w.address)) {

@@ -51,12 +51,12 @@ class flow {
     walk({0}, visit);
   }
 
-  /// Whether some path leads from one to the other.
+  /// Whether a path leads from `from` to `to`.
   [[nodiscard]] bool reaches(pc_t from, pc_t to) const;
   /// Whether every path to `to` passes `by`.
   [[nodiscard]] bool dominates(pc_t by, pc_t to) const;
 
-  /// What decides whether the instruction runs: its own predicate, and the branches around it.
+  /// The conditions that decide whether an instruction runs: its own predicate, and the branches around it.
   [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
 
   /// Whether the instruction runs only if the condition held when its branch was executed last. That is not so for one in the same loop behind where

@@ -26,12 +26,12 @@ bool is_memory(const instruction& i) {
   return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
 }
 
-/// Whether what comes after it sees what another block released: a fence, or an access that acquires, at device scope or wider.
+/// Whether accesses after the instruction observe what another block released: it is a fence or an access that acquires at device scope or wider.
 bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
          ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
 }
-/// Whether a strong write after it releases what came before.
+/// Whether the instruction is a fence after which a strong write releases the earlier accesses.
 bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
 
 bool is_block_barrier(const instruction& i) {
@@ -58,7 +58,7 @@ bool selects_some(const kernel_view& k, pc_t pc) {
   return std::ranges::any_of(all, [&](const condition& c) { return k.data.selects_some(c); });
 }
 
-/// Whether the kernel reads through the same pointer: then other threads' data goes through it.
+/// Whether the kernel also reads through the same pointer, which then carries data of other threads.
 bool is_read(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(),
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
@@ -134,14 +134,14 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
-/// Whether every thread of the block stores the same in the same flag: the first one raises it for all.
+/// Whether every thread of the block stores the same value in the same flag, so that the first thread raises it for all.
 bool is_stored_by_all(const kernel_view& k, const access& flag) {
   const instruction& i = k.paths.at(flag.at);
   return i.code == op::store && i.sources == 2 && (k.data.of(i.by[0]).varies & value::thread) == 0 &&
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
-/// Who writes data before a flag: the threads that raise it, several that another condition chooses, or all of a block.
+/// The threads that write data before a flag: those that raise it, several that another condition selects, or the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
 writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {

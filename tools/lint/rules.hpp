@@ -14,7 +14,7 @@
 
 namespace membar::lint {
 
-/// How sure a warning is: what a `note` says is true, and may be meant so.
+/// The confidence of a warning. The statement of a `note` is true, but may be intended.
 enum class confidence : unsigned char { note, medium, high };
 
 struct warning {

@@ -18,7 +18,7 @@
 
 namespace membar::lint {
 
-/// What an address begins at.
+/// The parameter, table of pointers or variable from which an address is computed.
 struct origin {
   enum class kind_t : std::uint8_t { parameter, table, global, shared };
   kind_t kind = kind_t::parameter;  ///< `table`: a pointer that was loaded from memory that a parameter leads to
@@ -58,13 +58,13 @@ class values {
   [[nodiscard]] value of(const ptx::source_operand& o) const;
   [[nodiscard]] const value& word(std::int32_t w) const { return words_[static_cast<std::size_t>(w)]; }
 
-  /// Whether the predicate of the condition holds in some threads of a block only by their number, such as the first.
+  /// Whether the condition selects threads of a block by their number, such as the first thread.
   [[nodiscard]] bool selects_some(const condition& c) const;
   /// The same for one thread of a block or of each warp: by an equality, or by elect.sync.
   [[nodiscard]] bool selects_one(const condition& c) const;
-  /// Whether it is the same in all threads of a block, and does not depend on memory.
+  /// Whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
-  /// The loads and atomics that decide it.
+  /// The loads and atomics that decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 
   /// The name of what addresses begin at, for people.
@@ -85,7 +85,7 @@ class values {
   std::vector<access> accesses_;
 };
 
-/// Whether two sets of origins have one in common.
+/// Whether two sets have an origin in common.
 [[nodiscard]] bool overlap(const std::set<origin>& a, const std::set<origin>& b);
 
 }  // namespace membar::lint

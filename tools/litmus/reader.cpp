@@ -206,7 +206,7 @@ class state_reader {
     }
   }
 
-  // x[3]; declares x, x[1] and x[2].
+  // `x[3];` declares `x`, `x[1]` and `x[2]`.
   void declare_array(const token& word, const std::string& name, int elements) {
     for (int i = 0; i < elements; ++i) {
       names_.location_for(word, i == 0 ? name : name + "[" + std::to_string(i) + "]");

@@ -106,7 +106,7 @@ struct stretch {
   u64 begin = 0, end = 0;
 };
 
-/// What one launch accesses, in the addresses of its job.
+/// The memory that one launch accesses, in the addresses of its job.
 struct footprint {
   std::string why_not{};  ///< it could not be executed; empty: it was
   accessed reads{}, writes{};
@@ -456,7 +456,7 @@ class job_analysis {
     return l.follows == 0 || at == numbers_.end() ? nullptr : at->second;
   }
 
-  /// Whether the launch, or some of it, comes too early after some launch that need not have ended.
+  /// Whether the launch, or a part of it, comes too early after a launch that may not have ended.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;

@@ -138,7 +138,7 @@ struct options {
   bool list_rules = false;
 };
 
-/// What the linter finds in a text of PTX, or why it cannot be read.
+/// The findings of the linter in a PTX text, or the reason why the text cannot be read.
 struct linted_ptx {
   lint::module_findings found;
   std::string error;

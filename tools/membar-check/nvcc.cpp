@@ -55,7 +55,7 @@ constexpr std::string_view options_without_value[] = {"-G",
                                                       "-expt-relaxed-constexpr",
                                                       "-extra-device-vectorization"};
 
-/// Whether a word has none of the characters that a shell expands within quotes: nvcc hands names and definitions on by one.
+/// Whether a word has none of the characters that a shell expands within quotes. nvcc passes names and definitions on through a shell.
 [[nodiscard]] bool is_name(std::string_view word) {
   return !word.empty() && std::none_of(word.begin(), word.end(), [](char c) {
     return c == '$' || c == '`' || c == '\\' || c == '"' || static_cast<unsigned char>(c) < ' ' || c == 0x7f;
@@ -69,7 +69,7 @@ constexpr std::string_view options_without_value[] = {"-G",
   });
 }
 
-/// How many words an option of nvcc takes, if it may be given; else 0.
+/// The number of words of an nvcc option, or 0 if the option may not be given.
 [[nodiscard]] std::size_t words_of_option(std::string_view word, std::string_view next) {
   word = word.starts_with("--") ? word.substr(1) : word;
   const auto taken = [&](std::string_view option, bool joined, bool (*fits)(std::string_view)) -> std::size_t {

@@ -24,14 +24,14 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
-  /// What is done from now on: "is being compiled", "is being explored".
+  /// Sets the current activity, such as "is being compiled" or "is being explored".
   void begins(const char* what) { what_ = what; }
-  /// How far an exploration is.
+  /// Sets the progress of an exploration.
   void is_at(const membar::check::check_statistics& counts) {
     executions_ = counts.executions;
     events_ = counts.events;
   }
-  /// How many of several are done: files, or what `of` says.
+  /// Sets the progress as a count of files, or of what `of` names.
   void is_at(std::uint64_t done, std::uint64_t all, const char* of = "files") {
     done_ = done;
     all_ = all;

@@ -420,7 +420,7 @@ class job_reader {
   recorded_job job_{};
 };
 
-/// Which processes are in one job: the smallest number of each process's job.
+/// The job of each process, as the smallest number of a process in it.
 std::vector<std::size_t> joined(const std::vector<process_file>& files, const all_shared& shared) {
   std::vector<std::size_t> job(files.size());
   std::iota(job.begin(), job.end(), std::size_t{0});

@@ -234,7 +234,7 @@ struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
-  bool is_elsewhere = false;  ///< in another process it has another distance from the begin of its range
+  bool is_elsewhere = false;  ///< another process maps the memory at a different offset in its reserved range
   bool is_partial = false;    ///< what was not copied of it is zero
 };
 
@@ -415,7 +415,7 @@ class scenario_writer {
       if (first_of_range.at != 0) {
         continue;
       }
-      // What is in one range of addresses stays at its distances, by which kernels find it.
+      // Memories in one address range keep their distances, because kernels compute addresses from them.
       std::vector<scenario_memory*> placed;
       u64 lowest = first_of_range.of.address;
       u64 end = 0;
@@ -448,7 +448,7 @@ class scenario_writer {
                                names + "\n";
   }
 
-  /// Where the variables of the module are in the scenario.
+  /// Reads from the PTX where the module's variables are in the scenario.
   void read_layout(const std::string& ptx) {
     const bool any = std::any_of(launches_.begin(), launches_.end(), [](const auto* l) { return !l->variables.empty(); });
     if (any && !ptx.empty()) {
@@ -509,7 +509,7 @@ class scenario_writer {
     return name;
   }
 
-  /// Whether the scenario has all of the tensor at an address of the job.
+  /// Whether the scenario contains the whole tensor at an address of the job.
   [[nodiscard]] bool is_recorded(const membar::ptx::tensor_map& map, u64 address) {
     u64 bytes = map.strides[0];
     for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
@@ -792,7 +792,7 @@ class scenario_writer {
   bool* has_contents_ = nullptr;
 };
 
-/// How a build gets PTX of its kernels.
+/// The sentence that tells how a build gets PTX of its kernels.
 std::string how_to_get_ptx() {
   return "To have PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
          "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile "

@@ -9,7 +9,7 @@
 
 namespace membar_check {
 
-/// What was written, and what the user is to know.
+/// The scenarios that were written, and the sentences for the user.
 struct recording {
   std::vector<std::string> scenarios{};  ///< paths
   std::vector<std::string> sentences{};

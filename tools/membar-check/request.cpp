@@ -93,7 +93,7 @@ void add_readings(CLI::App& app, request& how) {
          "--readings",
          [&how](const std::string& text) {
            if (text != "lenient" && text != "default") {
-             throw wrong_usage("--readings needs lenient or default: " + membar_tools::quote(text) + " was given");
+             throw wrong_usage("--readings must be lenient or default, but " + membar_tools::quote(text) + " was given");
            }
            how.options.readings = {};
            for (const auto& [name, one] : checked_readings()) {
@@ -195,7 +195,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "print only the result lines, without the execution that breaks a rule and without progress");
 }
 
-/// What options ask for together.
+/// Rejects options that do not fit together.
 void check_together(const request& how) {
   if (how.files.empty()) {
     throw wrong_usage("no file given");

@@ -108,7 +108,7 @@ struct sanitize_request {
   sanitize::sanitize_options run{};
 };
 
-/// What became of one file.
+/// The results for one file.
 struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
@@ -143,7 +143,7 @@ class replays {
     }
   }
 
-  /// Whether the checker finds the same, in words.
+  /// A sentence that tells whether the checker finds the same.
   [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
     if (!cannot_.empty() || f.found.status == check_status::gave_up) {
       return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;

@@ -32,7 +32,7 @@ class sarif_document {
   void add(json result) { results_.push_back(std::move(result)); }
   [[nodiscard]] json& last() { return results_.back(); }
 
-  /// What is not a result: something that was left out, or an error, after which the run has failed.
+  /// Adds a notification: something that was left out, or an error, after which the run has failed.
   void notify(const std::string& path, const char* level, const std::string& text);
 
   void write(std::ostream& out) const;

@@ -336,7 +336,7 @@ class text_writer final : public report {
     out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
   }
 
-  /// Where threads are that have not ended; those at one instruction together.
+  /// Shows where the threads are that have not ended. Threads at one instruction share a line.
   void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "

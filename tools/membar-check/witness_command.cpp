@@ -673,7 +673,7 @@ int witness_command(const std::vector<std::string>& given) {
   app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");
   app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--no-early-loads", how.no_early, "delay threads, but let no load take effect early");
+  app.add_flag("--no-early-loads", how.no_early, "delay threads, but do not let any load take effect early");
   try {
     const std::vector<std::string> words = take_program(given, how);
     std::vector<std::string> reversed(words.rbegin(), words.rend());

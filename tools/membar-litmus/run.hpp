@@ -26,7 +26,7 @@ struct run_request {
   bool use_cache = true;
   std::optional<std::filesystem::path> cache;  ///< instead of the default folder
   bool source = false;                         ///< print the source instead of running
-  int compile_for = 0;                         ///< compile for this compute capability instead of running; 0: run
+  int compile_for = 0;                         ///< compile for this compute capability instead of running; 0 means run
 };
 
 /// The exit statuses of `run`.

@@ -184,7 +184,7 @@ class memory_events {
     return chained;
   }
 
-  /// Whether the last write of a word is a strong one that a strong read is morally strong with.
+  /// Whether the last write of a word is strong, and morally strong with a strong read.
   [[nodiscard]] bool observes(const cell& c, const lane& l, const access& a) const {
     for (unsigned k = 4; k-- > 1;) {
       const stamp& o = c.last[k];

@@ -210,7 +210,7 @@ class asynchronous_operations {
     }
   }
 
-  /// What has completed comes before what follows, through all proxies.
+  /// The accesses that have completed come before all that follow, through all proxies.
   static void pass_on(knowledge& to, const operation& one, thread_time time) {
     const auto give = [&](knowledge& k) {
       k.base.raise(one.key, time);

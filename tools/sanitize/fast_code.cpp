@@ -18,12 +18,12 @@ using check::op;
 using check::ptx_type;
 using check::source_operand;
 
-/// Whether the result is the same for every type.
+/// Whether the operation has the same result for every type.
 constexpr bool is_of_any_type(op code) noexcept {
   return code == op::bit_and || code == op::bit_or || code == op::bit_xor || code == op::select;
 }
 
-/// Whether `compute_float` computes it of floats.
+/// Whether `compute_float` performs the operation on floats.
 constexpr bool is_of_floats(op code) noexcept {
   return code == op::add || code == op::subtract || code == op::multiply_low || code == op::multiply_add_low ||
          code == op::fused_multiply_add || code == op::minimum || code == op::maximum;
@@ -126,7 +126,7 @@ template <op Code>
   }
 }
 
-/// What computes an instruction; null if it is left to the machine.
+/// The function that computes an instruction; null if it is left to the machine.
 [[nodiscard]] fast_instruction::computation computation_of(const instruction& i) noexcept {
   const bool plain = i.mode == 0;  // without rounding or saturation
   switch (i.code) {

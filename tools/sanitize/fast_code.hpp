@@ -2,8 +2,8 @@
 /// @file
 /// Instructions that use only registers, with their operands found beforehand.
 ///
-/// What an instruction computes is said by `check::compute`, which is instantiated here for the operations and types that kernels have most of.
-/// All others, and threads with unknown values, are left to `check::machine`.
+/// `check::compute` defines the result of an instruction. It is instantiated here for the operations and types that are most frequent in kernels.
+/// All other instructions, and threads with unknown values, are left to `check::machine`.
 #pragma once
 
 #include <ptx/decode.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What runs find, each pair of places once.
+/// The findings of all runs, with each pair of places once.
 #pragma once
 
 #include <check/program.hpp>

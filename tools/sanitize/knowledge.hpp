@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What comes before the next event of a thread, and what releases pass on of it.
+/// The events that come before a thread's next event, and the part of them that its releases pass on.
 #pragma once
 
 #include <membar/model/morally_strong.hpp>
@@ -86,7 +86,7 @@ struct release_head {
   std::uint64_t serial = 0;  ///< of what it began as: `known` only grows
   std::shared_ptr<knowledge> known{};
 
-  /// Whether its scope includes a thread at `there`, and that one's scope what has released.
+  /// Whether the scope of this head includes a thread at `there`, and that thread's scope includes the place of the release.
   [[nodiscard]] bool reaches(thread_scope their_scope, const model::place& there) const noexcept {
     constexpr model::every_rule rules{};
     return copy || (model::includes(rules, scope, where, there) &&
@@ -126,7 +126,7 @@ class release_heads {
 
  private:
   static constexpr std::size_t most_apart = 8;
-  /// Whether whoever one of two heads of one scope reaches, by that scope or a wider one, the other one reaches too.
+  /// Whether two heads of one scope reach the same threads, by that scope or a wider one.
   [[nodiscard]] static bool is_in_place(const release_head& x, const release_head& y) noexcept {
     constexpr model::every_rule rules{};
     return x.where.host == y.where.host && model::includes(rules, std::min(x.scope, thread_scope::device), x.where, y.where);
@@ -134,7 +134,7 @@ class release_heads {
   std::vector<release_head> heads_{};
 };
 
-/// What a strong write has left at its location for those that read it.
+/// The record that a strong write leaves at its location for later reads.
 struct sync_cell {
   model::place writer{};
   thread_scope scope = thread_scope::system;

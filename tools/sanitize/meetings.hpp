@@ -128,7 +128,7 @@ class meetings {
     return b.meetings.back();
   }
 
-  /// Whether some barrier of the same number is of other numbers of threads, which is reported.
+  /// Whether a barrier with the same number is used with another number of threads. Reports it.
   bool mixes_counts(const block& b, const meeting_point& at, const lane& l) {
     const std::uint64_t id = check::sync_points::number_of(at.number);
     const bool mixed = std::any_of(b.meetings.begin(), b.meetings.end(), [&](const meeting_point& p) {
@@ -146,7 +146,7 @@ class meetings {
 
   [[nodiscard]] static bool is_gone(const block& b, int t) { return b.lanes[static_cast<std::size_t>(t)].where == stand::gone; }
 
-  /// Whether all have arrived that take part. A thread that has arrived may have left the kernel since.
+  /// Whether all participants have arrived. A thread that has arrived may have left the kernel since.
   [[nodiscard]] static bool is_complete(const block& b, const meeting_point& p) {
     if (check::sync_points::is_of_lanes(p.number) || p.arrived.empty()) {
       return false;
@@ -266,7 +266,7 @@ class meetings {
     }
   }
 
-  /// Whether it is defined that these threads meet, by what CUDA and PTX say of barriers at different places.
+  /// Whether CUDA and PTX define that these threads synchronize, although their barriers may be at different places. Reports it if not.
   bool is_allowed(const block& b, const lane& mine, const std::vector<const check::graph_event*>& arrivals) {
     const auto& code = b.context_of(mine).kernel->code;
     for (const check::graph_event* a : arrivals) {

@@ -113,7 +113,7 @@ class object {
       mark(at, count, v.unknown);
     }
   }
-  /// Whether some of the bytes were never written, in an object that has no initial value.
+  /// Whether the object has no initial value and some of these bytes were never written.
   [[nodiscard]] bool is_uninitialised(std::uint64_t at, unsigned count) const noexcept {
     if (initialised_) {
       return false;

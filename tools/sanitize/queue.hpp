@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which thread runs next, by the schedule's seed.
+/// The choice of the thread that runs next, by the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -93,7 +93,7 @@ class thread_queue {
     }
     return std::exchange(arrived_, 0) != 0;  // those that came may have a higher priority
   }
-  /// What waits gives others precedence.
+  /// Gives a waiting thread the lowest priority.
   void lower(lane& l) noexcept { l.priority = kind_ == kind::by_priority ? ++lowest_ : l.priority; }
 
   [[nodiscard]] bool backward() const noexcept { return backward_; }

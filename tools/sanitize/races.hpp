@@ -27,7 +27,7 @@ struct access {
   model::proxy via = model::proxy::generic;
 };
 
-/// Who accesses memory, and what comes before.
+/// A thread or copy that accesses memory, and the events that come before.
 struct accessor {
   thread_key key = 0;
   thread_time time = 1;
@@ -121,7 +121,7 @@ class race_detector {
     keep(c, mine, covered);
   }
 
-  /// Whether what races with `o` later races with `mine` too.
+  /// Whether every later access that races with `o` also races with `mine`.
   [[nodiscard]] static bool covers(const stamp& mine, const stamp& o) noexcept {
     const std::uint32_t same = (mine.what ^ o.what) & stamp::via_mask;
     const bool bytes = (o.what & ~mine.what & stamp::bytes_mask) == 0;
@@ -191,13 +191,13 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Whether an access belongs to a copy that is waited for in groups of its thread, as cp.async.
+  /// Whether an access belongs to a copy, such as cp.async, whose completion its thread awaits by groups.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
     return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
            state_.accesses[s.number()]->via == model::proxy::generic;
   }
-  /// Whether a thread of the block, or one whose read comes before what is known, has read strongly what write `k` of a word, or a later one, has
-  /// written.
+  /// Whether a strong read has read the value of write `k` of a word or of a later write. The read is by a thread of the block, or it comes before
+  /// the next event according to `known`.
   [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];

@@ -81,7 +81,7 @@ class lane_watch {
     return n < most;
   }
 
-  /// Whether a thread is where a loop begins: it was there in this state, and has changed nothing since.
+  /// Whether a thread is at the head of a loop, where it was before in the same state, and has changed nothing since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
     if (state_.recorded != nullptr) {
       forget_round(s);
@@ -263,7 +263,7 @@ class schedule_run {
       follow_launches(l, l.begin);
     }
   }
-  /// What a thread of `l` knows once the launches before have ended.
+  /// Adds to `known` what a thread of `l` knows once the earlier launches have ended.
   void follow_launches(const launch_run& l, knowledge& known) const {
     for (const int k : launches_before(l)) {
       known.join(before(k).end, true);
@@ -402,7 +402,7 @@ class schedule_run {
     }
   }
 
-  /// Whether others than its own threads may access the shared memory of a block.
+  /// Whether threads of other blocks may access the shared memory of a block.
   [[nodiscard]] bool lives_matter(const block& b) const noexcept {
     return state_.wide || b.contexts.front().cluster_blocks > 1;
   }

@@ -44,7 +44,7 @@ class random_source {
   std::uint64_t state_;
 };
 
-/// Who made an access: a thread, or an asynchronous operation of it.
+/// The author of an access: a thread, or one of its asynchronous operations.
 struct actor {
   const launch_run* launch = nullptr;
   std::uint64_t index = 0;  ///< of the block in its launch
@@ -173,7 +173,8 @@ struct run_state {
     }
   }
 
-  /// What a thread does next is not defined. The others continue: what they show is an execution in which its turn has not come.
+  /// Stops one thread, because its next step is not defined. The other threads continue, and show an execution in which this thread has not
+  /// been scheduled yet.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;

@@ -45,7 +45,7 @@ struct sanitize_options {
   std::function<void(const observed_event&)> observe{};  ///< called for each event, from as many threads as there are jobs
 };
 
-/// What a schedule, or several, went through.
+/// Counts of one schedule or of several.
 struct sanitize_statistics {
   std::uint64_t schedules = 0;
   std::uint64_t instructions = 0;

@@ -297,7 +297,7 @@ class body_writer {
       }
       for (const parameter& of : request_.parameters) {
         if (w == of.name && !p.word.starts_with("ld.param")) {
-          because("takes the address of a parameter with pointers");
+          because("takes the address of a parameter that contains pointers");
         }
       }
     }

@@ -36,7 +36,7 @@ struct delayed_kernel {
   bool split_warp = false;
 };
 
-/// What the command asks for by a file of JSON.
+/// The request of the command, from a JSON file.
 struct delay_request {
   std::vector<delayed_kernel> kernels;
   std::string report;  ///< a file to which each process appends lines of JSON

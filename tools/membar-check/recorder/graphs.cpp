@@ -48,7 +48,7 @@ void set_arguments(kernel_node& n, const CUDA_KERNEL_NODE_PARAMS_v2& p, const ke
   }
 }
 
-/// Whether the node belongs to a selected kernel, and what of it is launched.
+/// Whether the node launches a selected kernel. Fills in what it launches.
 bool look_at(CUgraphNode node, kernel_node& n) {
   CUDA_KERNEL_NODE_PARAMS_v2 p{};
   if (driver::cuGraphKernelNodeGetParams_(node, &p) != CUDA_SUCCESS) {

@@ -183,7 +183,7 @@ void for_each_word(const std::string& argument, const Do& each) {
   }
 }
 
-/// What its attributes say of a launch.
+/// The properties of a launch that its attributes give.
 struct launch_attributes {
   unsigned cluster[3] = {0, 0, 0};
   bool cooperative = false;
@@ -227,7 +227,7 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
   return out;
 }
 
-/// Which launches were recorded, so that equal ones are recorded once.
+/// The launches recorded so far, so that identical launches are recorded only once.
 class recorded_launches {
  public:
   struct place {
@@ -288,7 +288,7 @@ class recorded_launches {
   std::map<CUstream, unsigned> last_;
 };
 
-/// Whether the current device may copy it. Nobody else has to give it access to what is mapped.
+/// Whether the current device may copy the memory. It may copy a mapping only if the program has given it access.
 bool is_readable(const window& w) {
   CUmemLocation here{};
   here.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -348,7 +348,7 @@ class memory_copier {
   bool has_pieces_ = false;
 };
 
-/// What is copied of a launch: what pointers lead to, the module's variables, and what is beside as far as a limit.
+/// The memory that is copied for a launch: what its pointers lead to, the module's variables and, up to a limit, the neighbouring memory.
 std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, const std::vector<window>& windows, bool beside) {
   std::vector<std::pair<CUdeviceptr, std::uint64_t>> out;
   std::uint64_t bytes = 0;

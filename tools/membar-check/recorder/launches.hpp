@@ -38,7 +38,7 @@ class passing_kernels {
   std::array<known, 64> places_{};
 };
 
-/// Whether a launch is the program's own call and nothing else. It calls nothing, so a handler hands its arguments on as they came.
+/// Whether a launch needs only the program's own call. This function calls no other, so a handler passes its arguments on unchanged.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -53,7 +53,7 @@ template <hook_id Id>
 /// The files with contents of memory, by its address and bytes.
 using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::string>;
 
-/// How a launch came to be recorded.
+/// The graph launch from which a recorded launch comes, if any.
 struct launch_origin {
   unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: none
   std::size_t node = 0;              ///< the node's number there

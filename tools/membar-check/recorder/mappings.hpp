@@ -26,7 +26,7 @@ struct memory_mapping {
   [[nodiscard]] bool has(CUdeviceptr at) const noexcept { return at >= begin && at - begin < bytes; }
 };
 
-/// What is mapped to an address.
+/// The mapping that contains an address.
 [[nodiscard]] std::optional<memory_mapping> mapping_at(CUdeviceptr at);
 /// Everything that is mapped to the reserved addresses that begin here, by address.
 [[nodiscard]] std::vector<memory_mapping> mapped_to(CUdeviceptr range);

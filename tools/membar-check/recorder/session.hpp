@@ -29,7 +29,7 @@ class session {
 
   /// Whether launches are recorded now.
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether they are, or may be later: then code is kept.
+  /// Whether launches are recorded now or may be later, for which code must be kept.
   [[nodiscard]] bool watches() const noexcept { return watches_; }
   /// Whether launches lose the attribute of programmatic dependents.
   [[nodiscard]] bool strips() const noexcept { return strips_; }
@@ -60,7 +60,7 @@ class session {
 
   /// The number of the next launch.
   [[nodiscard]] unsigned next_launch() noexcept { return launches_.fetch_add(1) + 1; }
-  /// Whether a launch was recorded, so that what orders launches matters.
+  /// Whether a launch was recorded, so that events and waits must be recorded as well.
   [[nodiscard]] bool has_launches() const noexcept { return on() && launches_.load(std::memory_order_relaxed) != 0; }
 
  private:

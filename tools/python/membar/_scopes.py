@@ -151,7 +151,7 @@ def persisting(array, *, stream=None, hit_ratio=None):
     array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which
     PyTorch or CuPy launches. hit_ratio: the share of the accesses that persist, above 0 and at most 1; by default as large as the set-aside
     permits. The block reserves that part of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, also
-    after an exception. Lines that persist remain so until `reset_persisting_lines`, or until the hardware resets them. A window affects
+    after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects
     neither values nor memory order. Requires compute capability 8.0.
     """
     start, size = _memory_of(array)
