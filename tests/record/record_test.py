@@ -358,6 +358,10 @@ class Dependents(Recorder):
         rows, *_ = self.table("plain=writer", "dependent=cached", status=1)
         self.assertEqual(rows, [["cached", "writer", "4 bytes of argument 0 by ld.global.nc behind the wait, ld.global.nc.u32", "none",
                                  "wrong: may read what writer writes before it waits"]])
+        self.require_behind_wait(["plain=writer", "dependent=early_launch", "dependent=cached"],
+                                 [("4 bytes of argument 0 by ld.global.nc behind the wait, ld.global.nc.u32", "none",
+                                   "wrong: may read what writer writes before it waits")])
+        self.require_behind_wait(["plain=writer", "dependent=late_launch", "dependent=cached"], [])
 
     def test_strong_accesses_of_both_kernels_are_their_own_protocol(self):
         self.require_right("plain=counts", "dependent=counts")
@@ -374,6 +378,60 @@ class Dependents(Recorder):
         self.assertEqual(rows[0][4], "wrong: reads what writer writes, for which the kernel between them does not wait")
         rows, last, _ = self.table("plain=writer", "dependent=late_launch", "dependent=early")
         self.assertEqual((rows, last), ([], "2 different programmatic dependent launches, 2 right"))
+
+    LATE = ", for which the kernel between them does not wait"
+
+    def require_behind_wait(self, words, expected):
+        """Rows of the last launch against `writer` or `reader`, which is the first: early reads, early writes and verdict."""
+        rows, last, _ = self.table(*words, status=1 if expected else 0)
+        self.assertEqual([tuple(row[2:]) for row in rows], expected, words)
+        self.assertEqual([row[:2] for row in rows], [[words[-1].split("=")[1], words[0].split("=")[1] + " (earlier)"]] * len(expected))
+        count = len(words) - 1
+        self.assertTrue(last.startswith(f"{count} different programmatic dependent launches, {count - len(expected)} right"), last)
+
+    def test_what_comes_behind_a_wait_is_compared_with_what_the_wait_does_not_cover(self):
+        late, reads, writes = ("16 bytes of argument 0, behind the wait", "wrong: reads what writer writes" + self.LATE,
+                               "wrong: writes what writer accesses" + self.LATE)
+        self.require_behind_wait(["plain=writer", "dependent=idle", "dependent=prefetches"], [(late, "none", reads)])
+        self.require_behind_wait(["plain=writer", "dependent=idle", "dependent=weights"], [("none", late, writes)])
+        self.require_behind_wait(["plain=reader", "dependent=idle", "dependent=waits"],
+                                 [("none", "4 bytes of argument 0, behind the wait", "wrong: writes what reader accesses" + self.LATE)])
+        self.require_behind_wait(["plain=writer", "dependent=early_launch", "dependent=prefetches"], [])
+        self.require_behind_wait(["plain=writer", "dependent=late_launch", "dependent=weights"], [])
+
+    def test_an_end_tells_of_the_launch_before_only_if_a_thread_has_waited(self):
+        late = [("16 bytes of argument 0, behind the wait", "none", "wrong: reads what writer writes" + self.LATE)]
+        for between in (["nothing"], ["nothing", "nothing"], ["idle", "nothing"], ["nothing", "idle", "nothing"], ["early_launch", "nothing"],
+                        ["nothing", "early_launch"], ["nothing", "late_launch"], ["idle", "late_launch", "early_launch"]):
+            self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=prefetches"], late)
+        for between in (["early_launch", "early_launch"], ["late_launch", "nothing"], ["late_launch", "early_launch"], ["early_launch", "late_launch"]):
+            self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=prefetches"], [])
+        early = [("16 bytes of argument 0, ld.global.u32", "none", "wrong: reads what writer writes")]
+        for between in (["early_launch"], ["early_launch", "early_launch"], ["nothing", "late_launch"], ["idle", "late_launch"]):
+            self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], early)
+        for between in (["early_launch", "late_launch"], ["late_launch", "nothing"]):
+            self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], [])
+
+    def test_a_launch_behind_a_wait_that_cannot_be_executed_is_judged_by_its_pointers(self):
+        may = "possible: by the launches' pointers it may touch what writer accesses; not executed: "
+        rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=far_late")
+        self.assertEqual([(row[:4], row[4].startswith(may)) for row in rows], [(["far_late", "writer (earlier)", "some, ld.global.u32", "none"], True)])
+        rows, *_ = self.table("plain=far_late", "dependent=idle", "dependent=waits")
+        self.assertEqual([row[:4] for row in rows], [["waits", "far_late (earlier)", "some, behind the wait", "some, behind the wait"]])
+        for between in ("early_launch", "late_launch"):
+            self.assertEqual(self.table("plain=writer", f"dependent={between}", "dependent=far_late")[0], [])
+
+    def test_a_kernel_between_of_which_nothing_is_known_makes_a_row_possible(self):
+        unread = self.folder / "unread.ptx"
+        unread.write_text(self.MODULE.read_text() + "\n.visible .entry unread(.param .u64 p)\n{\n  no.such.instruction;\n  ret;\n}\n")
+        self.MODULE = unread
+        rows, *_ = self.table("plain=counts", "dependent=unread", "dependent=prefetches")
+        self.assertEqual([row[:2] for row in rows if row[0] == "prefetches" and row[1] != "unread"], [])
+        for last in ("prefetches", "early"):
+            rows, *_ = self.table("plain=writer", "dependent=unread", f"dependent={last}")
+            verdicts = {(row[0], row[1]): row[4] for row in rows}
+            self.assertEqual(verdicts[last, "writer (earlier)"],
+                             "possible: reads what writer writes, unless unread between them waits, of which no PTX could be read")
 
     def test_a_launch_without_the_attribute_waits_for_all_before(self):
         self.assertEqual(self.table("plain=writer", "plain=early")[1], "0 different programmatic dependent launches, 0 right")

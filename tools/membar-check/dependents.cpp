@@ -93,6 +93,11 @@ class byte_set {
 struct accessed {
   byte_set weak{}, strong{};
   void add(const sanitize::observed_event& e, u64 address) { (e.strong ? strong : weak).add(address, e.bytes); }
+  void add(const accessed& other) {
+    weak.add(other.weak);
+    strong.add(other.strong);
+  }
+  [[nodiscard]] bool has_some(u64 begin, u64 end) const { return weak.has_some(begin, end) || strong.has_some(begin, end); }
   [[nodiscard]] byte_set conflicts(const accessed& other) const {
     byte_set out = weak.common(other.weak);
     out.add(weak.common(other.strong));
@@ -106,18 +111,38 @@ struct stretch {
   u64 begin = 0, end = 0;
 };
 
+using places_accessed = std::map<std::string, accessed>;
+
+/// What the pointers of a launch that could not be executed lead to.
+struct guessed_accesses {
+  std::vector<stretch> memory{};
+  std::string place{};  ///< of the first access
+  bool write = false;   ///< some of them may write
+};
+
 /// The memory that one launch accesses, in the addresses of its job.
 struct footprint {
-  std::string why_not{};  ///< it could not be executed; empty: it was
-  accessed reads{}, writes{};
-  std::map<std::string, accessed> early_reads{}, early_writes{};  ///< by place
-  std::map<std::string, accessed> read_only{};  ///< `ld.global.nc` behind the wait, which may be executed before it
-  bool waits = false;                           ///< some thread waits for the launches before
-  bool launches_after_wait = true;              ///< no block lets the next launch begin before it has waited
-  // Where it could not be executed:
-  std::vector<stretch> may_access{}, may_access_early{};
-  std::string early_place{};
-  bool may_write_early = false;
+  std::string why_not{};                 ///< it could not be executed; empty: it was
+  accessed late_reads{}, late_writes{};  ///< behind the wait
+  places_accessed early_reads{}, early_writes{};
+  places_accessed read_only{};                        ///< `ld.global.nc` behind the wait, which may be executed before it
+  bool waits = false;                                 ///< some thread waits for the launches before
+  bool launches_early = false;                        ///< some block lets the next launch begin before it has waited
+  bool is_unknown = false;                            ///< nothing is known of the kernel, not even whether it waits
+  guessed_accesses may_access{}, may_access_early{};  ///< where it could not be executed
+
+  /// The next launch begins only when the one before this launch has ended.
+  [[nodiscard]] bool launches_after_wait() const noexcept { return waits && !launches_early; }
+  [[nodiscard]] accessed reads() const { return all(early_reads, late_reads); }
+  [[nodiscard]] accessed writes() const { return all(early_writes, late_writes); }
+
+ private:
+  [[nodiscard]] static accessed all(const places_accessed& early, accessed out) {
+    for (const auto& [place, a] : early) {
+      out.add(a);
+    }
+    return out;
+  }
 };
 
 /// A kernel's module, which several launches share.
@@ -352,7 +377,7 @@ class launch_reader {
       return;
     }
     if (e.kind == launch_dependents) {
-      out_.launches_after_wait = out_.launches_after_wait && !e.early;
+      out_.launches_early = out_.launches_early || e.early;
       return;
     }
     if (e.kind == wait_for_launches) {
@@ -363,58 +388,65 @@ class launch_reader {
     if (at == 0) {
       return;
     }
-    (e.kind == read ? out_.reads : out_.writes).add(e, at);
     if (e.early) {
       place(e.kind == read ? out_.early_reads : out_.early_writes, e).add(e, at);
-    } else if (e.kind == read && e.by->non_coherent) {
+      return;
+    }
+    (e.kind == read ? out_.late_reads : out_.late_writes).add(e, at);
+    if (e.kind == read && e.by->non_coherent) {
       place(out_.read_only, e).add(e, at);
     }
   }
-  accessed& place(std::map<std::string, accessed>& all, const sanitize::observed_event& e) const {
-    return all[place_of(*kernel_.code, *e.by)];
-  }
+  accessed& place(places_accessed& all, const sanitize::observed_event& e) const { return all[place_of(*kernel_.code, *e.by)]; }
 
   /// What the launch's pointers lead to.
   void guess() {
-    const auto all_pointers = [&](auto keep, std::vector<stretch>& into) {
-      for (std::size_t k = 0; k < launch_.arguments.size(); ++k) {
-        for (std::size_t at = 0; at + 8 <= launch_.arguments[k].size(); at += 8) {
-          if (const auto s = pointers_.of(launch_, k, at); s && keep(k, at)) {
-            into.push_back(*s);
-          }
-        }
-      }
-    };
-    all_pointers([](std::size_t, std::size_t) { return true; }, out_.may_access);
+    const std::string why_not = std::move(out_.why_not);
+    out_ = {};
+    out_.why_not = why_not;
+    add_pointers(out_.may_access, [](std::size_t) { return true; });
+    out_.may_access.write = true;
     if (kernel_.code == nullptr) {
       out_.may_access_early = out_.may_access;
-      out_.may_write_early = true;
+      out_.is_unknown = true;
       return;
     }
-    out_.reads = out_.writes = {};
-    out_.early_reads.clear();
-    out_.early_writes.clear();
-    out_.read_only.clear();
     const lint::kernel_view view(*kernel_.code, kernel_.layout);
     const auto is = [&](ptx::op code) {
       return std::ranges::any_of(kernel_.code->code, [&](const ptx::instruction& i) { return i.code == code; });
     };
     out_.waits = is(ptx::op::grid_wait);
-    out_.launches_after_wait = out_.waits && !is(ptx::op::grid_launch);
-    for (const lint::access& a : out_.waits ? lint::early_accesses(view) : view.data.accesses()) {
+    out_.launches_early = is(ptx::op::grid_launch);
+    out_.may_access.write = false;
+    add_accesses(out_.may_access, view.data.accesses());
+    add_accesses(out_.may_access_early, out_.waits ? lint::early_accesses(view) : view.data.accesses());
+  }
+
+  template <class Keep>
+  void add_pointers(guessed_accesses& to, Keep keep) const {
+    for (std::size_t k = 0; k < launch_.arguments.size(); ++k) {
+      for (std::size_t at = 0; at + 8 <= launch_.arguments[k].size(); at += 8) {
+        const bool kept = kernel_.code == nullptr || keep(kernel_.code->parameter_offsets[k] + at);
+        if (const auto s = pointers_.of(launch_, k, at); s && kept) {
+          to.memory.push_back(*s);
+        }
+      }
+    }
+  }
+
+  template <class Accesses>
+  void add_accesses(guessed_accesses& to, const Accesses& accesses) const {
+    for (const lint::access& a : accesses) {
       if (a.space != ptx::state_space::global && !a.origins.empty()) {
         continue;
       }
-      const std::string place = place_of(*kernel_.code, kernel_.code->code[static_cast<std::size_t>(a.at)]);
-      out_.early_place = out_.early_place.empty() ? place : out_.early_place;
-      out_.may_write_early = out_.may_write_early || a.writes;
-      all_pointers(
-          [&](std::size_t k, std::size_t at) {
-            const auto number = static_cast<std::int64_t>(kernel_.code->parameter_offsets[k] + at);
-            return a.origins.empty() ||
-                   std::ranges::any_of(a.origins, [&](const lint::origin& o) { return o.number == number; });
-          },
-          out_.may_access_early);
+      to.place = to.place.empty() ? place_of(*kernel_.code, kernel_.code->code[static_cast<std::size_t>(a.at)]) : to.place;
+      to.write = to.write || a.writes;
+      add_pointers(to, [&](std::size_t offset) {
+        return a.origins.empty() || std::ranges::any_of(a.origins, [&](const lint::origin& o) {
+                 return o.number == static_cast<std::int64_t>(offset);
+               });
+      });
     }
   }
 
@@ -456,43 +488,61 @@ class job_analysis {
     return l.follows == 0 || at == numbers_.end() ? nullptr : at->second;
   }
 
+  /// A launch before another one, and when it is known to have ended.
+  struct earlier_launch {
+    const recorded_launch* of = nullptr;
+    bool predecessor = true;
+    bool ended_at_begin = false;  ///< when the other one begins
+    bool ended_at_wait = true;    ///< when the other one has waited
+    std::string unknown{};        ///< a kernel between them of which nothing is known, but which would have to wait
+
+    /// Its end implies that of the launch before it if it waits; that it lets the next one begin, if it has waited before.
+    [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
+      const bool launches_after_wait = its.launches_after_wait();
+      earlier_launch out{before,
+                         false,
+                         launches_after_wait || (its.waits && ended_at_begin),
+                         launches_after_wait || (its.waits && ended_at_wait),
+                         {}};
+      if (its.is_unknown) {
+        out.unknown = check::source_name(of->kernel);
+      } else if (its.waits && !launches_after_wait) {
+        out.unknown = unknown;
+      }
+      return out;
+    }
+  };
+
   /// Whether the launch, or a part of it, comes too early after a launch that may not have ended.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;
-    bool unfinished_at_wait = false;
-    const recorded_launch* other = before(l);
-    for (int k = 0; k < most_before && other != nullptr; ++k) {
-      wrong = compare(l, *other, k == 0, unfinished_at_wait) || wrong;
-      if (!other->dependent) {
+    earlier_launch other{before(l)};
+    for (int k = 0; k < most_before && other.of != nullptr; ++k) {
+      wrong = (!other.ended_at_begin && compare(l, other)) || wrong;
+      if (!other.of->dependent) {
         break;
       }
-      const footprint& f = footprint_of(*other);
-      unfinished_at_wait = k == 0 ? !f.waits : unfinished_at_wait && !f.launches_after_wait;
-      if (f.waits && f.launches_after_wait) {  // it has let nothing begin before the launch before it had ended
-        break;
-      }
-      other = before(*other);
+      other = other.next(before(*other.of), footprint_of(*other.of));
     }
     return wrong;
   }
 
-  bool compare(const recorded_launch& l, const recorded_launch& other, bool predecessor, bool all_early) {
+  bool compare(const recorded_launch& l, const earlier_launch& other) {
     const footprint& mine = footprint_of(l);
-    const footprint& its = footprint_of(other);
+    const footprint& its = footprint_of(*other.of);
     dependent_row row{dependent_row::verdict_t::wrong,
                       check::source_name(l.kernel),
-                      check::source_name(other.kernel),
-                      predecessor,
+                      check::source_name(other.of->kernel),
+                      other.predecessor,
                       "none",
                       "none",
                       {},
                       1};
     if (!mine.why_not.empty() || !its.why_not.empty()) {
-      return compare_stretches(mine, its, std::move(row));
+      return compare_stretches(mine, its, other, std::move(row));
     }
-    const auto hits = [&](const std::map<std::string, accessed>& places, const accessed& of, std::string& text,
-                          const std::string& what) {
+    const auto hits = [&](const places_accessed& places, const accessed& of, std::string& text, const std::string& what) {
       byte_set all;
       std::string where;
       for (const auto& [place, a] : places) {
@@ -507,60 +557,77 @@ class job_analysis {
       }
       return !all.is_empty();
     };
-    const bool reads = hits(mine.early_reads, its.writes, row.reads, "");
-    const bool cached = predecessor && hits(mine.read_only, its.writes, row.reads, " by ld.global.nc behind the wait");
-    bool late = false;
-    if (all_early && mine.early_reads.empty()) {
-      late = hits({{"all reads", mine.reads}}, its.writes, row.reads, "");
-    }
-    accessed touched = its.reads;
-    touched.weak.add(its.writes.weak);
-    touched.strong.add(its.writes.strong);
+    const accessed written = its.writes();
+    accessed touched = its.reads();
+    touched.add(written);
+    const bool reads = hits(mine.early_reads, written, row.reads, "");
+    const bool cached = other.ended_at_wait && hits(mine.read_only, written, row.reads, " by ld.global.nc behind the wait");
+    const bool late_reads = !other.ended_at_wait && hits({{"behind the wait", mine.late_reads}}, written, row.reads, "");
     const bool writes = hits(mine.early_writes, touched, row.writes, "");
-    if (!reads && !cached && !late && !writes) {
+    const bool late_writes = !other.ended_at_wait && hits({{"behind the wait", mine.late_writes}}, touched, row.writes, "");
+    if (!reads && !cached && !late_reads && !writes && !late_writes) {
       return false;
     }
-    row.sentence =
-        std::string(reads || late ? "reads what " + row.other + " writes"
-                    : cached      ? "may read what " + row.other + " writes before it waits"
-                                  : "") +
-        (writes ? std::string(reads || late || cached ? ", and " : "") + "writes what " + row.other + " accesses" : "") +
-        (late ? ", for which the kernel between them does not wait" : "");
-    add(std::move(row));
+    if (reads || late_reads) {
+      row.sentence = "reads what " + row.other + " writes";
+    } else if (cached) {
+      row.sentence = "may read what " + row.other + " writes before it waits";
+    }
+    if (writes || late_writes) {
+      row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes what " + row.other + " accesses");
+    }
+    finish(std::move(row), other, late_reads || late_writes);
     return true;
   }
 
-  bool compare_stretches(const footprint& mine, const footprint& its, dependent_row row) {
-    std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
-    const auto meet = [](const stretch& a, const stretch& b) { return a.begin < b.end && b.begin < a.end; };
+  /// By pointers, where at least one of the two could not be executed.
+  bool compare_stretches(const footprint& mine, const footprint& its, const earlier_launch& other, dependent_row row) {
+    const std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
     bool found = false;
     if (!mine.why_not.empty()) {
-      for (const stretch& s : mine.may_access_early) {
-        found = found ||
-                (its.why_not.empty() ? its.writes.weak.has_some(s.begin, s.end) || its.writes.strong.has_some(s.begin, s.end)
-                                     : std::ranges::any_of(its.may_access, [&](const stretch& o) { return meet(s, o); }));
+      const guessed_accesses& may = other.ended_at_wait ? mine.may_access_early : mine.may_access;
+      accessed theirs = its.writes();
+      if (may.write) {
+        theirs.add(its.reads());
       }
-      row.reads = found ? "some" + (mine.early_place.empty() ? "" : ", " + mine.early_place) : row.reads;
-      row.writes = found && mine.may_write_early ? "some" : row.writes;
+      found = std::ranges::any_of(may.memory, [&](const stretch& s) {
+        return theirs.has_some(s.begin, s.end) ||
+               std::ranges::any_of(its.may_access.memory, [&](const stretch& o) { return s.begin < o.end && o.begin < s.end; });
+      });
+      row.reads = found ? "some" + (may.place.empty() ? "" : ", " + may.place) : row.reads;
+      row.writes = found && may.write ? "some" : row.writes;
     } else {
-      const auto some = [&](const std::map<std::string, accessed>& places, std::string& text) {
+      const auto some = [&](const places_accessed& places, std::string& text) {
         for (const auto& [place, a] : places) {
-          const bool here = std::ranges::any_of(its.may_access, [&](const stretch& s) {
-            return a.weak.has_some(s.begin, s.end) || a.strong.has_some(s.begin, s.end);
-          });
+          const bool here =
+              std::ranges::any_of(its.may_access.memory, [&](const stretch& s) { return a.has_some(s.begin, s.end); });
           text = here ? (text == "none" ? "some, " : text + ", ") + place : text;
           found = found || here;
         }
       };
       some(mine.early_reads, row.reads);
       some(mine.early_writes, row.writes);
+      if (!other.ended_at_wait) {
+        some({{"behind the wait", mine.late_reads}}, row.reads);
+        some({{"behind the wait", mine.late_writes}}, row.writes);
+      }
     }
     if (found) {
       row.verdict = dependent_row::verdict_t::possible;
       row.sentence = "by the launches' pointers it may touch what " + row.other + " accesses; not executed: " + why;
-      add(std::move(row));
+      finish(std::move(row), other, false);
     }
     return found;
+  }
+
+  void finish(dependent_row row, const earlier_launch& other, bool late) {
+    if (!other.unknown.empty()) {
+      row.verdict = dependent_row::verdict_t::possible;
+      row.sentence += ", unless " + other.unknown + " between them waits, of which no PTX could be read";
+    } else if (late) {
+      row.sentence += ", for which the kernel between them does not wait";
+    }
+    add(std::move(row));
   }
 
   /// "at byte 16 of argument 0", by the nearest pointer below.
