@@ -9,6 +9,8 @@ import json
 import os
 import pathlib
 import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +48,43 @@ def assembles(folder, nvcc, environment):
     expect("it assembles", assembled.returncode == 0, assembled.stderr[:1000])
 
 
+def ends(pipe):
+    """Whether all processes that hold the pipe open end."""
+    while select.select([pipe], [], [], 20)[0]:
+        if os.read(pipe, 4096) == b"":
+            return True
+    return False
+
+
+def processes(folder, environment, run):
+    """What happens to the processes of the program, and what they inherit."""
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(pipe, os.O_WRONLY)  # until then there is no writer, which reads as an end
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        temporary = folder / f"temporary{number}"
+        temporary.mkdir()
+        command = [CHECK, "witness", "k.scenario", "--", "sh", "-c", "exec 3>pipe; sleep 1000 & echo started >&3; wait"]
+        started = subprocess.Popen(command, cwd=folder, env={**environment, "TMPDIR": str(temporary)}, start_new_session=True)
+        expect("it starts", bool(select.select([reader], [], [], 60)[0]) and os.read(reader, 7) == b"started", number)
+        os.close(writer)
+        started.send_signal(number)
+        expect("the signal ends the group", ends(reader), number)
+        expect("the command ends by the signal", started.wait() == -number, (number, started.returncode))
+        expect("its files are removed", not list(temporary.iterdir()), number)
+        writer = os.open(pipe, os.O_WRONLY)
+    code, out, err = run("exec 3>pipe; sleep 1000 & exec \"$0\" k.ptx", options=("--runs=1", "--seed=6"))
+    os.close(writer)
+    expect("what it left running is ended", code == 3 and ends(reader), (code, out, err))
+    os.close(reader)
+    code, out, err = run('for f in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$f ] || exit 9; done; exec "$0" k.ptx', options=("--runs=1", "--seed=6"))
+    expect("no descriptors are inherited", code == 3, (code, out, err))
+    code, out, err = run('"$0" k.ptx; s=$?; [ -z "$MEMBAR_WITNESS_DELAYS" ] || printf \'{"kern\' >>"${MEMBAR_WITNESS_DELAYS%/*}/report"; exit $s',
+                         options=("--runs=1", "--seed=6"))
+    expect("a line that was cut off is skipped", code == 3, (code, out, err))
+
+
 def main():
     environment = {**os.environ, "LD_LIBRARY_PATH": DRIVER + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
     with tempfile.TemporaryDirectory() as temporary:
@@ -55,8 +94,9 @@ def main():
         for source in ("k", "alone"):
             (folder / f"{source}.scenario").write_text(f"source {source}.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nfinal x == 2\n")
 
-        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx")):
-            done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env=environment, capture_output=True, text=True)
+        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx"), before=None):
+            done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env=environment, capture_output=True, text=True,
+                                  preexec_fn=before)
             return done.returncode, done.stdout, done.stderr
 
         for words, scenario in (((), "k.scenario"), (("file",), "k.scenario"), ((), "alone.scenario")):
@@ -79,6 +119,8 @@ def main():
             expect("the text", words in out, out)
         code, out, err = run("fails", options=("--runs=1",))
         expect("it fails anyway", code == 1 and "note: the program also fails without delays" in out, (code, out, err))
+        again = run("fails", options=("--runs=1",), before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)
         code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
         expect("it does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
         code, out, err = run(options=("--runs=1", "--seed=6"))
@@ -91,6 +133,7 @@ def main():
         expect("nothing after the dashes", code == 2 and "there is no program after --" in err, (code, out, err))
         code, out, err = run(options=("--fixed", "k.scenario"))
         expect("a fixed form", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
+        processes(folder, environment, lambda script, **how: run(program=("sh", "-c", script, PROGRAM), **how))
         if len(sys.argv) > 4:
             assembles(folder, sys.argv[4], environment)
     for w in wrong:

@@ -129,6 +129,12 @@ def main():
         (folder / "racy.scenario").write_text("source k.ptx\nmemory x u32[3]\nlaunch racy grid 2 args x\n")
         (folder / "follows.scenario").write_text("source k.ptx\nmemory x u32\nmemory table u64 = x\nlaunch follows grid 2 args table\nfinal x == 2\n")
         (folder / "variable.scenario").write_text("source v.ptx\nmemory x u32\nlaunch calm grid 2 args x\nfinal x == 2\n")
+        first, dependent = "launch wrong grid 2 stream s args x\n", "launch hangs stream s dependent args x\n"
+        for name, launches in (("late", first + "launch calm stream t after s args x\n" + dependent),
+                               ("behind", first + dependent + "launch calm stream t after s args x\n"),
+                               ("both", first + "launch calm stream t args x\n" + dependent.replace("dependent", "after t dependent")),
+                               ("chain", "launch calm stream t args x\n" + first.replace(" args", " after t args") + dependent.replace("dependent", "after t dependent"))):
+            (folder / f"{name}.scenario").write_text("source k.ptx\nmemory x u32\n" + launches + "final x == 1\n")
         (folder / "host.scenario").write_text("source k.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nhost h { load x }\nfinal x == 2\n")
 
         def run(*words, **more):
@@ -183,6 +189,15 @@ def main():
         expect("no GPU", code == 4 and "no GPU: the CUDA driver finds no device" in out, (code, out, err))
         code, out, err = run("host.scenario")
         expect("host threads", code == 2 and "host.scenario: 4:1: witness launches kernels on one GPU, and cannot launch host threads" in err, (code, out, err))
+        code, out, err = run("late.scenario")
+        expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after that of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
+               (code, out, err))
+        code, out, err = run("both.scenario")
+        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and is dependent on another launch" in err,
+               (code, out, err))
+        for name in ("behind", "chain"):
+            code, out, err = run(f"{name}.scenario", "--runs=300")
+            expect("dependent launches in order", code in (1, 3), (name, code, out, err))
         code, out, err = run()
         expect("no file", code == 2 and "witness needs a scenario" in err, (code, out, err))
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -18,34 +19,122 @@ namespace membar::intercept {
 namespace {
 
 volatile pid_t signalled_child = 0;
+volatile sig_atomic_t interrupted_by = 0;
 
 /// A signal that would end the command is for the program: its report is still written.
-void forward(int signal) { static_cast<void>(kill(signalled_child, signal)); }
+void forward(int signal) {
+  if (signalled_child > 0) {
+    static_cast<void>(kill(signalled_child, signal));
+  }
+}
 
-/// Handles a signal while it lives, unless the command was started with it ignored.
+void end_group(pid_t leader) {
+  static_cast<void>(kill(-leader, SIGKILL));
+  static_cast<void>(kill(leader, SIGKILL));  // it may have gone to another group
+}
+
+/// A signal that would end the command ends the program's group, which no terminal sends signals to.
+void interrupt_group(int signal) {
+  if (signalled_child > 0) {
+    interrupted_by = signal;
+    end_group(signalled_child);
+  }
+}
+
+/// Handles a signal while it lives, unless the command was started with it ignored and that is kept.
 class handled_signal {
  public:
-  handled_signal(int signal, void (*handler)(int)) : signal_(signal) {
+  handled_signal(int signal, void (*handler)(int), bool keep_ignored = true) : signal_(signal) {
     struct sigaction how {};
     how.sa_handler = handler;
     sigaction(signal, nullptr, &before_);
-    if (before_.sa_handler != SIG_IGN) {
+    if (!keep_ignored || before_.sa_handler != SIG_IGN) {
       sigaction(signal, &how, nullptr);
     }
   }
-  ~handled_signal() { sigaction(signal_, &before_, nullptr); }
+  ~handled_signal() { restore(); }
   handled_signal(const handled_signal&) = delete;
   handled_signal& operator=(const handled_signal&) = delete;
+
+  void restore() const { sigaction(signal_, &before_, nullptr); }
 
  private:
   int signal_;
   struct sigaction before_ {};
 };
 
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("cannot " + what + ": " + std::strerror(errno)); }
+
+/// A descriptor that exec closes, and that is none of the standard streams, though the command may have been started without them.
+class descriptor {
+ public:
+  descriptor() = default;
+  explicit descriptor(int file) : file_(file < 0 ? file : fcntl(file, F_DUPFD_CLOEXEC, 3)) {
+    if (file >= 0) {
+      ::close(file);
+    }
+  }
+  ~descriptor() { close(); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+
+  [[nodiscard]] int get() const { return file_; }
+  void close() {
+    if (file_ >= 0) {
+      ::close(file_);
+    }
+    file_ = -1;
+  }
+
+ private:
+  int file_ = -1;
+};
+
+/// Waits until the program has ended, and leaves its process id in use. Whether its time was over.
+bool wait_for(pid_t child, const run_options& how) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool looks = how.meanwhile || how.seconds > 0;
+  bool timed_out = false;
+  while (true) {
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | (looks && !timed_out ? WNOHANG : 0)) != 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      fail("wait for the program");
+    }
+    if (ended.si_pid != 0) {
+      return timed_out;
+    }
+    if (how.seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > how.seconds) {
+      static_cast<void>(how.own_group ? end_group(child) : forward(SIGKILL));
+      timed_out = true;
+      continue;
+    }
+    const timespec pause{0, how.meanwhile ? 50'000'000 : 2'000'000};
+    nanosleep(&pause, nullptr);
+    if (how.meanwhile) {
+      how.meanwhile();
+    }
+  }
+}
+
+/// In the new process: the program, or the reason why it does not start.
+[[noreturn]] void become(const std::vector<char*>& words, const std::vector<std::pair<std::string, std::string>>& environment,
+                         int tells) {
+  for (const auto& [name, value] : environment) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  execvp(words[0], words.data());
+  const int why = errno;
+  static_cast<void>(!::write(tells, &why, sizeof why));
+  _exit(why == ENOENT ? 127 : 126);
+}
+
 }  // namespace
 
 outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment,
-            const std::function<void()>& meanwhile) {
+            const run_options& how) {
   std::vector<char*> words;
   for (const std::string& word : program) {
     words.push_back(const_cast<char*>(word.c_str()));
@@ -53,59 +142,78 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   words.push_back(nullptr);
   int failure[2];
   if (pipe2(failure, O_CLOEXEC) != 0) {
-    throw std::runtime_error(std::string("cannot create a pipe: ") + std::strerror(errno));
+    fail("create a pipe");
   }
+  descriptor told(failure[0]), tells(failure[1]);
+  const bool has_output = !how.output.empty();
+  const descriptor in(has_output ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1);
+  const descriptor out(has_output ? open(how.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1);
+  if (told.get() < 0 || tells.get() < 0 || (has_output && (in.get() < 0 || out.get() < 0))) {
+    fail("open " + (has_output ? "'" + how.output + "'" : std::string("a pipe")));
+  }
+  // Where SIGCHLD is ignored a program leaves no status.
+  const handled_signal child_ended(SIGCHLD, SIG_DFL, false);
   // Signals wait until there is a program that they can go to.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
   const pid_t child = fork();
   if (child < 0) {
+    const int why = errno;
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    throw std::runtime_error(std::string("cannot create a process: ") + std::strerror(errno));
+    errno = why;
+    fail("create a process");
   }
   if (child == 0) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    for (const auto& [name, value] : environment) {
-      setenv(name.c_str(), value.c_str(), 1);
+    if (has_output) {
+      static_cast<void>(dup2(in.get(), 0));
+      static_cast<void>(dup2(out.get(), 1));
+      static_cast<void>(dup2(out.get(), 2));
     }
-    execvp(words[0], words.data());
-    const int why = errno;
-    static_cast<void>(!::write(failure[1], &why, sizeof why));
-    _exit(why == ENOENT ? 127 : 126);
+    if (how.own_group) {
+      static_cast<void>(setpgid(0, 0));
+    }
+    child_ended.restore();
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become(words, environment, tells.get());
   }
-  close(failure[1]);
+  tells.close();
+  if (how.own_group) {
+    static_cast<void>(setpgid(child, child));  // whichever of the two processes is first
+  }
   signalled_child = child;
-  // The terminal also sends these to the program; other signals reach only the command.
-  const handled_signal interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
-  const handled_signal term(SIGTERM, forward), hup(SIGHUP, forward), first(SIGUSR1, forward), second(SIGUSR2, forward);
+  interrupted_by = 0;
+  // The terminal also sends these to a program in the command's group; other signals reach only the command.
+  const auto of_terminal = how.own_group ? interrupt_group : SIG_IGN;
+  const auto ending = how.own_group ? interrupt_group : forward;
+  const handled_signal interrupt(SIGINT, of_terminal), quit(SIGQUIT, of_terminal);
+  const handled_signal term(SIGTERM, ending), hup(SIGHUP, ending), first(SIGUSR1, forward), second(SIGUSR2, forward);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   int why = 0;
-  outcome out;
-  ssize_t told = 0;
+  outcome result;
+  ssize_t bytes = 0;
   do {
-    told = read(failure[0], &why, sizeof why);
-  } while (told < 0 && errno == EINTR);
-  out.started = told != sizeof why;
-  close(failure[0]);
+    bytes = read(told.get(), &why, sizeof why);
+  } while (bytes < 0 && errno == EINTR);
+  result.started = bytes != sizeof why;
+  result.timed_out = wait_for(child, how);
+  signalled_child = 0;
+  if (how.own_group) {
+    end_group(child);  // its id is in use until it is waited for
+  }
   int status = 0;
-  for (pid_t ended = 0; ended == 0 || (ended < 0 && errno == EINTR);) {
-    ended = waitpid(child, &status, meanwhile ? WNOHANG : 0);
-    if (ended == 0) {
-      const timespec pause{0, 50'000'000};
-      nanosleep(&pause, nullptr);
-      meanwhile();
-    }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!out.started) {
-    out.status = why == ENOENT ? 127 : 126;
+  result.interrupted = interrupted_by;
+  if (!result.started) {
+    result.status = why == ENOENT ? 127 : 126;
   } else if (WIFSIGNALED(status)) {
-    out.signal = WTERMSIG(status);
-    out.status = 128 + out.signal;
+    result.signal = WTERMSIG(status);
+    result.status = 128 + result.signal;
   } else {
-    out.status = WEXITSTATUS(status);
+    result.status = WEXITSTATUS(status);
   }
-  return out;
+  return result;
 }
 
 std::string library_path(const std::string& file, const std::string& installed) {

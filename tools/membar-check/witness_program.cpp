@@ -11,21 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -46,6 +38,11 @@ constexpr const char* preload_library = "libmembar_record.so";
 struct run_outcome {
   std::string failure{};  ///< empty: with exit status 0
   std::string last_line{};
+};
+
+/// A signal that ends the command: it arrived while the program ran.
+struct interruption {
+  int signal = 0;
 };
 
 /// Runs of one kind.
@@ -178,57 +175,31 @@ class runner {
   [[nodiscard]] fs::path report() const { return folder_.path() / "report"; }
   [[nodiscard]] fs::path output() const { return folder_.path() / "output"; }
 
-  [[noreturn]] void become_program() const {
-    static_cast<void>(setpgid(0, 0));
-    const int in = open("/dev/null", O_RDONLY);
-    const int out = open(output().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    static_cast<void>(dup2(in, 0));
-    static_cast<void>(dup2(out, 1));
-    static_cast<void>(dup2(out, 2));
-    setenv("LD_PRELOAD", preload_.c_str(), 1);
-    setenv(membar_record::environment::delays, request().c_str(), 1);
-    std::vector<char*> words;
-    for (const std::string& word : program_.words) {
-      words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
-    execvp(words[0], words.data());
-    _exit(errno == ENOENT ? 127 : 126);
-  }
-
   /// The program in a group of processes of its own, which is ended when it takes too long.
   run_outcome run_once(const delays& chosen) {
     write_request(chosen);
-    const pid_t child = fork();
-    if (child < 0) {
-      throw membar::model::error("cannot start a process for the program");
+    membar::intercept::run_options how;
+    how.output = output().string();
+    how.own_group = true;
+    how.seconds = program_.patience;
+    const membar::intercept::outcome ended = membar::intercept::run(
+        program_.words, {{"LD_PRELOAD", preload_}, {membar_record::environment::delays, request().string()}}, how);
+    if (ended.interrupted != 0) {
+      throw interruption{ended.interrupted};
     }
-    if (child == 0) {
-      become_program();
-    }
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(program_.patience);
-    int status = 0;
-    run_outcome result;
-    while (waitpid(child, &status, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > limit) {
-        kill(-child, SIGKILL);
-        waitpid(child, &status, 0);
-        result.failure = "it did not end within " + seconds_text(program_.patience) + " s";
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    kill(-child, SIGKILL);  // what it left running
-    read_report();
-    if (result.failure.empty() && WIFSIGNALED(status)) {
-      result.failure = "signal " + std::to_string(WTERMSIG(status));
-    } else if (result.failure.empty() && WEXITSTATUS(status) != 0) {
-      result.failure = "exit status " + std::to_string(WEXITSTATUS(status));
-    }
-    result.last_line = result.failure.empty() ? "" : last_line_of(membar_tools::read_file(output().string()));
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127) && sites_.empty()) {
+    if (!ended.started) {
       throw membar::model::error(membar_tools::quote(program_.words[0]) + " could not be started: write its path after --");
     }
+    read_report();
+    run_outcome result;
+    if (ended.timed_out) {
+      result.failure = "it did not end within " + seconds_text(program_.patience) + " s";
+    } else if (ended.signal != 0) {
+      result.failure = "signal " + std::to_string(ended.signal);
+    } else if (ended.status != 0) {
+      result.failure = "exit status " + std::to_string(ended.status);
+    }
+    result.last_line = result.failure.empty() ? "" : last_line_of(membar_tools::read_file(output().string()));
     return result;
   }
 
@@ -238,7 +209,10 @@ class runner {
     }
     std::istringstream lines(membar_tools::read_file(report().string()));
     for (std::string line; std::getline(lines, line);) {
-      const json told = json::parse(line);
+      const json told = json::parse(line, nullptr, false);
+      if (told.is_discarded()) {
+        continue;  // a process was ended while it wrote the line
+      }
       if (told.contains("problem")) {
         problem_ = told.at("problem");
         continue;
@@ -333,11 +307,16 @@ void print_json(const delayed_program& p, const runner& r, const std::vector<run
 }  // namespace
 
 int witness_program(const delayed_program& p) {
-  runner r(p);
-  const std::vector<runs_of_kind> arms = r.run_all();
-  const bool observed = arms[0].failed + arms[1].failed != 0;
-  (p.json ? print_json : print_text)(p, r, arms, observed ? "observed" : "not observed");
-  return observed ? 1 : 3;
+  try {
+    runner r(p);
+    const std::vector<runs_of_kind> arms = r.run_all();
+    const bool observed = arms[0].failed + arms[1].failed != 0;
+    (p.json ? print_json : print_text)(p, r, arms, observed ? "observed" : "not observed");
+    return observed ? 1 : 3;
+  } catch (const interruption& by) {  // the temporary files are removed
+    static_cast<void>(std::raise(by.signal));
+    return 128 + by.signal;
+  }
 }
 
 }  // namespace membar_check

@@ -148,9 +148,11 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   const membar_tools::temporary_folder folder("membar-domains");
   const auto environment = environment_of(asked, job, list, how, folder.path());
   job_result out;
-  out.ended =
-      membar::intercept::run(asked.program, environment,
-                             meanwhile ? std::function<void()>([&] { meanwhile(folder.path()); }) : std::function<void()>());
+  membar::intercept::run_options while_it_runs;
+  if (meanwhile) {
+    while_it_runs.meanwhile = [&] { meanwhile(folder.path()); };
+  }
+  out.ended = membar::intercept::run(asked.program, environment, while_it_runs);
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
         (out.ended.status == 127 ? "the file does not exist" : "it is not an executable file") + "): write its path after --");

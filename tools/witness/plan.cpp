@@ -308,6 +308,42 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
+/// Dependent launches are started behind the launch before them, and share its event, which only the last of them records. Rejects what that does not order.
+void require_order(const std::vector<membar_witness::launch>& all) {
+  std::vector<std::set<int>> behind(all.size());  // per launch: those that have ended or let it begin
+  std::vector<int> recorded_by(all.size());
+  for (int k = model::count_of(all) - 1; k >= 0; --k) {
+    int& last = recorded_by[static_cast<std::size_t>(k)];
+    last = std::max(last, k);
+    if (const int before = model::at(all, k).dependent_on; before >= 0) {
+      int& of_before = recorded_by[static_cast<std::size_t>(before)];
+      of_before = std::max(of_before, last);
+    }
+  }
+  for (int k = 0; k < model::count_of(all); ++k) {
+    const membar_witness::launch& l = model::at(all, k);
+    std::set<int>& mine = behind[static_cast<std::size_t>(k)];
+    for (const int before : l.dependent_on >= 0 ? std::vector<int>{l.dependent_on} : l.after) {
+      const std::set<int>& further = model::at(behind, before);
+      mine.insert(before);
+      mine.insert(further.begin(), further.end());
+    }
+    for (const int before : l.after) {
+      const std::string names = "the launch of '" + check::source_name(l.kernel) + "' comes after that of '" +
+                                check::source_name(model::at(all, before).kernel) + "'";
+      if (mine.count(before) == 0) {
+        throw model::error("witness: " + names +
+                           " and is dependent on another launch: let the launch that it is dependent on come after it, too");
+      }
+      if (l.dependent_on < 0 && model::at(recorded_by, before) > k) {
+        throw model::error("witness: " + names + ", whose dependent launch of '" +
+                           check::source_name(model::at(all, model::at(recorded_by, before)).kernel) +
+                           "' is below both: move the dependent launch directly behind the launch that it is dependent on");
+      }
+    }
+  }
+}
+
 witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
                            const watched_read& watched, const std::vector<int>& preferred) {
   require_launchable(s);
@@ -353,6 +389,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     result.split = result.split || request.split_warp;
     result.launched.launches.push_back(std::move(l));
   }
+  require_order(result.launched.launches);
   std::vector<const ptx::ptx_function*> order;  // the last one first, so that the lines of those before it stay
   for (const auto& [kernel, request] : requests) {
     order.push_back(kernel);
