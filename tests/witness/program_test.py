@@ -123,7 +123,7 @@ def main():
         again = run("fails", options=("--runs=1",), before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)
         code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
-        expect("it does not end", code == 3 and "it did not end within 0.3 s" in out, (code, out, err))
+        expect("it does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
         code, out, err = run(options=("--runs=1", "--seed=6"))
         expect("not observed", code == 3 and "k.scenario\tnot observed\t" in out and "the program did not fail in 1 runs with delays" in out, (code, out, err))
         code, out, err = run("other")
