@@ -18,6 +18,9 @@ namespace membar_check {
 
 namespace check = membar::check;
 
+/// "out-of-bounds": a status as one word.
+[[nodiscard]] std::string status_word(check::check_status status);
+
 /// A file that was explored.
 struct checked_file {
   std::string path{};

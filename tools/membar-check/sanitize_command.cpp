@@ -39,13 +39,6 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// "out-of-bounds": a status as one word.
-std::string status_word(check_status status) {
-  std::string word = check::name(status);
-  std::replace(word.begin(), word.end(), ' ', '-');
-  return word;
-}
-
 /// Findings that a file says are not shown: in each line a status and parts of places, kernels or messages, all of which have to be there.
 class allowed_findings {
  public:

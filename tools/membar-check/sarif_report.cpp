@@ -17,6 +17,12 @@
 
 namespace membar_check {
 
+std::string status_word(check::check_status status) {
+  std::string word = check::name(status);
+  std::replace(word.begin(), word.end(), ' ', '-');
+  return word;
+}
+
 namespace {
 
 using json = sarif_document::json;
@@ -31,12 +37,6 @@ constexpr sarif_document::rule rules[] = {
     {"undefined", "PTX or CUDA leaves the behaviour undefined."},
     {"gave-up", "The check was cut short, or a thread reached something that is not supported."},
     {"excess-order", "An order is stronger than the scenario needs."}};
-
-std::string rule_id(check::check_status status) {
-  std::string id = check::name(status);
-  std::replace(id.begin(), id.end(), ' ', '-');
-  return id;
-}
 
 class sarif_writer final : public report {
  public:
@@ -55,7 +55,7 @@ class sarif_writer final : public report {
     for (const std::string& note : check::race_notes(p, r.found)) {
       text += ". " + note;
     }
-    json one = to_.result(rule_id(r.status), r.status == check::check_status::gave_up ? "warning" : "error", text);
+    json one = to_.result(status_word(r.status), r.status == check::check_status::gave_up ? "warning" : "error", text);
     json places = json::array();
     json steps = json::array();
     for (const check::trace_event& e : r.found.events) {
