@@ -92,7 +92,7 @@ enum class check_status : std::uint8_t {
   uninitialised,  ///< a read of memory that nothing was written to
   out_of_bounds,  ///< an access outside of every object, or one that is not aligned
   undefined,      ///< behaviour that PTX or CUDA leaves undefined: a barrier, a lifetime, a mask, a state-space window
-  gave_up         ///< something was cut or is not supported: nothing is said of what was not explored
+  gave_up         ///< something was cut or is not supported: unexplored executions may be wrong
 };
 
 /// The status in words.

@@ -214,7 +214,7 @@ int run_recorded(const record_request& asked) {
       membar::intercept::run(asked.program, asked.build ? building_variables() : recording_variables(asked, folder.path()));
   if (!ended.started) {
     say(quote(asked.program[0]) + " could not be started (" +
-        (ended.status == 127 ? "there is no such program" : "it is no program that may be run") + "): write its path after --");
+        (ended.status == 127 ? "there is no such program" : "it cannot be executed") + "): write its path after --");
     return ended.status;
   }
   if (asked.build) {

@@ -27,7 +27,7 @@ struct request {
   bool ptx = false;
   bool quiet = false;
   report_format format = report_format::text;
-  bool read = false;  ///< the files are sources, of which only that they can be read is said
+  bool read = false;  ///< the files are sources: report only whether they can be read
 };
 
 /// Reads a command line. For `--help` and `--version`, and for a wrong one, which it says on the standard error stream, it returns nothing,
