@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 SMALLEST = 5000
-BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUGS = ROOT / "examples" / "bugs"
 
 # `fine` adds atomically; the others add by a load and a store, and `racy` reads what it may read too early.
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -102,11 +103,12 @@ def reproducer_runs(folder, compiler, environment, checker):
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
-    """The rewritten PTX of entries of the corpus is what ptxas takes, and is decided as before."""
+    """The rewritten PTX of entries of the corpus, and of a PyTorch program's kernels, is what ptxas takes, and is decided as before."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
-    for name in ("look_back", "leader_scalar", "table_before_wait"):
+    entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
+    for where, name in entries:
         done = subprocess.run([checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--runs=1", "--format=json",
-                               "--reproducer", str(folder / name)], cwd=BUGS, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
+                               "--reproducer", str(folder / name)], cwd=where, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
                               capture_output=True, text=True)
         result = json.loads(done.stdout)
         for form, status in (("wrong", "race"), ("fixed", "verified")):
