@@ -8,6 +8,7 @@
 #include <membar-check/scenario_file.hpp>
 
 #include <check/explore.hpp>
+#include <check/launch.hpp>
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
 #include <membar/model/error.hpp>
@@ -129,6 +130,15 @@ class replays {
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
           const sanitize::sanitize_options& run)
       : file_(file), launches_(launches), run_(run) {
+    std::uint64_t threads = 0;
+    for (const check::planned_launch& l : launches) {
+      threads += l.blocks * l.block_size;
+    }
+    if (threads > check::most_threads) {
+      cannot_ = "the launches have " + std::to_string(threads) + " threads, and the checker replays at most " +
+                std::to_string(check::most_threads) + ": make the grid or the block smaller";
+      return;
+    }
     try {
       whole_ = check::prepare(s, ptx_of(s));
     } catch (const std::exception& e) {
