@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The figures of the reference and of the pages on tools, of results in docs/measurements, for figures.py.
-
-A row of a table that has a figure for each {} is a sentence like any other. `at` makes the figures of some cases of a file.
+"""The figures of the reference and of the tools' pages, taken from results in docs/measurements, for figures.py. A table row with a figure
+for each {} is treated as a sentence. `at` makes figures from some cases of a file.
 """
 import fnmatch
 import pathlib
@@ -21,7 +20,7 @@ DOMAINS, CHECK, WINDOW = "h200-x2/domains/domains", "model/check_throughput", "h
 
 
 def fixed(value, digits=3):
-    """So many digits, also zeros: 0.950, 1.70, 15.6, 2,225."""
+    """Formats a figure with this many digits, including trailing zeros: 0.950, 1.70, 15.6, 2,225."""
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}"
 
 
@@ -30,7 +29,7 @@ def at(file, *names, by=1.0, digits=3, key="real_time", head=""):
 
 
 def over(file, *pairs, digits=3, key="real_time"):
-    """The figure of one case over that of another."""
+    """Divides the figure of one case by that of another."""
     return lambda r: [fixed(r.cases(file)[one][key] / r.cases(file)[other][key], digits) for one, other in pairs]
 
 
@@ -39,14 +38,14 @@ def both(*made):
 
 
 def span(file, pattern, by=1.0, digits=3, key="real_time"):
-    """The least and the greatest figure of the cases that a pattern finds."""
+    """Returns the smallest and the largest figure of the cases that match a pattern."""
     def made(r):
         found = [case[key] / by for name, case in r.cases(file).items() if re.fullmatch(pattern, name)]
         return [fixed(min(found), digits), fixed(max(found), digits)]
     return made
 
 
-def rows(words, file, cases, columns, unit="", **how):
+def rows(words, file, cases, columns, unit="""Makes sentences for rows: {words}, and a figure for each column, which replaces {} in the case.""", **how):
     """Sentences of rows: {words}, and a figure for each column, which stands for {} in the case."""
     return {f"| {name} |" + f" {{}}{unit} |" * len(columns): at(file, *(case.replace("{}", column) for column in columns), **how)
             for name, case in zip(words, cases)}
@@ -155,12 +154,12 @@ def kept_by_run(r):
 
 
 def beside_by_hand(r):
-    """By how much programs whose move is kept differ at most from the same moved by hand, in percent."""
+    """Returns the largest difference, in percent, between programs whose move is kept and the same programs with kernels moved by hand."""
     return [f'{max(100 * abs(1 - program["gains"][0] / program["gain_by_hand"]) for program in kept_by_run(r) if program.get("gain_by_hand")):.1f}']
 
 
 def beside_whole_runs(r):
-    """By how much the gain that a process measured in turns differs at most from that of whole runs, in percent."""
+    """Returns the largest difference, in percent, between the gain measured within a process, alternating, and the gain of whole runs."""
     return [f'{max(100 * abs(1 - program["processes"][0]["measured"]["gain"]["value"] / gain) for program in kept_by_run(r) for gain in program["gains"]):.1f}']
 
 
@@ -193,7 +192,7 @@ def stores_to_the_host(r):
 
 
 def over_copy(way):
-    """The best of a way's cases, as a part of the copy engine's rate, at 64 and 256 MiB."""
+    """Returns the best case of a method, as a fraction of the copy engine's rate, at 64 and 256 MiB."""
     def made(r):
         cases = r.cases(WIDE)
         return [fixed(max(case["GB/s"] for name, case in cases.items() if re.fullmatch(rf"put_bandwidth/{way}/.*MiB:{size}|put_bandwidth/{way}/MiB:{size}", name))
@@ -215,7 +214,7 @@ def ps(*names, file=COST):
 
 
 def quickest(cases, pattern):
-    """The time of the quickest case of put_signal_latency whose name fits."""
+    """Returns the time of the fastest case of put_signal_latency whose name matches."""
     return min(case["real_time"] for name, case in cases.items() if fnmatch.fnmatchcase(name, f"put_signal_latency/{pattern}"))
 
 
@@ -244,11 +243,11 @@ def grown(name):
 
 
 def guarantees(*files):
-    """How many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
+    """Returns how many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
     def made(r):
         ran = [test for file in files for test in r.read(file)["tests"] if test["role"] == "guarantee" and test["instances"]]
         if any(test["forbidden"] for test in ran):
-            raise SystemExit(f"{', '.join(files)}: a guarantee was broken, and docs/measurements/README.md says that none was")
+            raise SystemExit(f"{', '.join(files)}: a guarantee was broken, but docs/measurements/README.md says that none was")
         return [str(len({test["test"] for test in ran})), f"{sum(test['instances'] for test in ran):.1e}".replace("e+", "e")]
     return made
 
@@ -281,20 +280,20 @@ def proxy_fences(results):
 
 
 def largest_at_first(results, kind):
-    """The largest footprint, in KiB, that is as quick as the smallest."""
+    """Returns the largest footprint, in KiB, that is as fast as the smallest."""
     found = sorted((float(name.rsplit("/", 1)[1]), case["cycles"]) for name, case in results.cases("h200/memory_ladder").items()
                    if name.startswith(f"memory_ladder/latency/{kind}/"))
     return f"{next(size for (size, _), (_, cycles) in zip(found, found[1:]) if cycles > 1.05 * found[0][1]):g}"
 
 
 def by_turns(results):
-    """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
+    """Returns how much longer the attempts of all lanes at once take, for blocks of eight warps with one object each."""
     cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
     return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 
 
 def from_plain(file, pattern):
-    """The farthest from the plain access that an arm's rate is, in percent."""
+    """Returns the largest difference, in percent, between a variant's rate and the rate of the plain access."""
     def made(r):
         cases = r.cases(file)
         return [fixed(max(abs(100 * (1 - case["GB_per_s"] / cases[name.rsplit("/", 1)[0] + "/plain"]["GB_per_s"])) for name, case in cases.items()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of what each step of docs/start costs, and of fences beside stores, made of the results in docs/measurements.
-
-TABLES has them by page and name, for figures.py.
+"""Makes the tables of what each step of docs/start costs, and of fences during stores, from the results in docs/measurements. TABLES has
+them by page and name, for figures.py.
 """
 
 
@@ -10,7 +9,7 @@ def table(header, lines):
 
 
 def time_of(nanoseconds):
-    """A time with three digits, in the unit that suits it."""
+    """Formats a time with three digits, in the unit that suits it."""
     if nanoseconds < 1:
         return f"{nanoseconds * 1000:.3g} ps"
     if nanoseconds < 1000:

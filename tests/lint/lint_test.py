@@ -16,7 +16,7 @@ import sarif  # noqa: E402
 command, kernels, folder = sys.argv[1:4]
 PTX = pathlib.Path(folder) / "kernels.ptx"
 
-# The rule of each kernel that breaks one, and how sure the warning is. A kernel that is not here breaks none.
+# The rule that each kernel breaks, and the confidence of the warning. Kernels that are not listed break no rule.
 WARNINGS = {
     "wrong_flag_of_thread_0": ("flag-before-barrier", "high"),
     "wrong_flags_of_first_threads": ("flag-before-barrier", "high"),
@@ -41,7 +41,7 @@ WARNINGS = {
 }
 
 
-# The rules of which a kernel has a note, which is shown if asked for.
+# The rules for which a kernel has a note, which is shown only on request.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
     "noted_read_only_load": {"pdl-read-only-load"},
@@ -184,7 +184,7 @@ class Lint(unittest.TestCase):
 
 
 def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None):
-    """A file of a kind that nvcc makes of the kernels, or of what it made of them, with the SASS and the PTX of sm_90."""
+    """Makes a file of some kind from the kernels with nvcc, or from nvcc's output, with the SASS and the PTX of sm_90."""
     to = pathlib.Path(folder) / "built" / name
     to.parent.mkdir(exist_ok=True)
     if to not in BUILT:
@@ -240,7 +240,7 @@ class Binaries(unittest.TestCase):
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
             self.require_the_same(file, f"{file}/package/libkernels.so.1")
-        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # more than a short directory can count
+        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # This is more files than a short directory can count.
         self.require_the_same(many, f"{many}/package/libkernels.so.1")
         self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])
 

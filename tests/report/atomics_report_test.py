@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/atomics/report/report.py on fake results. Run it with the name of a test, or without for all."""
+"""Tests bench/atomics/report/report.py with fake results. Pass the name of a test to run only that one."""
 import functools
 import unittest
 
@@ -11,7 +11,7 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(bench, cases):
-    """A file of Google Benchmark: {case: {arm: nanoseconds}}, the first arm membar's."""
+    """Makes a Google Benchmark file from {case: {variant: nanoseconds}}; membar's variant is the first."""
     runs = []
     for case, arms in cases.items():
         first = next(iter(arms.values()))

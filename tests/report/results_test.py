@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/common/results.py, which reads and writes all results, and of keep.py, which makes those of docs/measurements."""
+"""Tests bench/common/results.py, which reads and writes all results, and keep.py, which makes the results in docs/measurements."""
 import json
 import pathlib
 import re
@@ -130,7 +130,8 @@ class ResultFiles(unittest.TestCase):
         self.assertEqual(tree, include_hash.tree_hash(folder).hexdigest())
 
     def test_what_is_recorded_is_plain(self):
-        """A line for each case, with its full name, and of a bench its median, unit and, where it was repeated, spread."""
+        """Returns a line for each case with its full name. For a bench, the line also has the median, the unit and, if the case was
+        repeated, the spread."""
         checked = 0
         for path in sorted((ROOT / "docs" / "measurements").rglob("*.json")):
             with self.subTest(path.relative_to(ROOT).as_posix()):
