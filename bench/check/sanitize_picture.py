@@ -15,7 +15,7 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#555555")
 
 
 def picture(file):
-    lines, rates = {}, {}  # by case: blocks and milliseconds of the processor; millions of instructions per second of the largest launch
+    lines, rates = {}, {}  # By case: blocks and milliseconds of processor time; millions of instructions per second in the largest launch.
     for name, case in file.measured.items():
         if found := re.fullmatch(r"(\w+)/blocks:(\d+)", name):
             line, blocks = found[1].replace("_", " "), int(found[2])

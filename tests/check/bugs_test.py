@@ -92,7 +92,8 @@ def main():
         on_page = [block[1] for block in BLOCK.finditer(told)]
         new = BLOCK.sub(compared, told)
         if sorted(on_page) != sorted(names[page]):
-            wrong.append(f"{page.name}: these bugs are only on the page, only in the folder, or listed twice: {sorted(on_page)} {sorted(names[page])}")
+            wrong.append(f"{page.name}: these bugs are only on the page, only in the folder, or listed twice: {sorted(on_page)} "
+                         f"{sorted(names[page])}")
         if sys.argv[3:] == ["--write"]:
             page.write_text(new, encoding="utf-8")
     tests = {path.stem for path in BUGS.glob("*.litmus")}

@@ -122,7 +122,8 @@ WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_ch
 # scenario.
 NOT_NEEDED = {"publisher": (2, "the source and the server close the channel with release, but no later access depends on it"),
               "bulk_pipeline": (1, "the block barrier that follows orders the mbarriers' initialization as well as the fence does"),
-              "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no access follows the last one"),
+              "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no "
+                                               "access follows the last one"),
               "cluster_broadcast.multicast": (3, "as relayed"),
               "all_reduce.two_shots": (2, "the fence covers stores to several PEs, and this scenario has only one other PE")}
 ORDER = re.compile(r"\b(ld|st|atom|red|mbarrier\.arrive|mbarrier\.arrive\.expect_tx|mbarrier\.try_wait\.parity|barrier\.cluster\.arrive)"

@@ -119,7 +119,8 @@ def main():
                 if not their_code.get(name):
                     wrong.append(f"{name}: there is no code by hand")
                 elif our_code.get(name) != their_code[name]:
-                    wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code differ from the {len(their_code[name])} bytes of the hand-written kernel")
+                    wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code differ from the {len(their_code[name])} bytes of "
+                                 "the hand-written kernel")
     for line in wrong:
         print(line)
     bytes_equal = "" if arguments.ptx_only else f"; the code of {len(hand)} is the same as in the hand-written kernels"

@@ -124,7 +124,7 @@ def value_load(bytes_, ordered, value):
 
 
 def with_order(arguments, index, order):
-    """Yields the call with the order at each position among the hints."""
+    """Returns the arguments with the order inserted among the hints; `index` selects the position."""
     given = list(arguments)
     if order is not None:
         given.insert(index % (len(given) + 1), order)

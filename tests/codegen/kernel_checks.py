@@ -68,7 +68,7 @@ def read_by(source):
 
 
 def functions(ptx):
-    """Returns the name and the lines of each function."""
+    """Yields the name and the lines of each function."""
     name, lines = None, []
     for line in ptx.splitlines():
         if name is None:
@@ -140,7 +140,7 @@ def reads_variable(place):
 
 
 def findings(ptx):
-    """Returns for each kernel its name, the places of its checks, and its faults, each with a place and a message."""
+    """Yields for each kernel its name, the places of its checks, and its faults, each with a place and a message."""
     files = {number: pathlib.Path(file).resolve() for number, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', ptx, re.M)}
     for name, lines in functions(ptx):
         written, got, faults = definitions(lines), {}, set()

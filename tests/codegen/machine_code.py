@@ -52,7 +52,8 @@ DEVICE = "detail/atomic_device.cuh"
 LATE = """reads_again_in_shared_memory<Op, T>()) {"""
 MUTANTS = [
     ("an instruction that ptxas expands into loops does its own acquire", DEVICE, LATE, "false && " + LATE, "u64", "anywhere"),
-    ("the fence after an instruction that ptxas expands into loops is missing", DEVICE, "      half_fence<Scope, memory_order::acquire>();\n", "", "f64", "shared"),
+    ("the fence after an instruction that ptxas expands into loops is missing", DEVICE, "      half_fence<Scope, "
+                                                                                        "memory_order::acquire>();\n", "", "f64", "shared"),
     ("such an instruction does not release", DEVICE, "? memory_order::release : memory_order::relaxed;",
      "? memory_order::relaxed : memory_order::relaxed;", "f32", "cluster"),
     ("a reduction in shared memory does its own release", DEVICE,

@@ -266,7 +266,7 @@ def address_of(instruction):
 
 
 def by_hand(kind, instruction, fences, result, value="value", after=(), policy=False):
-    """Writes one instruction between the parameters and the result in the simplest way; a vector is written with its elements."""
+    """Returns one instruction between the parameters and the result in the simplest way; a vector is written with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
     bits = register if n > 1 or kind.bits >= 16 else "unsigned char"

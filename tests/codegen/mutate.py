@@ -207,7 +207,8 @@ def random_mutations(include, count, seed):
 def break_host_code():
     parser = argparse.ArgumentParser(description="breaks code of the host")
     parser.add_argument("--host", action="store_true")
-    parser.add_argument("--sample", type=int, help="try only this many mutations from HOST and this many statements; every change of the headers selects different ones")
+    parser.add_argument("--sample", type=int, help="try only this many mutations from HOST and this many statements; every change of the "
+                                                   "headers selects different ones")
     parser.add_argument("--random", type=int, help="break this many places, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
@@ -276,7 +277,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix to try first")
-    parser.add_argument("--sample", type=int, help="try only this many mutations that compile; every change of the headers selects different ones")
+    parser.add_argument("--sample", type=int, help="try only this many mutations that compile; every change of the headers selects "
+                                                   "different ones")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many to try at once; a sample runs one after the other")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")

@@ -170,7 +170,8 @@ def patched(mutant):
     pattern = r"\s*".join(re.escape(word) for word in mutant.old.split())
     found = list(re.finditer(pattern, text))
     if len(found) != 1:
-        raise SystemExit(f"{mutant.name}: membar/{mutant.header} must contain this text once, but contains it {len(found)} times: {mutant.old}")
+        raise SystemExit(f"{mutant.name}: membar/{mutant.header} must contain this text once, but contains it {len(found)} times: "
+                         f"{mutant.old}")
     return text[:found[0].start()] + mutant.new + text[found[0].end():]
 
 
@@ -250,7 +251,8 @@ def build(arguments, nvcc):
                        if codes[part].get(kernel) != text]
             tests = sorted({test for test in tests_of(changed, listed) if test in guarantees and re.search(mutant.tests, test)})
             if not tests:
-                raise RuntimeError(f"the code of {len(changed)} kernels changes, but none of them belongs to a guarantee that could reveal it")
+                raise RuntimeError(f"the code of {len(changed)} kernels changes, but none of them belongs to a guarantee that could "
+                                   "reveal it")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
             objects = [here / f"{part}.o" for part in mutant.parts]
             compiler.link([hashed, *(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")

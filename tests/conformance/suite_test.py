@@ -50,7 +50,7 @@ def held():
 
 
 def sentences(header):
-    """Returns the sentences of a header's comments."""
+    """Yields the sentences of a header's comments."""
     for comment in re.findall(r"(?:^[ \t]*//.*\n)+", header.read_text(), re.MULTILINE):
         yield from re.split(r"(?<=[.;:])\s+", flat(comment))
 
@@ -150,7 +150,7 @@ def allowed_orders():
 
 
 def calls_of(header):
-    """Returns the functions of a header that take an order, as (name, its orders)."""
+    """Yields the functions of a header that take an order, as (name, its orders)."""
     orders = allowed_orders()
     text = (HEADERS / header).read_text()
     text = text[text.index("\nnamespace membar {"):]

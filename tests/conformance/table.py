@@ -37,7 +37,7 @@ def place_of(test):
 
 
 def rows_of(listed):
-    """Returns each row of guarantees.py with the suite's guarantees that it covers."""
+    """Yields each row of guarantees.py with the suite's guarantees that it covers."""
     for row in guarantees.ROWS:
         yield row, [g for g in listed["guarantees"] if re.search(row.tests, f"{g['family']}/{g['test']}")]
 
@@ -91,7 +91,7 @@ def guarantee_table(listed, results):
 
 
 def place_table(listed, results):
-    """Writes the guarantees by place: how many ran, and for how many of them a control was observed."""
+    """Returns the guarantees by place: how many ran, and for how many of them a control was observed."""
     lines = []
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
@@ -100,7 +100,7 @@ def place_table(listed, results):
 
 
 def best_known_controls(results):
-    """Writes the controls by shape and place: how many were observed, and the highest rate."""
+    """Returns the controls by shape and place: how many were observed, and the highest rate."""
     controls = collections.defaultdict(lambda: [0, 0])
     for test in (test for campaign in results.campaigns for test in campaign["tests"]):
         if test["role"] == "control" and test["instances"]:

@@ -34,7 +34,8 @@ def stage():
     p.arrow("done", (670, 99), (714, 99))
     p.text(692, 44, "bulk_wait_read", "done-text", "middle")
     p.arrow("done", (692, 48), (692, 92))
-    p.text(28, 288, "From async to generic, the completion acts as the fence. From generic to async, the program needs its own fence.", "note")
+    p.text(28, 288, "From async to generic, the completion acts as the fence. From generic to async, the program needs its own "
+                    "fence.", "note")
     return p.svg()
 
 

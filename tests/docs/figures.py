@@ -272,17 +272,19 @@ def said(page, text, results, sentences):
     for sentence, made in sentences.items():
         found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:
-            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it must occur once, with a figure for each {{}}")
+            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it must occur once, with a figure "
+                             f"for each {{}}")
         figures = made(results)
         if len(figures) != sentence.count("{}"):
-            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for the sentence \"{sentence}\", which takes {sentence.count('{}')}")
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for the sentence \"{sentence}\", which takes "
+                             f"{sentence.count('{}')}")
         for place, figure in reversed(list(enumerate(figures, 1))):
             text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
 
 
 def unnamed(folder):
-    """Returns what is wrong with the headers that the results name."""
+    """Yields what is wrong with the headers that the results name."""
     older = {f"{machine}/{name}" for machine, names in OLDER.items() for name in names}
     for file in sorted(folder.glob("*/*.json")):
         name = file.relative_to(folder).with_suffix("").as_posix()
@@ -298,7 +300,7 @@ def unnamed(folder):
 
 
 def unsaid(root):
-    """Returns the pages that link to a result without headers but do not say so."""
+    """Yields the pages that link to a result without headers but do not say so."""
     older = [f"{machine}/{name}.json" for machine, names in OLDER.items() for name in names]
     for page in sorted(root.glob("docs/**/*.md")):
         text = page.read_text(encoding="utf-8")

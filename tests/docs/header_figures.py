@@ -45,8 +45,8 @@ def span(file, pattern, by=1.0, digits=3, key="real_time"):
     return made
 
 
-def rows(words, file, cases, columns, unit="""Makes sentences for rows: {words}, and a figure for each column, which replaces {} in the case.""", **how):
-    """Sentences of rows: {words}, and a figure for each column, which stands for {} in the case."""
+def rows(words, file, cases, columns, unit="", **how):
+    """Makes sentences for rows: {words}, and a figure for each column, which replaces {} in the case."""
     return {f"| {name} |" + f" {{}}{unit} |" * len(columns): at(file, *(case.replace("{}", column) for column in columns), **how)
             for name, case in zip(words, cases)}
 

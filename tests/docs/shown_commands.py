@@ -49,7 +49,7 @@ def wrong(command, lines, recorded, tool):
     words = shlex.split(command)
     if tool or words[:1] == ["cat"]:
         result = subprocess.run([tool or "cat", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
-        said = re.sub(r"^membar-check: .* s so far\n", "", result.stderr, flags=re.MULTILINE)  # The limit is generous because a busy machine is slow.
+        said = re.sub(r"^membar-check: .* s so far\n", "", result.stderr, flags=re.MULTILINE)  # A busy machine may be slow.
         if said or result.returncode > 1:  # Exit status 1 means that membar-check reports a finding.
             return f"it exits with status {result.returncode} and prints: {said}"
         return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"

@@ -80,7 +80,8 @@ def flag_and_data():
 
 def two_blocks():
     p = Lanes("One thread of a block speaks for all",
-              "All threads of block 0 write and call __syncthreads, and one of them releases the flag at device scope. One thread of block 1 acquires it, all threads call __syncthreads, and all read.",
+              "All threads of block 0 write and call __syncthreads, and one of them releases the flag at device scope. One thread of "
+              "block 1 acquires it, all threads call __syncthreads, and all read.",
               [("block 0", "on one multiprocessor"), ("block 1", "on another")], 5,
               ["Block scope covers only one block. The flag goes to another block, so it has device scope."])
     p.step(0, 0, "all threads write data")

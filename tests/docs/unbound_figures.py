@@ -77,7 +77,7 @@ def figures_of(text):
 
 
 def unbound(pages):
-    """Returns what is wrong with the pages, each a (name, text, patterns of the sentences whose figures come from results)."""
+    """Yields what is wrong with the pages, each a (name, text, patterns of the sentences whose figures come from results)."""
     for page, text, sentences in pages:
         kept = [phrase for of in NO_RESULT.values() for phrase in of.get(page, ())]
         patterns = []
@@ -88,4 +88,5 @@ def unbound(pages):
             patterns.append(pattern)
         if not WHOLE.fullmatch(page):
             for line, figure in figures_of(masked(text, [*patterns, *sentences])):
-                yield (f"{page}:{line}: \"{figure}\" does not come from a result: write it with a table or a sentence of figures.py; if it is not a measurement of this project, add it to unbound_figures.py with the reason")
+                yield (f"{page}:{line}: \"{figure}\" does not come from a result: write it with a table or a sentence of figures.py; if "
+                       "it is not a measurement of this project, add it to unbound_figures.py with the reason")

@@ -46,7 +46,8 @@ def main():
         elif not SENTENCE.search(next(line for line in said.splitlines() if "error" in line)):
             failed += 1
             print(f"{name} needs exceptions, but its first error does not say so\n{said}")
-    print(f"{len(WITHOUT)} headers need no exceptions; {len(others) - len(needless)} say that they do; {failed} failed; these also compile without exceptions: {' '.join(sorted(needless))}")
+    print(f"{len(WITHOUT)} headers need no exceptions; {len(others) - len(needless)} say that they do; {failed} failed; these also "
+          f"compile without exceptions: {' '.join(sorted(needless))}")
     return 1 if failed else 0
 
 

@@ -240,7 +240,7 @@ class Binaries(unittest.TestCase):
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
             self.require_the_same(file, f"{file}/package/libkernels.so.1")
-        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # This is more files than a short directory can count.
+        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # more than a short directory can count
         self.require_the_same(many, f"{many}/package/libkernels.so.1")
         self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])
 

@@ -87,7 +87,7 @@ def until_semicolon(text, start):
 
 
 def expressions(code):
-    """Yields (start, end, is a condition) for the expressions that run."""
+    """Returns (start, end, is a condition) for the expressions that run."""
     found = set()
     for m in re.finditer(r"\bif \(", code):
         found.add((m.end(), closing(code, m.end() - 1), True))
@@ -101,7 +101,7 @@ def expressions(code):
 
 
 def never_runs(code):
-    """Returns (start, end) of the blocks that run only if a rule is switched off."""
+    """Yields (start, end) of the blocks that run only if a rule is switched off."""
     for m in re.finditer(r"\bif (?:constexpr )?\(", code):
         end = closing(code, m.end() - 1)
         condition = code[m.end():end]
@@ -175,7 +175,7 @@ def changes(text, condition):
 
 
 def mutants():
-    """Returns (file, start, end, new, statement) for every mutant; if `new` is empty, the statement is left out."""
+    """Yields (file, start, end, new, statement) for every mutant; if `new` is empty, the statement is left out."""
     for name in FILES:
         text = (ROOT / "include/membar/model" / f"{name}.hpp").read_text()
         code = masked(text)
@@ -364,13 +364,15 @@ def main():
         explained = {s: explained.get(s, NO_REASON) for s in survivors}
     bad = [f"SURVIVED, and no test notices: {s}" for s in survivors if s not in explained]
     if not options.sample:
-        bad += [f"source_mutants.txt says that this mutant changes nothing, but it is noticed or no longer exists: {s}" for s in explained if s not in survivors]
+        bad += [f"source_mutants.txt says that this mutant changes nothing, but it is noticed or no longer exists: {s}"
+                for s in explained if s not in survivors]
         if len(numbers) < 200:
             bad.append(f"only {len(numbers)} mutants compile")
     print(*bad, sep="\n")
     known = [s for s in survivors if s in explained]
     without = len([s for s in known if explained[s].startswith(NO_REASON)])
-    print(f"{len(every)} mutants: {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} are listed as having no effect, {without} are listed without a reason, {len(survivors) - len(known)} are not listed")
+    print(f"{len(every)} mutants: {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} are listed "
+          f"as having no effect, {without} are listed without a reason, {len(survivors) - len(known)} are not listed")
     return 1 if bad else 0
 
 

@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
     findings: frozenset  # A set of "undefined", "race", "hang", "uninitialised".
     finals: frozenset    # A set of (words of Program.objects, registers of each thread).
     exact: bool
-    open: bool           # True if a race exists only when the two halves of a read-modify-write count as two operations; in the ISA's text they are one.
+    open: bool           # True if a race exists only if the halves of a read-modify-write count as two operations, not one as in the ISA.
     why: str             # A description of the first undefined behaviour.
 
 
@@ -296,7 +296,7 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """Yields the states after one step. A step that commutes with all steps of the other threads is taken alone."""
+        """Returns the states after one step. A step that commutes with all steps of the other threads is taken alone."""
         steps = []
         for t, th in enumerate(s.threads):
             if th.ended or th.waits:

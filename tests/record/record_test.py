@@ -382,7 +382,7 @@ class Dependents(Recorder):
     LATE = ", for which the kernel between them does not wait"
 
     def require_behind_wait(self, words, expected):
-        """Returns the rows of the last launch against `writer` or `reader`, the first launch: early reads, early writes and verdict."""
+        """Checks the rows of the last launch against `writer` or `reader`, the first launch: early reads, early writes and verdict."""
         rows, last, _ = self.table(*words, status=1 if expected else 0)
         self.assertEqual([tuple(row[2:]) for row in rows], expected, words)
         self.assertEqual([row[:2] for row in rows], [[words[-1].split("=")[1], words[0].split("=")[1] + " (earlier)"]] * len(expected))

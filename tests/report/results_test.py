@@ -130,8 +130,8 @@ class ResultFiles(unittest.TestCase):
         self.assertEqual(tree, include_hash.tree_hash(folder).hexdigest())
 
     def test_what_is_recorded_is_plain(self):
-        """Returns a line for each case with its full name. For a bench, the line also has the median, the unit and, if the case was
-        repeated, the spread."""
+        """Each case has a line with its full name. For a bench, the line also has the median, the unit and, if the case was repeated, the
+        spread."""
         checked = 0
         for path in sorted((ROOT / "docs" / "measurements").rglob("*.json")):
             with self.subTest(path.relative_to(ROOT).as_posix()):

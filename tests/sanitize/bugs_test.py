@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that the sanitizer finds at least 30 of the 32 wrong kernels of examples/bugs within ten schedules, and that it reports none of
-the fixed ones and none of the verified scenarios in SCENARIOS.
+the fixed ones and none of the verified scenarios in CLEAN.
 
 usage: bugs_test.py <membar-check>
 """
@@ -13,7 +13,8 @@ import sys
 BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
 SCENARIOS = BUGS.parents[1] / "tests" / "check" / "scenarios"
 LEAST, SCHEDULES = 30, 10
-CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]  # Entries of SCENARIOS: verified scenarios with matrix operations, barriers of some warps, and copies.
+# Verified scenarios in SCENARIOS with matrix operations, barriers of some warps, and copies.
+CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]
 
 
 def statuses(checker, files, folder=BUGS):

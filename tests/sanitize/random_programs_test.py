@@ -104,7 +104,8 @@ def main():
         print(f"{feature}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda x: -x[1])))
     print("\n".join(wrong[:20] + unconfirmed[:20]))
     share = found / racy if racy else 1
-    print(f"{compared} programs compared, {len(wrong)} false alarms, {len(unconfirmed)} findings not confirmed; a race was found in {found} of {racy} racy programs within {how.schedules} schedules")
+    print(f"{compared} programs compared, {len(wrong)} false alarms, {len(unconfirmed)} findings not confirmed; a race was found in "
+          f"{found} of {racy} racy programs within {how.schedules} schedules")
     return 1 if wrong or unconfirmed or share < LEAST_FOUND or not compared else 0
 
 

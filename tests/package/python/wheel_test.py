@@ -54,7 +54,7 @@ def run(*command, cwd=None, expect=0):
 
 
 def copy_of(repository, target):
-    """Returns the files that a clone would have, in their current state."""
+    """Copies the files that a clone would have, in their current state."""
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=repository, stdout=subprocess.PIPE, text=True, check=False)
     names = listed.stdout.splitlines() if listed.returncode == 0 else [
@@ -126,7 +126,8 @@ def main():
         assert "membar-check" in (said := run(fresh / "bin" / "membar-check", "--help")), said
         assert "membar-domains" in (said := run(fresh / "bin" / "membar-domains", "--help")), said
         library = list(pathlib.Path(include).parent.glob("lib/membar/libmembar_domains.so"))
-        print(f"the commands run; the library that membar-domains preloads is {'present' if library else 'missing, because no CUDA toolkit was found'}")
+        print("the commands run; the library that membar-domains preloads is "
+              f"{'present' if library else 'missing, because no CUDA toolkit was found'}")
     else:
         assert "was built with MEMBAR_BUILD_TOOLS=OFF" in run(fresh / "bin" / "membar-litmus", expect=1)
     return 0
