@@ -80,7 +80,7 @@ TEST(named_test, observes_what_the_condition_names_once) {
                model::error);
 }
 
-// A view of a temporary would look into a test that is destroyed.
+// A view of a temporary would refer to a destroyed test.
 template <class Test>
 concept viewed_as_temporary = requires(Test test) { std::move(test).view(); };
 static_assert(!viewed_as_temporary<model::litmus_test>);
