@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Each operation as written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Finds access-policy windows by measurement, for one kernel, and for a region that is larger than the largest window.
 #pragma once
 

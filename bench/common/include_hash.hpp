@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The hash of the headers with which a measurement was made.
 #pragma once
 

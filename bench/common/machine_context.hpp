@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The conditions of a measurement besides the program: device, driver, link, and location of the host's memory.
 #pragma once
 

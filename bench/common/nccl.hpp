@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Devices that communicate with NCCL, for benches that were built with it.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Processes that are forked before any CUDA call, and killed if they take too long.
 #pragma once
 

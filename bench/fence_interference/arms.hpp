@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The arms of the experiment: the synchronization domains of the victim and the noise.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The victims and the noises, and the combinations that are measured by default.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The measurements of the cases, the figures derived from several of them, and the output formats.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The devices with everything that is measured on them, and the measurement of one sample set.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Arm env0: the experiment in another process, in which NCCL was configured to use the default domain.
 #pragma once
 

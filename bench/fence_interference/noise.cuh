@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The noise: traffic that has nothing to do with the victim, and that runs as long as the victim is measured.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// What a victim must wait for, as decided by the memory model. The rest of its wait is wasted.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The victims: operations of a program without remote traffic, and what they wait for.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Random litmus tests as text, to check properties that must hold for every program.
 #pragma once
 

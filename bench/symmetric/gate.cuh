@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Streams that are blocked until all timed work has been enqueued, so that times do not include the host's launches.
 #pragma once
 

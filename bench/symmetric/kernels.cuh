@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The kernels that the symmetric-memory benches time, common to all backends.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The NVSHMEM variants: measured by the program symmetric_nvshmem, with one process for each GPU, and read from its output.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// A message's address affects its time, because its line is in a slice of L2 that is near or far. A round trip is the mean
 /// over several places, at the same distances for every variant except NCCL's, so that none is favoured by chance.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shapes of litmus tests, as templates of the actions in them. Names of tests begin with herd's name of the shape.
+/// The shapes of litmus tests, as templates on their actions. Names of tests begin with herd's name of the shape.
 #pragma once
 
 #include "program.cuh"

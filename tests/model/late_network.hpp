@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// A network that delays and reorders messages between PEs, in one process. It implements the transport that NVSHMEM documents,
 /// and nothing stronger, and runs every order of deliveries that this allows.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The headers' memory orders, proved by litmus tests of the algorithms. The orders of a litmus test are read from the header's
 /// text, so a header with a weaker order gives another test and another verdict.
 #pragma once

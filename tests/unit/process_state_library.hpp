@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// The functions of a library in the test of process-wide state.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Instances of CUB's and Thrust's algorithms, whose kernels readable_kernels.py counts.
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_radix_sort.cuh>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// Kernels that synchronize with libcu++ and cooperative groups, which readable_kernels.py counts.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// A Thrust name that the toolkit no longer has, and that sources in projects.txt use.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
 /// A program built with nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph in a graph, and a box
 /// that a tensor map copies.
 #include <cooperative_groups.h>
