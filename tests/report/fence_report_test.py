@@ -138,7 +138,7 @@ class Ranking(Scratch):
         for same, count in ((1090, 0), (1120, 1)):
             self.assertEqual(len(self.findings_of(one(GRAPH, 1000, NVLINK, same)).shown), count)
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 1030))
-        self.assertEqual(found.headline(), "Nothing to change: what is known waits at most 1.03 times as long during foreign traffic.")
+        self.assertEqual(found.headline(), "Nothing needs to change: every known operation waits at most 1.03 times as long during foreign traffic.")
         self.assertEqual(found.remarks, ["Not delayed: ends of kernels."])
 
     def test_says_if_nothing_was_measured_and_why(self):
@@ -256,7 +256,7 @@ class Spread(Scratch):
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, spread=spread)
             found = self.findings_of(made)
             self.assertEqual(len(found.shown), int(known))
-            self.assertEqual(found.headline() == "Not known: no ratio is spread by 5 % or less.", not known)
+            self.assertEqual(found.headline() == "Nothing is known: every ratio's spread exceeds 5 %.", not known)
             self.assertEqual(any(remark.startswith("Not known: 1 of 1 ratio, ") for remark in found.remarks), not known)
             self.assertEqual(">?<" in chart.overview(found.results, None), not known)
 
@@ -303,7 +303,7 @@ class Required(Scratch):
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         text = self.report(self.made().requires(DEVICE, "same", 1, 1, 1, 1))
-        self.assertIn("have to wait for the noise although they never looked at it", text)
+        self.assertIn("must wait for the noise although they never observed it", text)
         self.assertNotIn("is wasted. The hardware", text)
 
     def test_needs_no_measurement(self):
@@ -341,7 +341,7 @@ class Output(Scratch):
             with unittest.mock.patch.object(report.webbrowser, "open", return_value=works) as opened:
                 done = self.drawn(everything(), "--open")
             opened.assert_called_once_with(pathlib.Path(self.output, "report.html").as_uri())
-            self.assertEqual("found no browser; open " in done.stdout, not works)
+            self.assertEqual("no browser was found for --open; open " in done.stdout, not works)
         with unittest.mock.patch.object(report.webbrowser, "open") as opened:
             self.drawn(everything())
         opened.assert_not_called()
@@ -412,7 +412,7 @@ class Recorded(Scratch):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(self.LINE, done.stdout)
             self.assertEqual(self.page().splitlines()[2], "> **R%s.**" % self.LINE[1:])
-            self.assertIn("The machine of the recording, not this one.", self.page())
+            self.assertIn("This is the machine of the recording, not the current one.", self.page())
             self.assertEqual("## On this machine\n\nNothing was measured here.\n\n- **no GPU** — 1 case" in self.page(), "in.json" in own)
             self.assertEqual({row["source"] for row in csv.DictReader(self.text("flat.csv").splitlines())}, {"recorded"})
 
@@ -566,7 +566,7 @@ class Publisher(Scratch):
         result = published()
         result["benchmarks"].append({"name": "pace/by_lane/warps:4/lag:16/none/iterations:1/repeats:9/manual_time",
                                      "run_type": "iteration", "p50_cycles": 4900})
-        self.assertIn("by one lane instead of by its warp, an iteration with 4 warps a block takes 4,900 to 4,900 cycles",
+        self.assertIn("If one lane publishes instead of its warp, an iteration with 4 warps per block takes 4,900 to 4,900 cycles",
                       self.report_with(result)[1])
 
     def test_a_gain_that_is_not_known_is_not_said(self):
@@ -594,7 +594,7 @@ class Publisher(Scratch):
     def test_a_file_of_another_bench_is_refused_in_one_sentence(self):
         done = self.report_with({"benchmarks": [{"name": "something/else", "p50_cycles": 1}]})[0]
         self.assertEqual(done.returncode, 1)
-        self.assertIn('has a case "something/else", which is none of the bench publisher', done.stderr)
+        self.assertIn('has a case "something/else", which is not a case of the bench publisher', done.stderr)
 
 
 @unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")

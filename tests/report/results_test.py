@@ -112,7 +112,7 @@ class ResultFiles(unittest.TestCase):
         self.assertIn(' "small": {"p50": 1, "p99": 2},', lines)
 
     def test_a_file_of_another_version_is_refused(self):
-        with self.assertRaisesRegex(results.ResultError, "format_version is 2, and only 1 is known"):
+        with self.assertRaisesRegex(results.ResultError, "format_version is 2, but only 1 is supported"):
             results.load(self.write({"format_version": 2, "benchmarks": []}), "question")
 
     @unittest.skipUnless(shutil.which("git"), "git names the hashes")

@@ -142,8 +142,8 @@ class Findings:
             self.remarks.append("Before you separate two kernels, note that device scope orders nothing between two domains: they must "
                                 "communicate at system scope while both run.")
         if unknown:
-            self.remarks.append(f"{len(unknown)} of {words.counted(measured, 'ratio')} are not known because their spread exceeds 5 %. The "
-                                "picture of all ratios shows them as question marks."
+            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because their spread exceeds 5 %. The picture "
+                                "of all ratios shows them as question marks."
                                 + f" Whether time is lost at {words.listed(in_doubt, 'or')} is not known at all." * bool(in_doubt))
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
