@@ -170,7 +170,7 @@ def domain_costs(results):
     traffic = {"nvlink.saturating": "NVLink stores", "nvlink.paced": "NVLink stores", "nccl.saturating": "NCCL's all-reduce",
                "nccl.paced": "NCCL's all-reduce on two blocks"}
 
-    return table(["what waits", "beside", "alone", "same domain", "separate domain"],
+    return table(["what waits", "what runs meanwhile", "alone", "same domain", "separate domain"],
                  [[words, f"{traffic[noise]} at {cases[f'{victim}/{noise}/same']['noise_gbps']:.0f} GB/s",
                    *(time_of(cases[f"{victim}/{arm}"]["p50_ns"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
                   for words, victim, noise in rows])

@@ -123,11 +123,11 @@ def round_trips(results):
     return table(["message, µs", "two H100", "four H200, version 0.1.0"], [
         [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
             ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
-            ("packed, 1 KiB in pieces, each thread its own", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
+            ("packed, 1 KiB in pieces, one per thread", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
             ("packed, 1 KiB for all of a block", "membar_peer_packed/block:96/bytes:1024"),
             ("packed, 1 KiB for all of a warp", "membar_peer_packed/warp:32/bytes:1024"),
-            ("by hand, 1 KiB: a word for each of 86 threads, nothing copied", "by_hand_packed_words/block:96/bytes:1024"),
-            ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
+            ("by hand, 1 KiB: one word for each of 86 threads, without copies", "by_hand_packed_words/block:96/bytes:1024"),
+            ("by hand, 1 KiB, with a block barrier after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
 
 
 def fences_of_fixes(results):
@@ -306,7 +306,7 @@ MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |
                 "nvshmem_and_acquire/*/bytes:16"),
             "| 16 bytes, packed | {} |": us("membar_peer_packed/thread:1/bytes:16"),
             "| 1 KiB, `put_signal` | {} | {} | {} |": us(*(f"{arm}/*/bytes:1024" for arm in ("membar_peer", "nvshmem", "nvshmem_and_acquire"))),
-            "| 1 KiB, packed: in pieces, each thread its own; all of it for all of a block | {}; {} |": us(
+            "| 1 KiB, packed: in pieces, one per thread; the whole message to all threads of a block | {}; {} |": us(
                 "membar_peer_packed_pieces/lanes:8/bytes:1024", "membar_peer_packed/block:96/bytes:1024"),
             "| barrier, by 256 threads | {} | {} | {} |": barrier(*(f"{arm}_by_block{more}/threads:256" for arm, more in (
                 ("membar_peer", ""), ("nvshmem", ""), ("nvshmem", "_and_acquire")))),
@@ -362,9 +362,9 @@ SAYS = {
         "and one of 64 bits with acq_rel {} of the latter's": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
     },
     "docs/measurements/README.md": {
-        "take {} cycles an iteration, and {} with a release in each.": pace(
+        "take {} cycles per iteration, and {} with a release in each iteration.": pace(
             *(f"{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4"))),
-        "16 bytes take {} µs. A bare relaxed signal takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "16 bytes by a block takes {} µs. A relaxed signal alone takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
         "NVSHMEM's 16 bytes take {} times as long as `put_signal`'s, and {} times where NVSHMEM's is made to acquire. They take {} times as long as packed "
         "ones, and {} times with the acquire.": lambda r: [
             fixed(quickest(r.cases(ROUND), f"{theirs}/*/bytes:16") / quickest(r.cases(ROUND), f"{ours}/thread:1/bytes:16"))
@@ -453,7 +453,7 @@ SAYS = {
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
         "| only a relaxed signal | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
-        "1 KiB takes {} without a barrier of the block and {} with one.": us(
+        "without copies, takes {} without a block barrier and {} with one.": us(
             "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
     "docs/headers/symmetric_wait.md": {
         "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
@@ -473,7 +473,7 @@ SAYS = {
             "h200/bulk_pipeline", *(f"bulk_pipeline/copy/{arm}" for arm in (
                 "pipeline_4x4_KiB_of_3_blocks", "pipeline_11x4_KiB_of_1_blocks", "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
             key="GB_per_s", by=1e3),
-        "the best pipeline has {} of the copy engine's rate.": over(
+        "The best pipeline therefore has {} of the copy engine's rate.": over(
             "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB_of_3_blocks", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=3)},
     "docs/headers/sync_cluster_broadcast.md": rows(
         ("relayed", "multicast", "each block copies separately, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
@@ -513,7 +513,7 @@ SAYS = {
         "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
         "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
-        "There a kernel that does nothing takes {} µs, and one that sends a word and takes one {}.": at(
+        "There an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {}.": at(
             ALL, "all_reduce_latency/captured_empty/gpus:2/bytes:0", "all_reduce_latency/captured_exchange/gpus:2/bytes:12", by=1e3),
         "Launched one by one, 1 KiB takes {} µs, NCCL's {} and NVSHMEM's {}, whose": at(
             ALL, *(f"all_reduce_latency/{arm}/gpus:2/bytes:1024" for arm in ("one_shot", "nccl", "nvshmem")), by=1e3),

@@ -67,8 +67,8 @@ def beside(results):
     times_of = {case: cases[f"kernel_boundary.stream/{case}"]["real_time"] for case in ("none/alone", "nvlink.saturating/same", "nvlink.saturating/separate")}
     return table(["a small kernel", "time for each", "times as long"], [
         [words, time_of(times_of[case]), f"{times_of[case] / times_of['none/alone']:.1f}"]
-        for words, case in (("alone", "none/alone"), ("beside stores to a second GPU, in one domain", "nvlink.saturating/same"),
-                            ("beside stores in the remote domain", "nvlink.saturating/separate"))])
+        for words, case in (("alone", "none/alone"), ("during stores to a second GPU, in one domain", "nvlink.saturating/same"),
+                            ("during stores in the remote domain", "nvlink.saturating/separate"))])
 
 
 def fences_beside_stores(results):
