@@ -48,7 +48,7 @@ def paths():
         ("async", "bulk copy", "async", "bulk copy, other block", "fence", "completion, flag, then a proxy fence there"),
         ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
     ]
-    p = Picture(860, 52 + 62 * len(rows), "What must be between two accesses of the same bytes",
+    p = Picture(860, 52 + 62 * len(rows), "What two accesses of the same bytes need between them",
                 "; ".join(f"from {first} to {then}: {words}" for _, first, _, then, _, words in rows))
     p.text(16, 30, "first", "head")
     p.text(636, 30, "then", "head")

@@ -142,7 +142,7 @@ def questions(results):
          f"{seen(block)} in the generic proxy, in {len(block)} forms of {len(set(map(shape, block)))} shapes and {sum_of(block, 'instances'):.1e} "
          f"instances; a bulk copy without its proxy fence shows old data, {part(sum_of(proxy, 'weak') / sum_of(proxy, 'instances'))}"],
         ["Blocks of one cluster, relaxed at cluster scope: the highest rates?", highest(cluster, ("MP", "SB", "LB", "2+2W", "IRIW"))],
-        ["Two domains, at *device* scope, which the model allows to fail?",
+        ["Two domains, at *device* scope, where the model allows weak outcomes?",
          f"{seen(device)} in {len(device)} forms of MP and {sum_of(device, 'instances'):.1e} instances, all in local memory; a fence leaves out only "
          "another domain's stores to remote memory"],
         ["Two domains, relaxed at system scope: the highest rates?", highest(domains, ("MP", "SB", "LB", "ISA2", "WRC", "IRIW"))],

@@ -79,7 +79,7 @@ def flag_and_data():
 
 
 def two_blocks():
-    p = Lanes("One thread of a block speaks for all",
+    p = Lanes("One thread releases on behalf of its block",
               "All threads of block 0 write and call __syncthreads, and one of them releases the flag at device scope. One thread of "
               "block 1 acquires it, all threads call __syncthreads, and all read.",
               [("block 0", "on one multiprocessor"), ("block 1", "on another")], 5,
