@@ -4,6 +4,7 @@
 #include <membar-check/command_help.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
+#include <membar-check/request.hpp>
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
 
@@ -11,6 +12,7 @@
 #include <check/launch.hpp>
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
+#include <litmus/readings.hpp>
 #include <membar/model/error.hpp>
 #include <sanitize/sanitize.hpp>
 
@@ -108,6 +110,7 @@ struct sanitized_file {
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
   std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
+  std::vector<std::string> stated{};     ///< what the scenario assumes, and the readings that were chosen
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -190,6 +193,7 @@ class replays {
     steps = schedule.steps.size();
     check::check_options how;
     how.replayed = &schedule;
+    how.readings = run_.readings;
     return check::explore(whole_.checked, whole_.property(), how);
   }
 
@@ -206,6 +210,12 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   const check::scenario s = scenario_of(path, membar_tools::read_file(path));
   std::vector<check::planned_launch> launches;
   file.prepared = check::prepare(s, ptx_of(s), launches);
+  file.stated = file.prepared.stated;
+  for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
+    if (how.run.readings.takes(one)) {
+      file.stated.push_back("with the other side of the reading " + std::string(name));
+    }
+  }
   const auto begin = std::chrono::steady_clock::now();
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -235,7 +245,7 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
   if (file.suppressed != 0) {
     std::cout << "; " << file.suppressed << " suppressed";
   }
-  for (const std::string& stated : file.prepared.stated) {
+  for (const std::string& stated : file.stated) {
     std::cout << "; " << stated;
   }
   std::cout << "\n";
@@ -312,7 +322,7 @@ json as_json(const sanitized_file& file) {
           {"accesses", c.accesses},
           {"seconds", file.seconds},
           {"suppressed", file.suppressed},
-          {"assumptions", file.prepared.stated},
+          {"assumptions", file.stated},
           {"findings", std::move(findings)}};
 }
 
@@ -321,7 +331,7 @@ void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;
     one.path = file.path;
-    one.prepared.stated = file.prepared.stated;
+    one.prepared.stated = file.stated;
     one.result.status = f.found.status;
     one.result.found = f.found;
     one.result.seed = f.seed;
@@ -385,6 +395,7 @@ int sanitize_command(const std::vector<std::string>& words) {
   app.add_option("--limit", how.run.most_instructions,
                  "end a schedule after N instructions; the exit status is then 3 (20000000000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  add_reading_options(app, how.run.readings);
   app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--suppressions", how.suppressions,
                  "a file of findings to hide; each line has a status and parts of places or kernel names")
