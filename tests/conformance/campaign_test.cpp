@@ -161,7 +161,8 @@ TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_
                           "if they are independent",
                           "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place"}));
   EXPECT_TRUE(says(summary(), "1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"));
-  EXPECT_TRUE(says(summary(), "1 of the guarantees that ran had a control that was observed at the same place, 0 more only at another"));
+  EXPECT_TRUE(says(summary(),
+                   "1 of the guarantees that ran had a control that was observed at the same place, 0 more only at another"));
 }
 
 TEST_F(conformance_campaign, a_control_of_another_place_says_nothing_of_this_one) {
@@ -173,7 +174,8 @@ TEST_F(conformance_campaign, a_control_of_another_place_says_nothing_of_this_one
   EXPECT_EQ(of(far).result(), verdict::observed);
   EXPECT_FALSE(control_observed());
   EXPECT_TRUE(done->control_observed_elsewhere(all.guarantees().front()));
-  EXPECT_TRUE(says(summary(), "0 of the guarantees that ran had a control that was observed at the same place, 1 more only at another"));
+  EXPECT_TRUE(says(summary(),
+                   "0 of the guarantees that ran had a control that was observed at the same place, 1 more only at another"));
 }
 
 TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters_and_seed) {
