@@ -116,8 +116,8 @@ def table(rows):
     for some in rows.values():
         for name, r in some.items():
             says = ", ".join(r["found"]) or ("clean" if r["ended"] else "not all schedules ended")
-            if is_fault(r["explored"]) != bool(r["found"]) or r["explored"] == "gave up":
-                lines.append(f"| {name} | {r['explored']} | {says}{', seed ' + str(r['seed']) if r['seed'] else ''} |")
+            if is_fault(r["explored"]) != bool(r["found"]) or not (is_fault(r["explored"]) or r["explored"] == "verified"):
+                lines.append(f"| {name} | {r['explored'].split(':')[0]} | {says}{', seed ' + str(r['seed']) if r['seed'] else ''} |")
     return "\n".join(lines)
 
 
