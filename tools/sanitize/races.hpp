@@ -222,6 +222,17 @@ class race_detector {
     return 4;
   }
 
+  /// Whether a later read that comes before the next event of `who` has observed `o`, write `k` of a word.
+  [[nodiscard]] bool is_observed(const cell& c, unsigned k, const stamp& o, const accessor& who) const noexcept {
+    for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4; ++n) {
+      const stamp& r = c.last[n];
+      if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// `o` and the access conflict, and nothing orders them.
   void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
     const check::instruction& other = *state_.accesses[o.number()];
@@ -239,21 +250,21 @@ class race_detector {
          (other.mbarrier == check::mbarrier_op::init && who.known->begun.covers(o.key, o.time)))) {
       return;
     }
-    if (o.is_write()) {
-      for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4;
-           ++n) {  // a later read that has observed it, and comes before
-        const stamp& r = c.last[n];
-        if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
-          return;
-        }
-      }
+    const bool observed = o.is_write() && is_observed(c, k, o, who);
+    const bool is_update = other.code == check::op::atomic || other.code == check::op::reduction;
+    if (observed && !(is_update && a.writes)) {  // its write comes before; of a read-modify-write the read need not
+      return;
     }
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {
       return;
     }
     shown_access second = shown(who, a);
     second.follows = who.known->base.covers(o.key, o.time);
-    out_.race(shown(o, a.address, a.address & ~std::uint64_t{3}), second);
+    shown_access first = shown(o, a.address, a.address & ~std::uint64_t{3});
+    if (observed) {
+      first.event.kind = model::event_kind::read;
+    }
+    out_.race(first, second);
   }
 
   [[nodiscard]] shown_access shown(const accessor& who, const access& a) const {

@@ -477,9 +477,14 @@ class schedule_run {
 
   /// Lets a thread have up to so many events.
   void run(lane& l, std::uint64_t events) {
+    // A thread that polls, and writes while it does, does not delay others for ever.
+    constexpr std::uint64_t most = 16'384;
     lane_watch watch(state_, l);
     for (std::uint64_t n = 0; !state_.stopped; ++n) {
-      if (n >= events) {
+      if (n >= most) {
+        queue_.lower(l);
+      }
+      if (n >= events || n >= most) {
         queue_.add(l);
         return;
       }
