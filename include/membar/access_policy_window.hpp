@@ -73,21 +73,21 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
                 "whose lines all persist, use a hit ratio of 1");
   }
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
-    throw error(cudaErrorNotSupported, "membar: lines of the access-policy window cannot persist on device %d: %s",
+    throw error(cudaErrorNotSupported, "membar: the access-policy window cannot hold persisting lines on device %d: %s",
                 facts.device, detail::why_no_set_aside(facts));
   }
   if (window.hit == access_property::persisting && facts.set_aside == 0) {
     throw error(cudaErrorInvalidValue,
-                "membar: no L2 is set aside on device %d for the %zu bytes of an access-policy window that persist: hold an "
-                "l2_set_aside while the window is used, or use streaming or normal",
+                "membar: no L2 is set aside on device %d for the %zu persisting bytes of an access-policy window: keep an "
+                "l2_set_aside alive while the window is in use, or use streaming or normal",
                 facts.device, window.bytes);
   }
   if (window.bytes > facts.max_window) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: choose the hottest part, "
-        "or launch the kernel once for each part, each with its window",
-        window.bytes, facts.device, facts.max_window);
+    throw error(cudaErrorInvalidValue,
+                "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: use the window for the "
+                "most frequently accessed part, "
+                "or launch the kernel once per part, each time with a window for that part",
+                window.bytes, facts.device, facts.max_window);
   }
 }
 
@@ -145,7 +145,9 @@ template <memory_range Range>
 ///
 /// Lines that persist stay so after their window is off, until this call, until a kernel touches them under `back_to_normal`,
 /// or until L2 turns them back by itself, at no documented time.
-inline void reset_persisting_lines() { check(cudaCtxResetPersistingL2Cache(), "a working CUDA driver and device are needed"); }
+inline void reset_persisting_lines() {
+  check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
+}
 
 /// Makes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
 ///
@@ -176,11 +178,10 @@ class l2_plan {
       return planned;
     }
     if (share_ == 0) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window of %zu bytes: "
-          "give it a share above 0",
-          facts_.set_aside, facts_.device, bytes);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window for %zu "
+                  "bytes: use a share above 0",
+                  facts_.set_aside, facts_.device, bytes);
     }
     if (bytes > share_) {
       planned.hit_ratio = static_cast<float>(static_cast<double>(share_) / static_cast<double>(bytes));

@@ -222,7 +222,8 @@ template <class T>
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
   static_assert(detail::kind_of<T> != detail::value_kind::vector && detail::kind_of<T> != detail::value_kind::pointer,
-                "membar: aggregation takes values of one number: aggregate the elements, or the pointer's integer");
+                "membar: aggregation supports only single numbers: aggregate the elements of a vector separately, or convert "
+                "the pointer to an integer");
 
  public:
   using value_type = T;
@@ -310,7 +311,7 @@ class aggregated_ref {
   template <class Steps, class Order>
   __device__ T fetch_wrapping(Steps steps, T limit, Order order) const noexcept {
     detail::require_order<Order>();
-    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements take unsigned integers");
+    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements require an unsigned integer type");
     const auto group = detail::lane_group::of<Form>(object_);
     const unsigned count = group.size();
     T old = limit;
@@ -337,7 +338,7 @@ class aggregated_ref {
 /// multiple of that, so plain variables may be next to bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
-  static_assert(Bins > 0, "membar: a histogram has at least one bin");
+  static_assert(Bins > 0, "membar: a histogram needs at least one bin");
 
  public:
   static constexpr int size = Bins;
@@ -346,8 +347,7 @@ class privatized_histogram {
   /// threads of the block call it, also between a flush and the next use.
   __device__ void clear() noexcept {
     constexpr bool known = requires { Operation::template identity<T>(); };
-    static_assert(known,
-                  "membar: the identity of this operation is not known: pass the value that changes no other one to clear");
+    static_assert(known, "membar: the identity element of this operation is not known: pass it to clear()");
     if constexpr (known) {
       clear(Operation::template identity<T>());
     }

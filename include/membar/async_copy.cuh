@@ -91,10 +91,11 @@ template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
   static_assert(whole,
-                "membar: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+                "membar: an asynchronous copy needs a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   constexpr bool legal = Caching == async_caching::all_levels || sizeof(T) == 16;
-  static_assert(!whole || legal,
-                "membar: an asynchronous copy past L1 takes a type of 16 bytes: use async_caching::all_levels");
+  static_assert(
+      !whole || legal,
+      "membar: an asynchronous copy that bypasses L1 needs a 16-byte type: use async_caching::all_levels for other sizes");
   require_async_copies<whole && legal>();
   return whole && legal;
 }
@@ -223,7 +224,7 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
   constexpr bool legal =
       (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
   static_assert(
-      legal, "membar: an asynchronous store takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+      legal, "membar: an asynchronous store needs a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   detail::require_remote_async<legal>();
   if constexpr (legal) {
     const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
@@ -264,7 +265,8 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
   using element = typename detail::element_of<T>::type;
   constexpr bool legal = sizeof(detail::ptx_remote_type<Operation, element>::text) > 1;
   static_assert(legal,
-                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+                "membar: asynchronous reductions do not support this operation on this type: see the list in the documentation "
+                "of async_copy.cuh");
   detail::require_remote_async<legal>();
   if constexpr (legal) {
     const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
@@ -291,10 +293,11 @@ namespace detail {
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
-  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which also releases");
+  static_assert(named,
+                "membar: an asynchronous operation on global memory needs the order release, or mmio, which also releases");
   constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
   static_assert(!named || scoped,
-                "membar: an asynchronous operation on global memory has device or system scope, and system scope with mmio");
+                "membar: an asynchronous operation on global memory needs device or system scope, and mmio needs system scope");
   require_async_release<named && scoped && Fits>();
   return named && scoped && Fits;
 }
@@ -313,7 +316,7 @@ template <thread_scope Scope, class T, class Order>
 __device__ inline void async_store_release(T* to, const std::type_identity_t<T>& value, Order) noexcept {
   constexpr bool fits = (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
   static_assert(fits,
-                "membar: an asynchronous store to global memory takes a trivially copyable type of 2, 4 or 8 bytes that is "
+                "membar: an asynchronous store to global memory needs a trivially copyable type of 2, 4 or 8 bytes that is "
                 "aligned to its size");
   if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
     using order = detail::ptx_async_release<Order>;
@@ -347,7 +350,8 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
   using type = detail::ptx_remote_type<Operation, typename detail::element_of<T>::type>;
   constexpr bool fits = sizeof(type::text) > 1;
   static_assert(fits,
-                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+                "membar: asynchronous reductions do not support this operation on this type: see the list in the documentation "
+                "of async_copy.cuh");
   if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
     // red.async{.mmio}.release.scope.global.op.type [a], b;  PTX ISA 8.7, sm_100
     if constexpr (sizeof(T) == 4) {

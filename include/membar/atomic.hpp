@@ -123,7 +123,7 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE atomic_ref(Object&& object) noexcept
       : object_(detail::cuda_object<std::remove_cvref_t<Object>>::address(object)) {
     static_assert(detail::cuda_object<std::remove_cvref_t<Object>>::scope == Scope,
-                  "membar: a reference keeps the scope of the object's other references: name that scope");
+                  "membar: a reference must have the same scope as the object's other references: use that scope");
   }
 
   /// No reference: it exists so that the compiler's message says what is wrong with the argument.
@@ -160,7 +160,7 @@ class atomic_ref {
   [[nodiscard]] MEMBAR_HOST_DEVICE value_type load(Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(load_order<Order> || !memory_order_tag<Order>,
-                  "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
+                  "membar: a load cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
     if constexpr (detail::compiling_for_device) {
       return detail::device_load<value_type, Scope, detail::order_of<Order>>(object_);
     } else {
@@ -173,7 +173,7 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE void store(operand value, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(store_order<Order> || !memory_order_tag<Order>,
-                  "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
+                  "membar: a store cannot acquire, because it reads nothing: use relaxed, release or seq_cst");
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T>) {
       // It is rejected above.
@@ -195,7 +195,8 @@ class atomic_ref {
                                            Failure = Failure{}) const noexcept {
     detail::require_order<Success>();
     static_assert(load_order<Failure>,
-                  "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
+                  "membar: the failure order of compare_exchange must be relaxed, acquire or seq_cst: a failed exchange writes "
+                  "nothing to release");
     detail::require_mutable<T>();
     constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>();
     if constexpr (std::is_const_v<T>) {
@@ -328,7 +329,7 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE void wait(operand old, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(load_order<Order> || !memory_order_tag<Order>,
-                  "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
+                  "membar: a wait cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
     if constexpr (detail::compiling_for_device) {
       detail::device_wait<value_type, Scope, detail::order_of<Order>>(object_, old);
     } else {
@@ -412,8 +413,9 @@ class atomic_ref {
   template <detail::atom_op Op, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_number(value_type value, Order order = {}, Policy policy = {}) const noexcept {
     constexpr bool is_floating = detail::kind_of<value_type> == detail::value_kind::floating;
-    static_assert(is_floating,
-                  "membar: fetch_fminimum_num and fetch_fmaximum_num take float and double: use fetch_min or fetch_max");
+    static_assert(
+        is_floating,
+        "membar: fetch_fminimum_num and fetch_fmaximum_num support only float and double: use fetch_min or fetch_max");
     if constexpr (!is_floating) {
       __builtin_unreachable();
     } else {
@@ -536,15 +538,16 @@ template <class T, thread_scope Scope>
 class atomic_ref<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(detail::require_value<T, Scope>());
   static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<std::remove_const_t<T>>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile");
+                "membar: an atomic object must be trivially copyable, not volatile, and 1, 2, 4, 8 or 16 bytes long");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T, thread_scope Scope>
   requires(Scope == detail::missing_scope || !atomic_value<T>)
 class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(detail::require_value<T, Scope>());
-  static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<T>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
+  static_assert(
+      Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<T>,
+      "membar: an atomic object must be trivially copyable, neither const nor volatile, and 1, 2, 4, 8 or 16 bytes long");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T>

@@ -250,7 +250,8 @@ template <class T>
       }
       if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
         return {false,
-                "the memory is managed, and a device has no concurrent managed access: host and device may not use it at once"};
+                "the memory is managed, but a device has no concurrent managed access, so the host and the device may not "
+                "access it at the same time"};
       }
       return {true, "the memory is managed, and the devices have concurrent managed access"};
     case memory_kind::mapped:
@@ -263,22 +264,22 @@ template <class T>
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
         return {
             false,
-            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let only "
+            "the memory is mapped host memory, but a link to the host does not support this operation as an atomic: let only "
             "one side write each object and the other load it, or use managed memory"};
       }
-      return {true, "the memory is mapped host memory, and the links to the host carry this operation as an atomic one"};
+      return {true, "the memory is mapped host memory, and the links to the host support this operation as an atomic"};
     case memory_kind::device:
       if (facts.with_host) {
-        return {false, "the memory is a device's, which the host cannot access atomically: use mapped or managed memory"};
+        return {false, "the memory is device memory, which the host cannot access atomically: use mapped or managed memory"};
       }
       if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
-        return {false, "the link from this device to the memory's does not carry this operation as an atomic one"};
+        return {false, "the link from this device to the memory's device does not support this operation as an atomic"};
       }
       if (facts.with_peer && facts.peer.device != facts.owner && !detail::carries(facts.peer.to_owner, use)) {
-        return {false, "the link from the peer to the memory's device does not carry this operation as an atomic one"};
+        return {false, "the link from the peer to the memory's device does not support this operation as an atomic"};
       }
-      return {true, facts.with_peer ? "the memory is a device's, and the links between the devices carry this operation"
-                                    : "the memory is a device's, and only this device uses it"};
+      return {true, facts.with_peer ? "the memory is device memory, and the links between the devices support this operation"
+                                    : "the memory is device memory, and only this device uses it"};
   }
   return {false, "the kind of memory is unknown"};
 }

@@ -62,9 +62,9 @@ class named_barrier {
   /// Stops a debug build (nvcc -G) where PTX has no such barrier.
   __device__ void check() const noexcept {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
-    assert(number_ < most && "membar: a block has the barriers 0 to 15: number named_barrier from 0 to 15");
+    assert(number_ < most && "membar: a block has barriers 0 to 15: give named_barrier a number from 0 to 15");
     assert(threads_ != 0 && threads_ % 32 == 0 && threads_ <= detail::block_threads() &&
-           "membar: a named_barrier is for whole warps of the block: give it a multiple of 32 threads, at most all of them");
+           "membar: a named_barrier synchronizes whole warps: use a multiple of 32 threads, at most the size of the block");
 #endif
   }
 

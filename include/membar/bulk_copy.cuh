@@ -221,9 +221,12 @@ struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b6
 /// Returns whether a bulk reduction has the operation on the type, so that the compiler prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
-  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes an async_operation");
+  static_assert(std::is_same_v<decltype(Operation), async_operation>,
+                "membar: the operation of bulk_reduce must be an async_operation");
   constexpr bool legal = sizeof(ptx_bulk_type<Operation, typename element_of<T>::type>::text) > 1;
-  static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
+  static_assert(
+      legal,
+      "membar: bulk reductions do not support this operation on this type: see the list in the documentation of bulk_copy.cuh");
   require_bulk_copies<legal>();
   return legal;
 }

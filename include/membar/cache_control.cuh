@@ -48,7 +48,7 @@ __device__ inline void prefetch_l2(const void* address) noexcept {
 template <l2_priority Priority>
 __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexcept {
   static_assert(Priority == l2_priority::evict_last || Priority == l2_priority::evict_normal,
-                "membar: a prefetch into L2 gives a line the priority evict_last or evict_normal");
+                "membar: the priority of a prefetch into L2 must be evict_last or evict_normal");
   detail::require_cache_control<800, l2_hint<Priority>>();
   // prefetch{.global}.level::eviction_priority [a];  (PTX ISA 7.4, sm_80)
   asm volatile("prefetch.global%0 [%1];" ::"C"(detail::l2_text<Priority>::text), "l"(__cvta_generic_to_global(address))
@@ -94,7 +94,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
 /// size multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <std::uint32_t Bytes, class T, class... Policy>
 __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noexcept {
-  static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: a bulk prefetch moves a multiple of 16 bytes");
+  static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: the size of a bulk prefetch must be a multiple of 16 bytes");
   bulk_prefetch_l2(address, Bytes, policy...);
 }
 
@@ -105,7 +105,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noex
 /// Source: PTX ISA, "applypriority".
 template <int Bytes = 128, l2_priority Priority>
 __device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
-  static_assert(Priority == l2_priority::evict_normal, "membar: apply_priority gives the priority evict_normal and no other");
+  static_assert(Priority == l2_priority::evict_normal, "membar: the priority of apply_priority must be evict_normal");
   static_assert(Bytes == 128, "membar: apply_priority acts on 128 bytes");
   detail::require_cache_control<800, l2_hint<Priority>>();
   // applypriority{.global}.level::eviction_priority [a], size;  (PTX ISA 7.4, sm_80)
@@ -118,7 +118,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 /// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
-  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to data that is not const");
+  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to non-const data");
   static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
   detail::require_cache_control<800, T>();
   // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)

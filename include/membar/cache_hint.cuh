@@ -60,7 +60,7 @@ struct cache_operator_hint {
 /// The type of an L2 prefetch size as an argument of a load; its values are `prefetch_64B`, `prefetch_128B`, `prefetch_256B`.
 template <int Bytes>
 struct prefetch_size {
-  static_assert(Bytes == 64 || Bytes == 128 || Bytes == 256, "membar: an L2 prefetch size is 64, 128 or 256 bytes");
+  static_assert(Bytes == 64 || Bytes == 128 || Bytes == 256, "membar: an L2 prefetch size must be 64, 128 or 256 bytes");
   static constexpr int value = Bytes;
   explicit prefetch_size() = default;
 };
@@ -175,7 +175,7 @@ template <> struct secondary_l2_text<l2_priority::evict_unchanged> { static cons
 template <l2_priority Primary, l2_priority Secondary>
 __device__ constexpr void check_policy() noexcept {
   static_assert(Secondary == l2_priority::evict_unchanged || Secondary == l2_priority::evict_first,
-                "membar: the secondary priority of a cache policy is evict_unchanged or evict_first");
+                "membar: the secondary priority of a cache policy must be evict_unchanged or evict_first");
 #if defined(__CUDA_ARCH__)
   static_assert(__CUDA_ARCH__ >= 800,
                 "membar: a cache policy requires compute capability 8.0: compile this code for sm_80 or newer only");

@@ -36,7 +36,8 @@ struct cluster_arrivals;
 }  // namespace detail
 
 /// An arrival at the cluster's barrier that `cluster_wait` takes. Each arrival of a thread is followed by its wait, before the next.
-class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: cluster_wait(arrival)")]] cluster_arrival {
+class [[nodiscard(
+    "an arrival at the cluster barrier must be followed by its wait: call cluster_wait(arrival)")]] cluster_arrival {
  private:
   friend struct detail::cluster_arrivals;
   constexpr cluster_arrival() noexcept = default;
@@ -59,7 +60,7 @@ struct cluster_arrivals {
 template <warp_execution Execution = warp_execution::diverged, class Order>
 __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  static_assert(legal, "membar: an arrival cannot acquire, because it reads nothing: use relaxed or release");
   detail::require_clusters<legal>();
   if constexpr (legal) {
     // barrier.cluster.arrive.sem{.aligned};  PTX ISA 8.0, sm_90

@@ -44,7 +44,7 @@ template <class... Parameters>
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, address, static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),
@@ -55,11 +55,10 @@ template <class... Parameters>
 /// Throws `error` if a grid of `blocks` is larger than the `co_resident` blocks that a device can hold at the same time.
 inline void validate_co_residency(unsigned long long blocks, unsigned co_resident) {
   if (blocks > co_resident) {
-    throw error(
-        cudaErrorCooperativeLaunchTooLarge,
-        "membar: a grid of %llu blocks that wait for each other was requested, but the device holds %u of them at once: "
-        "launch at most that many, each doing more",
-        blocks, co_resident);
+    throw error(cudaErrorCooperativeLaunchTooLarge,
+                "membar: the %llu blocks of this grid wait for each other, but the device can hold only %u of them at once: "
+                "launch at most that many blocks, and give each block more work",
+                blocks, co_resident);
   }
 }
 

@@ -38,9 +38,10 @@ inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
 template <class T, std::size_t Size>
 struct constant_table {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
-                "membar: a constant table holds a trivially copyable type without constructor: CUDA does not run one");
-  static_assert(Size > 0, "membar: a constant table has at least one element");
-  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table has at most 65536 bytes");
+                "membar: the elements of a constant table must be trivially copyable and have no constructor, because CUDA "
+                "does not run constructors there");
+  static_assert(Size > 0, "membar: a constant table needs at least one element");
+  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table can have at most 65536 bytes");
 
   using value_type = T;
 
@@ -91,10 +92,10 @@ namespace detail {
 /// Throws unless elements `first` to `first + count` are in a table of `size`.
 inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
   if (first > size || count > size - first) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: an upload of %zu elements from element %zu does not fit into a constant table of %zu: pass at most %zu", count,
-        first, size, first > size ? std::size_t{0} : size - first);
+    throw error(cudaErrorInvalidValue,
+                "membar: an upload of %zu elements starting at element %zu does not fit into a constant table of %zu elements: "
+                "pass at most %zu",
+                count, first, size, first > size ? std::size_t{0} : size - first);
   }
 }
 
@@ -118,12 +119,12 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
       cudaUserObjectCreate(&owner, copy, [](void* old) { ::operator delete(old); }, 1, cudaUserObjectNoDestructorSync);
   if (made != cudaSuccess) {
     ::operator delete(copy);
-    check(made, "upload outside of the capture");
+    check(made, "upload the table outside of the capture");
   }
   const cudaError_t retained = cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove);
   if (retained != cudaSuccess) {
     static_cast<void>(cudaUserObjectRelease(owner, 1));
-    check(retained, "upload outside of the capture");
+    check(retained, "upload the table outside of the capture");
   }
   return copy;
 }
@@ -166,9 +167,10 @@ template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             stream_handle stream) {
   if (count != Size) {
-    throw error(cudaErrorInvalidValue,
-                "membar: an upload of %zu elements is not the whole of a constant table of %zu: pass %zu, or use upload_part",
-                count, Size, Size);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: an upload of %zu elements does not fill a constant table of %zu elements: pass %zu, or use upload_part", count,
+        Size, Size);
   }
   upload_part(table, 0, values, count, stream);
 }
@@ -176,8 +178,9 @@ void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>*
 /// Copies an array into `table`, ordered in `stream`. The compiler checks type and size.
 template <class T, std::size_t Size, class U, std::size_t Count>
 void upload(const constant_table<T, Size>& table, const U (&values)[Count], stream_handle stream) {
-  static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
-  static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+  static_assert(std::is_same_v<T, U>,
+                "membar: the uploaded values must have the constant table's element type: convert them first");
+  static_assert(Count == Size, "membar: an upload must have as many elements as the constant table: use upload_part for fewer");
   if constexpr (std::is_same_v<T, U> && Count == Size) {
     upload_part(table, 0, values, Count, stream);
   }
@@ -195,9 +198,10 @@ template <class T, std::size_t Size, class Range>
 void upload(const constant_table<T, Size>& table, const Range& values, stream_handle stream) {
   using element = std::remove_cvref_t<decltype(*values.data())>;
   constexpr std::size_t count = detail::fixed_size<Range>();
-  static_assert(std::is_same_v<T, element>, "membar: an upload has the type of the constant table: convert the values first");
+  static_assert(std::is_same_v<T, element>,
+                "membar: the uploaded values must have the constant table's element type: convert them first");
   static_assert(count == Size || count == detail::not_fixed,
-                "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+                "membar: an upload must have as many elements as the constant table: use upload_part for fewer");
   if constexpr (std::is_same_v<T, element> && (count == Size || count == detail::not_fixed)) {
     upload(table, values.data(), static_cast<std::size_t>(values.size()), stream);
   }

@@ -45,7 +45,7 @@ class device_switch {
  private:
   int previous_ = 0;
   cudaError_t status_;
-  const char* remedy_ = "a working CUDA driver and device are needed";
+  const char* remedy_ = "this call needs a working CUDA driver and device";
   int (*set_)(CUctx_st*) = nullptr;
   CUctx_st* context_ = nullptr;  // null where the thread had none
   bool changed_ = false;
@@ -58,7 +58,7 @@ class device_switch {
 /// nothing. Errors: a device that does not exist.
 class device_guard {
  public:
-  [[nodiscard("the previous device is current again when this object is destroyed: give it a name")]] explicit device_guard(
+  [[nodiscard("destroying this object makes the previous device current again: give the object a name")]] explicit device_guard(
       int device)
       : switch_(device) {
     check(switch_.status(), switch_.remedy());

@@ -82,11 +82,12 @@ struct function_name {
   switch (status) {
     case cudaErrorInsufficientDriver:
     case cudaErrorStubLibrary:
-      return "no CUDA driver was found, or one that is older than the CUDA runtime of this program: install a newer driver";
+      return "no CUDA driver was found, or the driver is older than the CUDA runtime of this program: install a newer driver";
     case cudaErrorNoDevice:
-      return "this process sees no CUDA device: see what nvidia-smi lists, and CUDA_VISIBLE_DEVICES";
+      return "this process sees no CUDA device: check the output of nvidia-smi, and CUDA_VISIBLE_DEVICES";
     case cudaErrorSystemDriverMismatch:
-      return "kernel module and library of the CUDA driver differ: load the module of the installed driver";
+      return "the kernel module and the library of the CUDA driver have different versions: load the kernel module of the "
+             "installed driver";
     default:
       return nullptr;
   }
@@ -139,7 +140,7 @@ inline void handle_failed_restore(const char* sentence) noexcept {
 /// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves. The caller holds no
 /// lock, because the handler may use membar. At the exit of a process the runtime may end before its last objects; nothing is left
 /// then that could be put back.
-inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
+inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not restored and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess && status != cudaErrorCudartUnloading) {
     handle_failed_restore(failed_call(status, consequence, where).what());

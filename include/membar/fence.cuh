@@ -54,7 +54,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
-                "membar: a restricted fence takes acquire or release: PTX has no other form of it");
+                "membar: a restricted fence must be acquire or release: PTX has no other form");
   require_hopper_fence<order_among<Order, memory_order::acquire, memory_order::release>>();
   return order_among<Order, memory_order::acquire, memory_order::release>;
 }
@@ -74,7 +74,7 @@ template <proxy Proxy>
 __device__ inline void proxy_fence() noexcept {
   static_assert(
       Proxy != proxy::tensormap,
-      "membar: a fence of the tensormap proxy has a scope and an order: proxy_fence<proxy::tensormap, Scope>(release)");
+      "membar: a fence of the tensormap proxy needs a scope and an order: write proxy_fence<proxy::tensormap, Scope>(release)");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(Proxy == proxy::alias,
                 "membar: the async proxy requires compute capability 9.0: compile this code for sm_90 or newer only");

@@ -54,8 +54,7 @@ void device_fence() noexcept;
 template <thread_scope Scope = detail::missing_scope, class Order>
 MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   detail::require_scope<Scope>();
-  static_assert(fence_order<Order>,
-                "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
+  static_assert(fence_order<Order>, "membar: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst");
   if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
     // It is rejected above.
   } else if constexpr (detail::compiling_for_device) {

@@ -41,7 +41,7 @@ template <class... Parameters>
 [[nodiscard]] kernel_resources kernel_resources_of(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
-        "pass a kernel that the program was compiled with for the current device");
+        "pass a kernel that is compiled for the current device");
   kernel_resources resources;
   resources.registers = attributes.numRegs;
   resources.local_bytes = attributes.localSizeBytes;
@@ -63,7 +63,7 @@ template <class... Parameters>
         "pass a kernel and 1 to 1024 threads");
   occupancy.threads = occupancy.blocks * threads_per_block;
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
   return occupancy;
 }
@@ -73,8 +73,7 @@ inline void require_no_local_memory(const kernel_resources& resources, const cha
   if (resources.local_bytes != 0) {
     throw error(cudaErrorInvalidValue,
                 "membar: the kernel %s uses %zu bytes of local memory per thread in addition to %d registers: index its arrays "
-                "at compile "
-                "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)",
+                "at compile time, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)",
                 kernel, resources.local_bytes, resources.registers);
   }
 }

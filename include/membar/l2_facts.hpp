@@ -65,7 +65,7 @@ namespace detail {
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
   // Only a driver that knows the attribute is asked: a failed call would take the place of CUDA's last error.
   int driver = 0;
-  check(cudaDriverGetVersion(&driver), "a working CUDA driver and device are needed");
+  check(cudaDriverGetVersion(&driver), "this call needs a working CUDA driver and device");
   facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
@@ -74,14 +74,15 @@ namespace detail {
     return facts;
   }
   const device_guard current(device);
-  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize),
+        "this call needs a working CUDA driver and device");
   return facts;
 }
 
 /// The facts about the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return l2_facts_of(device);
 }
 

@@ -35,7 +35,7 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
   if (facts.mps && limit > facts.set_aside) {
     throw error(cudaErrorNotSupported,
-                "membar: %zu bytes of L2 cannot be set aside on device %d: MPS fixed the limit at %zu when its server started: "
+                "membar: %zu bytes of L2 cannot be set aside on device %d: MPS fixed the limit at %zu when its server started; "
                 "restart it with a larger CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
                 limit, facts.device, facts.set_aside);
   }
@@ -86,7 +86,7 @@ class l2_accounts_guard {
 /// the sum. The limit is then as it was. A restore that fails is reported to the handler of error.hpp.
 class l2_set_aside {
  public:
-  [[nodiscard("the set-aside ends when this object is destroyed: give it a name")]] l2_set_aside(int device, std::size_t bytes)
+  [[nodiscard("destroying this object ends the set-aside: give the object a name")]] l2_set_aside(int device, std::size_t bytes)
       : bytes_(bytes) {
     const device_guard current(device);  // outlives the lock, because it may report a failed restore
     const detail::l2_accounts_guard lock;
@@ -104,7 +104,7 @@ class l2_set_aside {
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : limit, facts);
     puts_back_ = !facts.mps && facts.max_set_aside != 0;
     if (puts_back_ && limit != facts.set_aside) {
-      check(detail::set_set_aside(limit), "the set-aside of L2 is fixed, as it is under MPS");
+      check(detail::set_set_aside(limit), "the L2 set-aside cannot be changed here, for example under MPS");
     }
     account = changed;
     account_ = &account;
@@ -121,7 +121,7 @@ class l2_set_aside {
     const detail::device_switch current(account_->device);  // outlives the lock, because it may report a failed restore
     const cudaError_t status = end(current.status() == cudaSuccess);
     detail::report_failed_restore(current.status() == cudaSuccess ? status : current.status(),
-                                  "the set-aside of L2 was not put back and is still changed");
+                                  "the L2 set-aside was not restored and is still changed");
   }
 
   [[nodiscard]] int device() const noexcept { return account_->device; }

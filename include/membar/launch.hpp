@@ -69,7 +69,9 @@ class launch_config : private detail::attribute_holder<Attributes>... {
     constexpr bool legal = legal_on_a_launch<Attribute>;
     constexpr bool once = not_given_before<Attribute, Attributes...>;
     static_assert(legal, "membar: CUDA does not accept this attribute on a launch");
-    static_assert(once, "membar: this launch was given the attribute before; a physical domain is a domain and a map in one");
+    static_assert(once,
+                  "membar: this launch already has the attribute, or has a domain or a map that physical_domain also sets: set "
+                  "each attribute once");
     if constexpr (legal && once) {
       return launch_config<Attributes..., Attribute>{grid_,    block_, stream_, dynamic_shared_bytes_, get<Attributes>()...,
                                                      attribute};
@@ -172,19 +174,18 @@ struct lossless_argument {
     requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
              !always_refused<std::remove_cvref_t<Argument>, Parameter> && is_variable<Argument>)
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(argument)) {
-    static_assert(
-        !is_variable<Argument>,
-        "membar: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of "
-        "its type: give the variable the parameter's type, or cast it");
+    static_assert(!is_variable<Argument>,
+                  "membar: this launch argument is not a constant expression, and the kernel parameter's type cannot hold "
+                  "every value of its type: give the variable the parameter's type, or cast it");
   }
 
   template <class Argument>
     requires always_refused<Argument, Parameter>
   constexpr lossless_argument(Argument argument) : value(static_cast<Parameter>(argument)) {
     static_assert(!std::floating_point<Argument>,
-                  "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
+                  "membar: a launch does not pass a floating-point argument to an integer parameter: convert it first");
     static_assert(!std::is_pointer_v<Argument>,
-                  "membar: a pointer argument of a launch is not passed to a bool parameter: compare it with nullptr first");
+                  "membar: a launch does not pass a pointer argument to a bool parameter: compare it with nullptr first");
   }
 
   Parameter value;
@@ -200,9 +201,9 @@ inline constexpr bool arguments_fit<void(Parameters...), Arguments...> = (std::c
 /// Says why arguments do not fit.
 template <std::size_t Parameters, std::size_t Arguments>
 constexpr void refuse_arguments() noexcept {
-  static_assert(Parameters == Arguments, "membar: a launch passes one argument per kernel parameter");
+  static_assert(Parameters == Arguments, "membar: a launch needs exactly one argument per kernel parameter");
   static_assert(Parameters != Arguments,
-                "membar: each argument of a launch must convert to the type of its kernel parameter: compare their order");
+                "membar: each argument of a launch must convert to the type of its kernel parameter: check their order");
 }
 
 /// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
@@ -217,10 +218,11 @@ inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 inline void check_preferred(const preferred_cluster_dimensions& preferred, const cluster_dimensions& regular) {
   const auto multiple = [](unsigned a, unsigned b) { return a != 0 && b != 0 && a % b == 0; };
   if (!multiple(preferred.x, regular.x) || !multiple(preferred.y, regular.y) || preferred.z != regular.z) {
-    throw error(cudaErrorInvalidValue,
-                "membar: the preferred cluster dimensions are %u, %u, %u, and the cluster dimensions %u, %u, %u: use multiples "
-                "of theirs in x and y, and the same z",
-                preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: the preferred cluster dimensions are %u, %u, %u, but the cluster dimensions are %u, %u, %u: use multiples "
+        "of the latter in x and y, and the same z",
+        preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
   }
 }
 
@@ -246,7 +248,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
   if constexpr (bound_to_domain<Parameter>) {
     constexpr int bound = domain_of<Parameter>::static_id;
     static_assert(LaunchDomain == dynamic_domain || bound == dynamic_domain || LaunchDomain == bound,
-                  "membar: an argument's device scope is bound to another physical synchronization domain than this launch's; "
+                  "membar: an argument's device scope is bound to a physical synchronization domain other than this launch's; "
                   "launch in that domain, or share the data at thread_scope::system, which orders across domains");
     const int actual = domain_of<Parameter>::id(argument);
     if (actual != launch_domain) {
@@ -335,7 +337,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
     detail::allow<Attributes...>(function, native);
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(__builtin_addressof(arguments.value)))..., nullptr};
     check(cudaLaunchKernelExC(&native, function, pointers),
-          "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes against the "
+          "check the grid, the block, shared memory (above 48 KiB, use shared_memory_opt_in) and the attributes against the "
           "limits "
           "of the current device, and that the program was compiled for it");
   }
@@ -351,7 +353,7 @@ void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Argume
 template <class... Attributes>
 void launch(const launch_config<Attributes...>&, ...) {
   static_assert(sizeof...(Attributes) == static_cast<std::size_t>(-1),
-                "membar: a launch is given a kernel, a __global__ function that returns nothing; a template is given its "
+                "membar: a launch needs a kernel, a __global__ function that returns void; give a template its "
                 "arguments: kernel<int>");
 }
 

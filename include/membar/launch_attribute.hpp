@@ -247,17 +247,17 @@ struct attribute_traits<preferred_cluster_dimensions> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredClusterDimension};
   static constexpr attribute_places places{.launch = true, .node = true};
   static constexpr const char* if_refused =
-      "pass a kernel node of a graph that still exists, on a device of compute capability 10.0, which "
-      "preferred_cluster_dimensions need";
+      "pass a kernel node of a graph that still exists, and use a device of compute capability 10.0, which "
+      "preferred_cluster_dimensions requires";
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
     int device = 0;
     int major = 0;
-    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "a working CUDA driver and device are needed");
+          "this call needs a working CUDA driver and device");
     if (major < 10) {
       throw error(cudaErrorNotSupported,
-                  "membar: device %d, of compute capability %d.x, has no preferred cluster dimensions, which need 10.0: leave "
+                  "membar: device %d has compute capability %d.x, but preferred cluster dimensions require 10.0: leave "
                   "them out, and give the launch only cluster_dimensions",
                   device, major);
     }
@@ -286,8 +286,8 @@ struct attribute_traits<nvlink_centric_scheduling> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeNvlinkUtilCentricScheduling};
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
   static constexpr const char* if_refused =
-      "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver does not "
-      "support nvlink_centric_scheduling there: give it to each launch, by launch_config::with";
+      "pass a stream of the current device, or a kernel node of a graph that still exists; if you did, this driver does not "
+      "support nvlink_centric_scheduling there: set it for each launch with launch_config::with";
   static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
     out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
   }
@@ -304,17 +304,17 @@ struct attribute_traits<shared_memory_opt_in> {
     cudaFuncAttributes of_kernel{};
     int device = 0;
     int most = 0;
-    check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that the program was compiled with for the current device");
-    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that is compiled for the current device");
+    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-          "a working CUDA driver and device are needed");
+          "this call needs a working CUDA driver and device");
     const std::size_t block = static_cast<std::size_t>(most);
     const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
     if (launch.dynamicSmemBytes > room) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to %zu static ones of the kernel, was "
+                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to the kernel's %zu static bytes, was "
                   "requested, "
-                  "but a block of device %d has at most %zu together: ask for at most %zu",
+                  "but a block on device %d can have at most %zu in total: ask for at most %zu",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
     // Always the whole limit, so that threads that launch the kernel with different sizes do not undo each other's permission.
@@ -330,7 +330,7 @@ struct attribute_traits<non_portable_cluster_size> {
   static constexpr attribute_places places{.launch = true};
   static void allow(const void* kernel, const cudaLaunchConfig_t&) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-          "use clusters of at most 8 blocks: this needs compute capability 9.0");
+          "use clusters of at most 8 blocks; larger clusters require compute capability 9.0");
   }
 };
 
@@ -385,7 +385,7 @@ inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
-                "membar: CUDA does not accept this attribute on a stream: physical_domain<N> is two attributes in one; set "
+                "membar: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes; set "
                 "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_stream<Attribute>,
                 "membar: CUDA does not accept this attribute on a stream");
@@ -396,7 +396,7 @@ template <class Attribute>
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_graph_node() {
   static_assert(!is_physical_domain<Attribute>,
-                "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> is two attributes in one; set "
+                "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> combines two attributes; set "
                 "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_graph_node<Attribute>,
                 "membar: CUDA does not accept this attribute on a graph node");
@@ -406,7 +406,7 @@ template <class Attribute>
 /// Requires a type that an attribute can be read back as, and returns whether it is one.
 template <class Attribute>
 [[nodiscard]] consteval bool require_readable_back() {
-  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
+  static_assert(readable_back<Attribute>, "membar: read this attribute back as a type that can hold any of its values");
   return readable_back<Attribute>;
 }
 
@@ -493,7 +493,7 @@ template <class Attribute, std::same_as<cudaGraphNode_t> Node>
 template <class Attribute>
 class scoped_stream_attribute {
  public:
-  [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
+  [[nodiscard("destroying this object restores the attribute: give the object a name")]] scoped_stream_attribute(
       stream_handle stream, const Attribute& value)
       : stream_(stream) {
     if constexpr (detail::require_on_a_stream<Attribute>()) {

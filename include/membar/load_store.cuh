@@ -31,10 +31,10 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
-                "membar: a load with a scope takes an order: relaxed, acquire or seq_cst; load_weak takes none");
+                "membar: a load with a scope needs an order (relaxed, acquire or seq_cst); load_weak needs none");
   static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || load_order<order>,
-                "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
-  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
+                "membar: a load cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access must have system scope");
   detail::require_architecture_of<Scope>();
   if constexpr (Scope != detail::missing_scope && (is_mmio || load_order<order>)) {
     return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);
@@ -53,7 +53,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_weak(const T* address, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
-                "membar: a weak access has no order: use load or store with a scope");
+                "membar: a weak access cannot have an order: use load or store with a scope");
   return detail::load_with<detail::access_kind::load, thread_scope::system, detail::no_order>(address, said...);
 }
 
@@ -72,12 +72,12 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
-                "membar: a store with a scope takes an order: relaxed, release or seq_cst; store_weak takes none");
+                "membar: a store with a scope needs an order (relaxed, release or seq_cst); store_weak needs none");
   detail::require_scope<Scope>();
   static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || store_order<order>,
-                "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
-  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
-  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+                "membar: a store cannot acquire, because it reads nothing: use relaxed, release or seq_cst");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access must have system scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to a non-const object");
   detail::require_architecture_of<Scope>();
   if constexpr (Scope != detail::missing_scope && (is_mmio || store_order<order>) && !std::is_const_v<T>) {
     detail::store_with<Scope, order>(address, value, said...);
@@ -92,8 +92,8 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 template <class T, class... Said>
 __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
-                "membar: a weak access has no order: use load or store with a scope");
-  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+                "membar: a weak access cannot have an order: use load or store with a scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to a non-const object");
   if constexpr (!std::is_const_v<T>) {
     detail::store_with<thread_scope::system, detail::no_order>(address, value, said...);
   }

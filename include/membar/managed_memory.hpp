@@ -70,8 +70,9 @@ inline void validate_managed(const managed_facts& facts) {
   }
   if (!facts.concurrent_access) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no concurrent managed access, so pages move at launches and not by advice or prefetch: "
-                "leave these calls out there",
+                "membar: device %d has no concurrent managed access, so pages migrate at launches, and advice and prefetch "
+                "have no effect: "
+                "leave these calls out on this device",
                 facts.device);
   }
 }
@@ -163,8 +164,9 @@ inline void prefetch_pages(const void* start, std::size_t bytes, memory_location
 /// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: managed memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: managed memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit managed_memory(std::size_t size) : detail::owned_array<T, &cudaFree>(allocated(size), size) {}

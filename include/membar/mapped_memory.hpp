@@ -60,14 +60,14 @@ inline void validate_mapping(const mapping_facts& facts) {
   }
   if (!facts.unified_addressing) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no unified addressing, so mapped memory has another address there: copy the data",
+                "membar: device %d has no unified addressing, so mapped memory has a different address there: copy the data",
                 facts.device);
   }
 }
 
 [[nodiscard]] inline mapping_facts mapping_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return mapping_facts_of(device);
 }
 
@@ -102,8 +102,9 @@ inline void order_write_combined_stores() noexcept {
 /// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit mapped_memory(std::size_t size, mapping how = {})
@@ -121,8 +122,9 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
 template <class T>
 class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   using objects = detail::owned_array<T, &cudaFreeHost>;
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit write_combined_memory(std::size_t count)
@@ -139,9 +141,10 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   /// Writes `count` values starting at `index`. Errors: some do not fit.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: %zu values from index %zu on do not fit into write-combined memory of %zu: write at most %zu", count,
-                  index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: %zu values starting at index %zu do not fit into write-combined memory of %zu values: write at most %zu",
+          count, index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
     }
     if (count != 0) {
       std::memcpy(static_cast<void*>(objects::data() + index), values, count * sizeof(T));
@@ -158,15 +161,16 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
 /// Errors: memory that is registered already, or that cannot be pinned; a device that would see it at another address.
 class mapped_registration {
  public:
-  [[nodiscard("the memory is unpinned when this object is destroyed: give it a name")]] mapped_registration(void* start,
-                                                                                                            std::size_t bytes)
+  [[nodiscard("destroying this object unpins the memory: give the object a name")]] mapped_registration(void* start,
+                                                                                                        std::size_t bytes)
       : start_(start) {
     const mapping_facts facts = detail::mapping_facts_of_current_device();
     detail::validate_mapping(facts);
     if (!facts.registered_at_host_address) {
-      throw error(cudaErrorNotSupported,
-                  "membar: device %d sees registered memory at another address than the host does: allocate mapped_memory",
-                  facts.device);
+      throw error(
+          cudaErrorNotSupported,
+          "membar: device %d sees registered memory at a different address than the host: allocate mapped_memory instead",
+          facts.device);
     }
     check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
           "pass a range of host memory that is not registered yet and that the process may pin");

@@ -20,10 +20,10 @@ namespace detail {
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(
-      !Needed,
-      "membar: on this architecture an mbarrier has arrive(release), arrive_no_complete, test_wait with acquire and wait, "
-      "at block scope; the rest requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(!Needed,
+                "membar: on this architecture an mbarrier supports only arrive(release), arrive_no_complete, test_wait with "
+                "acquire, and wait, "
+                "at block scope; everything else requires compute capability 9.0: compile this code for sm_90 or newer only");
 #endif
 }
 
@@ -31,7 +31,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  static_assert(legal, "membar: an arrival cannot acquire, because it reads nothing: use relaxed or release");
   require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::release>)>();
   return legal;
 }
@@ -40,7 +40,7 @@ template <class Order, bool BeforeHopper>
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(legal, "membar: a wait for a phase takes relaxed or acquire: it writes nothing that it could release");
+  static_assert(legal, "membar: a wait for a phase cannot release, because it writes nothing: use relaxed or acquire");
   require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::acquire>)>();
   return legal;
 }
@@ -198,7 +198,8 @@ class remote_mbarrier {
 template <thread_scope Scope>
 class alignas(8) mbarrier {
   static_assert(Scope == thread_scope::block || Scope == thread_scope::cluster,
-                "membar: an mbarrier is in shared memory, which a cluster reaches at most: its scope is block or cluster");
+                "membar: an mbarrier is in shared memory, which only the threads of a cluster can access: its scope must be "
+                "block or cluster");
   static constexpr bool before_hopper = Scope == thread_scope::block;
 
  public:
@@ -467,8 +468,9 @@ class alignas(8) mbarrier {
   /// have ended: a cluster barrier is before the first use and after the last. Source: PTX ISA, "mapa".
   template <bool Needed = true>
   [[nodiscard]] __device__ remote_mbarrier in_block(unsigned rank) noexcept {
-    static_assert(Scope == thread_scope::cluster,
-                  "membar: an mbarrier that another block arrives at has cluster scope: mbarrier<thread_scope::cluster>");
+    static_assert(
+        Scope == thread_scope::cluster,
+        "membar: an mbarrier at which another block arrives must have cluster scope: use mbarrier<thread_scope::cluster>");
     detail::require_hopper_mbarrier<Needed>();
     return remote_mbarrier(detail::cluster_address(address(), rank));
   }

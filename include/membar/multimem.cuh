@@ -169,9 +169,10 @@ template <class Order, class Scope, class Operation, class Type, class T>
 /// compiled and assembled, and has not run. Source: PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red".
 template <class T, thread_scope Scope>
 class multimem_ref {
-  static_assert(detail::multimem_type<T>::exists,
-                "membar: a multimem address holds integers of 32 or 64 bits, float, double, float2, float4, packed_half8 or "
-                "packed_bfloat8: PTX has no other type there");
+  static_assert(
+      detail::multimem_type<T>::exists,
+      "membar: a multimem address supports 32-bit and 64-bit integers, float, double, float2, float4, packed_half8 or "
+      "packed_bfloat8: PTX has multimem operations only for these types");
 
  public:
   /// The address of a multicast object, aligned to the size of `T`.
@@ -287,24 +288,24 @@ class multimem_ref {
   [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
     static_assert(
         reduction_order<Order>,
-        "membar: a store or reduction through a multimem address is relaxed or release: it returns nothing that could be "
+        "membar: a store or reduction through a multimem address must be relaxed or release: it returns nothing that could be "
         "acquired, and PTX has no other order");
     return reduction_order<Order>;
   }
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool loads_with() noexcept {
     constexpr bool kept = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(kept, "membar: a load through a multimem address is relaxed or acquire: PTX has no other order");
+    static_assert(kept, "membar: a load through a multimem address must be relaxed or acquire: PTX has no other order");
     return kept;
   }
   template <class>
   [[nodiscard]] __device__ static constexpr bool has_order() noexcept {
-    static_assert(type::orders, "membar: a multimem address of this type has no minimum and no maximum: PTX has sums only");
+    static_assert(type::orders, "membar: PTX has no multimem minimum or maximum for this type: only sums are possible");
     return type::orders;
   }
   template <class>
   [[nodiscard]] __device__ static constexpr bool has_bits() noexcept {
-    static_assert(type::has_bits, "membar: a multimem address of this type has no and, or and xor: use an integer");
+    static_assert(type::has_bits, "membar: PTX has no multimem and, or and xor for this type: use an integer type");
     return type::has_bits;
   }
 

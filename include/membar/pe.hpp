@@ -20,7 +20,7 @@ class pe {
     requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
     static_assert(!std::is_same_v<Integer, int>,
-                  "membar: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1");
+                  "membar: an integer is not a PE, because it could also be a value or a device: write pe(1) for PE 1");
   }
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int index() const noexcept { return index_; }

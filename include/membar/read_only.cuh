@@ -63,10 +63,10 @@ __device__ consteval bool one_read_only_load() noexcept {
 /// hints. Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {
-  static_assert(
-      detail::times_said<detail::says::order, Said...> == 0,
-      "membar: a read-only load has no order: nothing writes what it reads; use load with a scope for data that changes");
-  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(detail::times_said<detail::says::order, Said...> == 0,
+                "membar: a read-only load cannot have an order, because its data must not change: use load with a scope for "
+                "data that changes");
+  static_assert(detail::is_bytes<T>, "membar: the type of a read-only load must be trivially copyable");
   using detail::access_kind;
   if constexpr (detail::times_said<detail::says::order, Said...> == 0 && detail::is_bytes<T>) {
     if constexpr (detail::one_read_only_load<T>() || detail::times_said<detail::says::l2, Said...> != 0) {
@@ -94,8 +94,9 @@ template <class T, class... Said>
 template <class T>
 class read_only_span {
  public:
-  static_assert(!std::is_volatile_v<T>, "membar: what is volatile changes, and is not read-only");
-  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(!std::is_volatile_v<T>,
+                "membar: volatile data can change, so it cannot be read-only: pass a pointer without volatile");
+  static_assert(detail::is_bytes<T>, "membar: the type of a read-only load must be trivially copyable");
   using value_type = std::remove_cv_t<T>;
 
   /// An empty span.

@@ -24,7 +24,7 @@ inline namespace v0_2 {
 class stream_partition {
  public:
   /// `count` streams starting at `streams`, which belong to the current device.
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] stream_partition(
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] stream_partition(
       const cudaStream_t* streams, std::size_t count)
       : stream_partition(sync_domain_count(), count) {
     while (size_ != count) {
@@ -40,7 +40,7 @@ class stream_partition {
 
   /// The streams of an array, or of a `std::vector`, a `std::span` or what else has `data()` and `size()`.
   template <std::size_t Count>
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] explicit stream_partition(
       const cudaStream_t (&streams)[Count])
       : stream_partition(streams, Count) {}
   template <class Streams>
@@ -48,7 +48,7 @@ class stream_partition {
       static_cast<const cudaStream_t*>(streams.data());
       static_cast<std::size_t>(streams.size());
     }
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] explicit stream_partition(
       const Streams& streams)
       : stream_partition(streams.data(), static_cast<std::size_t>(streams.size())) {}
 

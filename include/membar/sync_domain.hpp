@@ -62,7 +62,7 @@ struct sync_domain_map {
 /// A physical domain known at compile time. As a launch attribute it runs the kernel in domain `Id`, whatever the stream's is.
 template <int Id>
 struct physical_domain {
-  static_assert(Id >= 0, "membar: a physical domain id counts from 0");
+  static_assert(Id >= 0, "membar: physical domain ids count from 0: use 0 or greater");
   static constexpr int id = Id;
 };
 
@@ -75,8 +75,10 @@ struct physical_domain {
     int devices = 0;
     static_cast<void>(cudaGetDeviceCount(&devices));
     static_cast<void>(cudaGetLastError());
-    throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
-                device, cudaGetErrorString(status), devices);
+    throw error(
+        status,
+        "membar: there is no device %d (%s): this process sees %d devices, numbered from 0; pass an index below that number",
+        device, cudaGetErrorString(status), devices);
   }
   check(status);
   return count;
@@ -85,7 +87,7 @@ struct physical_domain {
 /// The number of physical domains of the calling thread's current device.
 [[nodiscard]] inline int sync_domain_count() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return sync_domain_count(device);
 }
 
@@ -100,8 +102,8 @@ inline void validate_physical_domain(int id, int domain_count, const char* what 
 
 /// Throws `error` unless both ids of `map` exist on a device with `domain_count` domains.
 inline void validate(const sync_domain_map& map, int domain_count) {
-  validate_physical_domain(map.default_, domain_count, "the physical domain that the map gives the default domain");
-  validate_physical_domain(map.remote, domain_count, "the physical domain that the map gives the remote domain");
+  validate_physical_domain(map.default_, domain_count, "the physical domain that the map assigns to the default domain");
+  validate_physical_domain(map.remote, domain_count, "the physical domain that the map assigns to the remote domain");
 }
 
 /// The id of a handle whose physical domain is known only at run time.
@@ -116,7 +118,7 @@ inline constexpr int dynamic_domain = -1;
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:
-  static_assert(PhysicalId >= 0, "membar: a physical domain id counts from 0");
+  static_assert(PhysicalId >= 0, "membar: physical domain ids count from 0: use 0 or greater");
 
   MEMBAR_HOST_DEVICE constexpr explicit domain_bound(Handle handle) noexcept : handle_(handle) {}
 

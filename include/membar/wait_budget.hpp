@@ -9,7 +9,7 @@ namespace membar {
 inline namespace v0_2 {
 
 /// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
-enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
+enum class [[nodiscard("only 'done' means that the awaited event happened: check the result")]] wait_result : unsigned char{
     done,        ///< it happened
     would_wait,  ///< a `try_` operation would have to wait, and changed nothing
     timed_out,   ///< the wait budget is used up

@@ -137,7 +137,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   for (const planned_kernel& kernel : kernels) {
     for (const hot_region& region : kernel.regions) {
       if (!(region.weight >= 0.0 && __builtin_isfinite(region.weight))) {
-        throw error(cudaErrorInvalidValue, "membar: the weight of a hot region is %g: use accesses per byte, 0 or more",
+        throw error(cudaErrorInvalidValue,
+                    "membar: the weight of a hot region is %g: use the number of accesses per byte, which is 0 or more",
                     region.weight);
       }
     }

@@ -150,7 +150,7 @@ class Python(unittest.TestCase):
                 recorded.check()
             except RuntimeError as why:
                 print(why)
-        """), r"^membar: membar-check ended with status -11 at .*late_1.scenario: \n$")
+        """), r"^membar: membar-check ended with status -11 for .*late_1.scenario: \n$")
 
     def test_nothing_recorded_is_an_error(self):
         self.assertIn("membar: nothing was recorded.\nmembar-check: recorded 0 kernels", self.recorded("""
@@ -163,7 +163,7 @@ class Python(unittest.TestCase):
         """))
 
     def test_a_wrong_expression_is_an_error(self):
-        self.assertIn("recording did not begin: another block records, or 'a(' is not an extended regular expression", self.recorded("""
+        self.assertIn("recording did not begin, because another block is recording or 'a(' is not an extended regular expression", self.recorded("""
             try:
                 with membar.record("a("):
                     pass
@@ -181,7 +181,7 @@ class Python(unittest.TestCase):
             except RuntimeError as why:
                 print(why)
         """))
-        self.assertEqual(done.stdout, "membar: the recorder is not in this process. It must be there before CUDA starts: run "
+        self.assertEqual(done.stdout, "membar: the recorder is not loaded in this process. It must be loaded before CUDA starts: run "
                                       "'python -m membar run SCRIPT', or 'pytest --membar'\n")
 
     def test_temporary_folders_are_removed(self):

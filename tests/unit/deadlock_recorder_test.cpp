@@ -769,8 +769,8 @@ TEST(deadlock_recorder, a_wait_that_ends_by_what_an_earlier_wait_has_seen) {
   }
   EXPECT_EQ(kinds(twice), only(hazard::stale_wait));
   EXPECT_TRUE(says(twice,
-                   "PE 1's wait (signal 7 = 1) in stream 1 may end by the value that PE 1's wait (signal 7 = 1) in stream 1 "
-                   "has seen, before PE 0's notification (signal 7 of PE 1 := 1) in stream 1"))
+                   "PE 1's wait (signal 7 = 1) in stream 1 may be satisfied by the value that PE 1's wait (signal 7 = 1) in "
+                   "stream 1 has seen, before PE 0's notification (signal 7 of PE 1 := 1) in stream 1"))
       << sentence(twice);
   steps counted(2);
   for (int round = 0; round != 2; ++round) {

@@ -158,7 +158,7 @@ def main():
         expect("the same again", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
 
         code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
-        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that showed it"):
+        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced it"):
             expect("the text", words in out, out)
         expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the begin)", out), out)
 
@@ -171,18 +171,18 @@ def main():
         expect("addresses in memory are those of the copy", control["wrong"] == 0 and 0 < delays["wrong"] < 300, (code, out, err))
         code, out, err = run("variable.scenario", "--runs=300")
         expect("variables are in one copy", code == 3 and "not observed in 600 runs" in out
-               and "each launch is one run, which is slow: all copies would use the variable count" in out, (code, out, err))
+               and "each launch is a single run, which is slow, because all copies would use the variable count" in out, (code, out, err))
         code, out, err = run("calm.scenario", "--runs=1000000000", "--seconds=0.2")
-        expect("time ends the runs", code == 3 and "runs, stopped early: the time was up" in out, (code, out, err))
+        expect("time ends the runs", code == 3 and "runs, stopped early: the time limit was reached" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300")
-        expect("a fault ends the runs", code == 1 and "ended by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
+        expect("a fault ends the runs", code == 1 and "terminated by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
         expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")
         expect("the load to blame decides", code == 1 and "read 0, and not 7" in out and "early load" in out, (code, out, err))
 
         code, out, err = run("calm.scenario", "--runs=200")
-        expect("not observed", code == 3 and "not observed in 400 runs; allowed by the model" in out, (code, out, err))
+        expect("not observed", code == 3 and "not observed in 400 runs, but the model allows it" in out, (code, out, err))
         code, out, err = run("fine.scenario")
         expect("nothing to witness", code == 0 and "fine.scenario\tverified\tthere is nothing to witness" in out, (code, out, err))
         code, out, err = run("wrong.scenario", FAKE_DEVICES="0")

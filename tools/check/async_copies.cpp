@@ -98,13 +98,13 @@ namespace {
 }
 [[nodiscard]] instruction wait_for_all() { return waiting(waits_for_all, async_group::copies, "cp.async.wait_all"); }
 [[nodiscard]] instruction wait_for_tensor_operations() {
-  return waiting(waits_for_all, async_group::tensor_operations, "a wait for the operations before");
+  return waiting(waits_for_all, async_group::tensor_operations, "a wait for the earlier operations");
 }
 [[nodiscard]] instruction remote_arrival() {
   return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::cluster);
 }
 [[nodiscard]] instruction wait_for_starters() {
-  return waiting(waits_for_starts, async_group::none, "a wait for all threads that start the operation");
+  return waiting(waits_for_starts, async_group::none, "a wait until all threads start the operation");
 }
 
 [[nodiscard]] bool does_the_same(const instruction& x, const instruction& y) noexcept {
@@ -540,8 +540,7 @@ class copy_planner {
               " columns; only 64 or 128 rows per block are supported");
     }
     if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
-      give_up(
-          "starts a multiplication for a pair of blocks in the second block of the pair: start it in the block of even rank");
+      give_up("starts a multiplication for a pair of blocks in the pair's second block: start it in the block of even rank");
     }
     if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
       return;
@@ -604,7 +603,7 @@ class copy_planner {
       const wide_value word = memory_(address + 8 * k);
       words[k] = word.low;
       if (word.unknown) {
-        give_up("starts a copy with a tensor map that an unknown value was written to");
+        give_up("starts a copy with a tensor map into which an unknown value was written");
       }
     }
     if (!object->constant) {
@@ -629,7 +628,7 @@ class copy_planner {
              std::to_string(map_.rank));
     } else if (map_.interleave != 0 || map_.atomicity != 0 || map_.swizzle > 3) {
       give_up(
-          "starts a copy with a tensor map that has an interleaved layout or swizzled atoms of more than 16 bytes, which is "
+          "starts a copy with a tensor map that has an interleaved layout or a swizzle atom larger than 16 bytes, which is "
           "not supported: check the kernel with another layout");
     } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
       refuse("starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +

@@ -384,7 +384,7 @@ class commuting_updates {
     const memory_object& o = *state_.locations.object_of(l.address, l.bytes);
     apart_.add(o.address, o.bytes, l.address);
     begins_again_ = true;
-    state_.report(g, check_status::gave_up, "the exploration begins again");
+    state_.report(g, check_status::gave_up, "the exploration starts over");
     return false;
   }
 

@@ -147,8 +147,8 @@ struct exploration_state {
       case thread_status::unknown_operand: {
         const instruction& i = model::at(machines, t).at(s);
         report_of(g, t, check_status::gave_up,
-                  "an unknown value decides what '" + i.text + "' of thread " + std::to_string(t) +
-                      " does: the results of "
+                  "an unknown value determines what '" + i.text + "' of thread " + std::to_string(t) +
+                      " does: results of "
                       "matrix instructions and the like are not followed. Compute addresses, counts and what is compared by "
                       "integers");
         return false;

@@ -94,7 +94,7 @@ class explorer {
       from_the_begin();
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
-        state_.result.found.message = "the execution of this order does not show it";
+        state_.result.found.message = "the execution with this order does not show it";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -120,9 +120,10 @@ class explorer {
     const bool begins_early = std::find(dependent.begin(), dependent.end(), true) != dependent.end();
     if (!state_.stopped() && buffering_.found() && options_.load_buffering && (state_.copies || begins_early)) {
       state_.result.status = state_.result.found.status = check_status::gave_up;
-      state_.result.found.message = std::string("load buffering is not ruled out, and it is not explored in programs with ") +
-                                    (state_.copies ? "asynchronous copies" : "dependent launches") +
-                                    ": --without-load-buffering leaves such executions out, and the result line then says so";
+      state_.result.found.message =
+          std::string("load buffering is not ruled out, and membar-check cannot explore it in programs with ") +
+          (state_.copies ? "asynchronous copies" : "dependent launches") +
+          ": --without-load-buffering leaves such executions out, and the result line then says so";
     } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
@@ -239,8 +240,8 @@ class explorer {
                model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
                     "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
-                        " events: it has a loop that does more than wait, and whose end is not known. Reduce its iterations, "
-                        "and let it end with the value that it waits for instead of a count or a clock");
+                        " events: it has a loop that does more than wait and may not end. Reduce its iterations, "
+                        "and let the loop end when the value it waits for arrives, not after a count or a time");
     } else {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);

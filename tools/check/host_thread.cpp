@@ -151,9 +151,10 @@ class host_writer {
                         nearest_memory(memory_, name));
     }
     if (place_->per_device) {
-      refuse(given, quote(name) +
-                        " is a variable that each device has a copy of, and the host cannot access it: make it __managed__, or "
-                        "copy it to memory of the scenario");
+      refuse(given,
+             quote(name) +
+                 " is a variable of which each device has its own copy, and the host cannot access it: make it __managed__, or "
+                 "copy it to memory of the scenario");
     }
     if (index >= place_->count) {
       refuse(given, outside_of(*place_, index));

@@ -275,7 +275,7 @@ class litmus_thread {
       waited += o.code == model::opcode::mbarrier_wait && !o.parity && o.target == i.target ? 1 : 0;
     }
     if (!i.parity && i.a.value != waited) {
-      refuse(i, "a wait for a phase by a thread that has not waited for the phases before it");
+      refuse(i, "a wait for a phase by a thread that has not waited for the earlier phases");
     }
     const std::string label = "W" + std::to_string(&i - thread_.code.data());
     const std::uint64_t phase = mbarrier_state{1, 1, 0, static_cast<std::uint64_t>(i.a.value) % 8}.word();
@@ -334,7 +334,7 @@ class litmus_thread {
   void add_copy(const model::instruction& i) {
     const bool completes = i.completes == model::completion::mbarrier;
     if (i.tensor_map >= 0 || i.guard >= 0 || i.element != 0 || (completes && i.barrier_at < 0)) {
-      refuse(i, "a tensor copy, one under a predicate, or one of more than 16 bytes");
+      refuse(i, "a tensor copy, or a copy that has a predicate or more than 16 bytes");
     }
     if (i.reduces && i.what != model::operation::add) {
       refuse(i, "this reduction");
@@ -505,7 +505,7 @@ class litmus_places {
     for (const model::api_edge& edge : test.launches) {
       if (edge.after == t) {
         if (!result.launches_before.back().empty() && !result.dependent[static_cast<std::size_t>(t)]) {
-          throw model::error("a thread that is dependent on one launch and comes after another is not supported");
+          throw model::error("a thread that depends on one launch and comes after another launch is not supported");
         }
         result.launches_before.back().push_back(edge.before);
         result.dependent[static_cast<std::size_t>(t)] = true;

@@ -829,8 +829,8 @@ class load_buffering_explorer {
     graph empty;
     empty.threads.resize(x_.state.checked.threads.size());
     x_.state.report(empty, check_status::gave_up,
-                    "nothing is found without load buffering. Executions in which a read reads from a write that follows from "
-                    "it are not ruled out, and " +
+                    "without load buffering, nothing is found. Executions in which a read takes its value from a write that "
+                    "depends on that read are not ruled out, and " +
                         why + ": --without-load-buffering leaves such executions out, and the result line then says so");
   }
 
@@ -959,15 +959,15 @@ class load_buffering_explorer {
       options_.progress(x_.state.result.counts);
     }
     if (++steps_ > options_.most_buffered_steps) {
-      give_up("exploring them takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
+      give_up("exploring those executions takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
       return;
     }
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "one of them does something that is not supported: a barrier with a vote, an address or a predicate of an access "
-            "to local "
-            "memory or of a sync point that is unknown, a thread has more than 64 events, or an access is outside of memory");
+            "one of those executions does something that is not supported: it has a barrier with a vote, an unknown address or "
+            "predicate of a local memory access or a sync point, a thread with more than 64 events, or an access outside of "
+            "memory");
         return;
       }
     }
@@ -980,7 +980,7 @@ class load_buffering_explorer {
       return;
     }
     if (x_.events.size() == model::max_events) {
-      give_up("one of them has more than " + std::to_string(model::max_events) + " events");
+      give_up("one of those executions has more than " + std::to_string(model::max_events) + " events");
       return;
     }
     const stack_arena::mark mark = x_.state.arena.here();
@@ -999,7 +999,7 @@ class load_buffering_explorer {
   void add_read(const placed_event& e) {
     for (const int other : x_.state.locations[e.event.location].overlapping) {
       if (other < model::count_of(x_.order) && !model::at(x_.order, other).empty()) {
-        give_up("one of them has accesses of different sizes");
+        give_up("one of those executions has accesses of different sizes");
         return;
       }
     }
@@ -1021,7 +1021,7 @@ class load_buffering_explorer {
     }
     for (const int other : e.event.location < 0 ? std::vector<int>{} : x_.state.locations[e.event.location].overlapping) {
       if (std::any_of(x_.events.begin(), x_.events.end(), [&](const placed_event& o) { return o.event.location == other; })) {
-        give_up("one of them has accesses of different sizes");
+        give_up("one of those executions has accesses of different sizes");
         return;
       }
     }

@@ -143,8 +143,8 @@ namespace {
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
     case model::event_kind::barrier:
-      return e.chosen    ? (e.value.low != 0 ? "is executed if an unknown value makes it so"
-                                             : "is skipped if an unknown value makes it so")
+      return e.chosen    ? (e.value.low != 0 ? "is executed if an unknown value has the right result"
+                                             : "is skipped if an unknown value has the right result")
              : e.arrives ? "arrives"
                          : "continues";
     default:

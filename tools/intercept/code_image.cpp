@@ -95,7 +95,7 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& w
   }();
   if (decompress == nullptr) {
     why =
-        "the PTX is compressed by zstd, and there is no libzstd.so.1: install it (Debian: libzstd1), or build with nvcc "
+        "the PTX is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc "
         "-no-compress";
     return {};
   }

@@ -121,12 +121,12 @@ std::vector<spin> spins_of(const kernel_view& k) {
 std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_side) {
   for (pc_t pc = after + 1; pc < std::min<pc_t>(after + 6, k.paths.size()); ++pc) {
     if (!acquire_side && is_release_fence(k.paths.at(pc))) {
-      return "; the fence after the flag comes too late";
+      return "; the fence after the flag store is too late";
     }
   }
   for (pc_t pc = after - 1; pc > std::max<pc_t>(after - 6, -1); --pc) {
     if (acquire_side && k.paths.at(pc).code == op::fence) {
-      return "; the fence before the load orders nothing after it";
+      return "; the fence before the load does not order what follows the load";
     }
   }
   return "";
@@ -191,10 +191,10 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
         const std::string who = by == writers::all ? "all" : "other";
         found = {"flag-before-barrier",
                  sure ? confidence::high : confidence::medium,
-                 "threads of the block raise a flag, and no barrier comes between it and what " + who +
-                     " threads have written: the others may not have written yet",
+                 "a flag is stored after " + who +
+                     " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
                  flag.at,
-                 {{data.at, "what " + who + " threads write"}}};
+                 {{data.at, "the data that " + who + " threads write"}}};
       }
     }
     if (found) {
@@ -242,13 +242,12 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
     });
     if (read) {
       told.insert(s.load);
-      out.push_back(
-          {"spin-without-acquire",
-           sure ? confidence::high : confidence::medium,
-           "the loop waits for a flag, and nothing acquires between it and what is read after it: the old data may be read" +
-               fence_that_is_late(k, s.load, true),
-           s.load,
-           {{read->at, "what is read"}}});
+      out.push_back({"spin-without-acquire",
+                     sure ? confidence::high : confidence::medium,
+                     "the loop waits for a flag without an acquire: the loads after the loop may read old data" +
+                         fence_that_is_late(k, s.load, true),
+                     s.load,
+                     {{read->at, "the load after the loop"}}});
     }
   }
 }
@@ -264,14 +263,13 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
     for (const access& data : k.data.accesses()) {
       if (is_data_write(k, data) && !overlap(data.origins, flag.origins) && is_in(not_fenced, data.at)) {
-        out.push_back(
-            {"flag-without-release",
-             is_read(k, data) ? confidence::high : confidence::medium,
-             "the flag that another thread waits for is raised without a release: what was written before it may be seen "
-             "after it" +
-                 fence_that_is_late(k, flag.at, false),
-             flag.at,
-             {{data.at, "what was written before"}}});
+        out.push_back({"flag-without-release",
+                       is_read(k, data) ? confidence::high : confidence::medium,
+                       "another thread waits for this flag, but the flag is stored without a release: that thread may see the "
+                       "flag before the data written earlier" +
+                           fence_that_is_late(k, flag.at, false),
+                       flag.at,
+                       {{data.at, "the data written earlier"}}});
         break;
       }
     }
@@ -302,11 +300,10 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
         told.insert(counted);
         out.push_back({"last-block-without-acquire",
                        confidence::high,
-                       "who comes last, as the counter says, reads what the others wrote, and nothing acquires in between: old "
-                       "data may be "
-                       "read",
+                       "the block that finishes last, as its counter shows, reads what the other blocks wrote, but without an "
+                       "acquire: it may read old data",
                        counted,
-                       {{read.at, "what is read"}}});
+                       {{read.at, "the load"}}});
       }
     }
   }
@@ -327,8 +324,8 @@ void narrow_scope(const kernel_view& k, std::vector<warning>& out) {
     if (wide != k.data.accesses().end()) {
       out.push_back({"narrow-scope",
                      confidence::medium,
-                     "the kernel accesses the same memory at system scope elsewhere: a narrower scope does not reach other "
-                     "devices or the host",
+                     "the kernel accesses the same memory at system scope elsewhere; this access has a narrower scope, which "
+                     "does not include other devices or the host",
                      narrow.at,
                      {{wide->at, "the access at system scope"}}});
       return;
@@ -355,9 +352,8 @@ void missing_proxy_fence(const kernel_view& k, std::vector<warning>& out) {
                                 copy.origins.begin()->number != static_cast<std::int64_t>(ptx::dynamic_offset);
       out.push_back({"missing-proxy-fence",
                      one_variable ? confidence::high : confidence::medium,
-                     "an asynchronous copy reads what was written by ordinary stores, and no fence.proxy.async comes between: "
-                     "old data may be "
-                     "copied",
+                     "an asynchronous copy reads data written by ordinary stores, without a fence.proxy.async in between: it "
+                     "may copy old data",
                      copy.at,
                      {{write.at, "the store"}}});
       break;
@@ -382,9 +378,8 @@ void cluster_exit(const kernel_view& k, std::vector<warning>& out) {
     if (leaves) {
       out.push_back({"cluster-exit",
                      confidence::high,
-                     "shared memory of another block of the cluster is accessed, and no barrier of the cluster comes before "
-                     "the end: that block "
-                     "may have left",
+                     "the kernel accesses another block's shared memory, and no cluster barrier follows before the kernel "
+                     "ends: that block may have exited already",
                      a.at,
                      {}});
       return;
@@ -410,9 +405,9 @@ void relaxed_cluster_arrival(const kernel_view& k, std::vector<warning>& out) {
         out.push_back(
             {"relaxed-cluster-arrival",
              confidence::medium,
-             "the arrival at the cluster's barrier is relaxed, and so it does not show other blocks what was written before it",
+             "the arrival at the cluster barrier is relaxed, so it does not make earlier writes visible to the other blocks",
              pc,
-             {{write.at, "what was written"}}});
+             {{write.at, "an earlier write"}}});
         return;
       }
     }
@@ -432,13 +427,13 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);
-        out.push_back(
-            {"read-only-load",
-             handed_over ? confidence::high : confidence::medium,
-             "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
-                 ", through which the kernel writes: that load is for data that does not change while the kernel runs",
-             read.at,
-             {{write.at, "the write"}}});
+        out.push_back({"read-only-load",
+                       handed_over ? confidence::high : confidence::medium,
+                       "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
+                           ", and the kernel writes through the same pointer: ld.global.nc requires data that does not change "
+                           "while the kernel runs",
+                       read.at,
+                       {{write.at, "the write"}}});
         return;
       }
     }
@@ -460,9 +455,8 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
     if (mask && (*mask & full) != full && !chosen) {
       out.push_back({"mask-without-caller",
                      confidence::medium,
-                     "the mask leaves out lanes, and nothing keeps these lanes from coming here: a lane that is not in the "
-                     "mask it gives has "
-                     "undefined behaviour",
+                     "the mask leaves out lanes that may reach this instruction: if a lane executes it with a mask that does "
+                     "not contain the lane, the behaviour is undefined",
                      pc,
                      {}});
     }
@@ -526,11 +520,12 @@ bool has(const kernel_view& k, op code) {
 void dependent_write_before_wait(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : early_accesses(k)) {
     if (a.writes) {
-      out.push_back({"pdl-write-before-wait",
-                     confidence::high,
-                     "global memory is written before griddepcontrol.wait: the kernel before may still read or write it",
-                     a.at,
-                     {}});
+      out.push_back(
+          {"pdl-write-before-wait",
+           confidence::high,
+           "global memory is written before griddepcontrol.wait: the preceding kernel may still be reading or writing it",
+           a.at,
+           {}});
       return;
     }
   }
@@ -545,7 +540,7 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
                      confidence::note,
                      "global memory is read before griddepcontrol.wait" +
                          (a.origins.empty() ? std::string() : " through " + k.data.name_of(*a.origins.begin())) +
-                         ": right for weights, wrong for what the kernel before writes",
+                         ": this is correct for weights, but not for data that the preceding kernel writes",
                      a.at,
                      {}});
     }
@@ -565,14 +560,13 @@ void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : k.data.accesses()) {
     if (k.paths.at(a.at).non_coherent && !early.contains(a.at) && !std::ranges::includes(told, a.origins)) {
       told.insert(a.origins.begin(), a.origins.end());
-      out.push_back(
-          {"pdl-read-only-load",
-           confidence::note,
-           "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
-               " after griddepcontrol.wait, and may be executed before it: right for weights, wrong for what the kernel "
-               "before writes",
-           a.at,
-           {}});
+      out.push_back({"pdl-read-only-load",
+                     confidence::note,
+                     "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
+                         " after griddepcontrol.wait, but the load may be executed before the wait: this is correct for "
+                         "weights, but not for data that the preceding kernel writes",
+                     a.at,
+                     {}});
     }
   }
 }
@@ -584,14 +578,13 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
     const auto global = std::ranges::find_if(k.data.accesses(), is_global);
     if (k.paths.at(pc).code == op::grid_launch && global != k.data.accesses().end()) {
-      out.push_back(
-          {"pdl-launch-without-wait",
-           confidence::note,
-           "the kernel lets the next one begin and does not wait for the one before: right for the first kernel of a chain; "
-           "launched with the attribute itself, it accesses memory too early, and the next kernel's wait is not for the one "
-           "before this",
-           pc,
-           {{global->at, "an access"}}});
+      out.push_back({"pdl-launch-without-wait",
+                     confidence::note,
+                     "the kernel executes griddepcontrol.launch_dependents but never griddepcontrol.wait: this is correct for "
+                     "the first kernel of a chain; if the kernel is itself a programmatic dependent launch, it accesses memory "
+                     "too early, and the wait in the next kernel does not cover the kernel before this one",
+                     pc,
+                     {{global->at, "an access to global memory"}}});
       return;
     }
   }
@@ -600,13 +593,12 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
 void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
   const auto global = std::ranges::find_if(k.data.accesses(), is_global);
   if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
-    out.push_back(
-        {"pdl-never-waits",
-         confidence::note,
-         "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: launched as a "
-         "programmatic dependent, it accesses memory too early",
-         global->at,
-         {}});
+    out.push_back({"pdl-never-waits",
+                   confidence::note,
+                   "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
+                   "programmatic dependent launch, it accesses memory too early",
+                   global->at,
+                   {}});
   }
 }
 
@@ -614,22 +606,22 @@ void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
 
 const std::vector<rule>& rules() {
   static const std::vector<rule> all = {
-      {"flag-before-barrier", "a flag is raised before all threads have written", flag_before_barrier},
-      {"spin-without-acquire", "a loop waits for a flag and acquires nothing", spin_without_acquire},
-      {"flag-without-release", "a flag is raised without a release", flag_without_release},
-      {"last-block-without-acquire", "who comes last reads without an acquire", last_block_without_acquire},
-      {"narrow-scope", "a scope is narrower than elsewhere on the same memory", narrow_scope},
-      {"missing-proxy-fence", "ordinary stores are copied without a proxy fence", missing_proxy_fence},
-      {"cluster-exit", "a block may have left when its memory is accessed", cluster_exit},
+      {"flag-before-barrier", "a flag is stored before all threads have written their data", flag_before_barrier},
+      {"spin-without-acquire", "a loop waits for a flag without an acquire", spin_without_acquire},
+      {"flag-without-release", "a flag is stored without a release", flag_without_release},
+      {"last-block-without-acquire", "the block that finishes last reads without an acquire", last_block_without_acquire},
+      {"narrow-scope", "an access has a narrower scope than another access to the same memory", narrow_scope},
+      {"missing-proxy-fence", "an asynchronous copy reads ordinary stores without a proxy fence", missing_proxy_fence},
+      {"cluster-exit", "a block may have exited when its shared memory is accessed", cluster_exit},
       {"relaxed-cluster-arrival", "a relaxed arrival publishes data", relaxed_cluster_arrival},
-      {"read-only-load", "ld.global.nc of memory that is written", read_only_load},
-      {"mask-without-caller", "a lane may not be in the mask that it gives", mask_without_caller},
-      {"pdl-write-before-wait", "a write before griddepcontrol.wait", dependent_write_before_wait},
-      {"pdl-read-before-wait", "a read before griddepcontrol.wait", dependent_read_before_wait},
-      {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
-      {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
+      {"read-only-load", "ld.global.nc reads memory that the kernel writes", read_only_load},
+      {"mask-without-caller", "a lane may execute an instruction with a mask that does not contain it", mask_without_caller},
+      {"pdl-write-before-wait", "a kernel writes global memory before griddepcontrol.wait", dependent_write_before_wait},
+      {"pdl-read-before-wait", "a kernel reads global memory before griddepcontrol.wait", dependent_read_before_wait},
+      {"pdl-read-only-load", "an ld.global.nc may be executed before griddepcontrol.wait", dependent_read_only_load},
+      {"pdl-launch-without-wait", "a kernel executes griddepcontrol.launch_dependents without griddepcontrol.wait",
        dependent_launch_without_wait},
-      {"pdl-never-waits", "no griddepcontrol.wait, which most kernels of the PTX have", dependent_never_waits},
+      {"pdl-never-waits", "a kernel never executes griddepcontrol.wait, unlike most kernels in the PTX", dependent_never_waits},
   };
   return all;
 }

@@ -324,7 +324,7 @@ std::set<pc_t> values::deciding_loads(const condition& c) const {
 
 std::string values::name_of(const origin& o) const {
   if (o.kind == origin::kind_t::parameter || o.kind == origin::kind_t::table) {
-    const std::string through = o.kind == origin::kind_t::table ? "memory that is pointed to from " : "";
+    const std::string through = o.kind == origin::kind_t::table ? "memory that is reached through a pointer in " : "";
     for (std::size_t k = kernel_->parameters.size(); k-- > 0;) {
       const auto begin = static_cast<std::int64_t>(kernel_->parameter_offsets[k]);
       if (begin <= o.number) {

@@ -561,20 +561,20 @@ class job_analysis {
     accessed touched = its.reads();
     touched.add(written);
     const bool reads = hits(mine.early_reads, written, row.reads, "");
-    const bool cached = other.ended_at_wait && hits(mine.read_only, written, row.reads, " by ld.global.nc behind the wait");
-    const bool late_reads = !other.ended_at_wait && hits({{"behind the wait", mine.late_reads}}, written, row.reads, "");
+    const bool cached = other.ended_at_wait && hits(mine.read_only, written, row.reads, " by ld.global.nc after the wait");
+    const bool late_reads = !other.ended_at_wait && hits({{"after the wait", mine.late_reads}}, written, row.reads, "");
     const bool writes = hits(mine.early_writes, touched, row.writes, "");
-    const bool late_writes = !other.ended_at_wait && hits({{"behind the wait", mine.late_writes}}, touched, row.writes, "");
+    const bool late_writes = !other.ended_at_wait && hits({{"after the wait", mine.late_writes}}, touched, row.writes, "");
     if (!reads && !cached && !late_reads && !writes && !late_writes) {
       return false;
     }
     if (reads || late_reads) {
-      row.sentence = "reads what " + row.other + " writes";
+      row.sentence = "reads memory that " + row.other + " writes";
     } else if (cached) {
-      row.sentence = "may read what " + row.other + " writes before it waits";
+      row.sentence = "may read memory that " + row.other + " writes before it waits";
     }
     if (writes || late_writes) {
-      row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes what " + row.other + " accesses");
+      row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes memory that " + row.other + " accesses");
     }
     finish(std::move(row), other, late_reads || late_writes);
     return true;
@@ -608,13 +608,14 @@ class job_analysis {
       some(mine.early_reads, row.reads);
       some(mine.early_writes, row.writes);
       if (!other.ended_at_wait) {
-        some({{"behind the wait", mine.late_reads}}, row.reads);
-        some({{"behind the wait", mine.late_writes}}, row.writes);
+        some({{"after the wait", mine.late_reads}}, row.reads);
+        some({{"after the wait", mine.late_writes}}, row.writes);
       }
     }
     if (found) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence = "by the launches' pointers it may touch what " + row.other + " accesses; not executed: " + why;
+      row.sentence =
+          "it may access memory that " + row.other + " accesses, according to the launches' pointers; not executed: " + why;
       finish(std::move(row), other, false);
     }
     return found;
@@ -623,16 +624,16 @@ class job_analysis {
   void finish(dependent_row row, const earlier_launch& other, bool late) {
     if (!other.unknown.empty()) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence += ", unless " + other.unknown + " between them waits, of which no PTX could be read";
+      row.sentence += ", unless " + other.unknown + ", which runs between them and whose PTX could not be read, waits";
     } else if (late) {
-      row.sentence += ", for which the kernel between them does not wait";
+      row.sentence += ", and the kernel between them does not wait for it";
     }
     add(std::move(row));
   }
 
   /// "at byte 16 of argument 0", by the nearest pointer below.
   [[nodiscard]] static std::string name_of(const recorded_launch& l, u64 address) {
-    std::string name = "of memory that is pointed to from memory";
+    std::string name = "of memory that is reached through a pointer in memory";
     u64 nearest = 0;
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       for (std::size_t at = 0; at + 8 <= l.arguments[k].size(); at += 8) {
@@ -680,7 +681,7 @@ class job_analysis {
       return k;
     }
     if (l.ptx.empty()) {
-      k.why_not = "it has machine code only";
+      k.why_not = "it has only machine code";
       return k;
     }
     try {
@@ -729,7 +730,7 @@ std::string dependents_report::text() const {
   out << launches << (launches == 1 ? " programmatic dependent launch" : " different programmatic dependent launches") << ", "
       << right << " right";
   if (without_predecessor != 0) {
-    out << ", " << without_predecessor << " after no kernel that is known";
+    out << ", " << without_predecessor << " without a known preceding kernel";
   }
   out << "\n";
   return out.str();

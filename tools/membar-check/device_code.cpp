@@ -164,8 +164,8 @@ void add_folder(const std::string& folder, device_code& out) {
   }
   if (!any && out.errors.empty()) {
     throw membar::model::error(
-        "there is no .ptx, no .cu and no file with device code in the folder: name the folder that the project is built in, "
-        "or a library");
+        "the folder contains no .ptx, no .cu and no file with device code: name the folder in which the project is built, or a "
+        "library");
   }
 }
 
@@ -189,7 +189,7 @@ std::string ptx_source::name() const {
 
 device_code code_in(const std::string& input) {
   if (!fs::exists(input)) {
-    throw membar::model::error("it does not exist");
+    throw membar::model::error("the file does not exist");
   }
   device_code result;
   if (fs::is_directory(input)) {
@@ -198,11 +198,11 @@ device_code code_in(const std::string& input) {
     result.ptx.push_back({input, 0, {}});
   } else if (!add_binary(input, result)) {
     throw membar::model::error(
-        "there is no device code in the file: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel "
-        "with device code");
+        "the file contains no device code: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel with "
+        "device code");
   }
   if (result.ptx.empty() && result.errors.empty()) {
-    throw membar::model::error("there is machine code only: " + std::string(how_to_have_ptx));
+    throw membar::model::error("the file has only machine code: " + std::string(how_to_have_ptx));
   }
   return result;
 }

@@ -302,8 +302,8 @@ class lint_report {
     std::cout << "\n";
     if (images_without_ptx_ != 0) {
       std::cout << images_without_ptx_ << (images_without_ptx_ == 1 ? " image has" : " images have")
-                << " machine code only and were not linted, the first in " << machine_code_only_[0]["file"].get<std::string>()
-                << ": " << how_to_have_ptx << "\n";
+                << " only machine code and could not be linted; the first is in "
+                << machine_code_only_[0]["file"].get<std::string>() << ": " << how_to_have_ptx << "\n";
     }
   }
 
@@ -344,7 +344,7 @@ class lint_report {
     }
     for (const json& one : machine_code_only_) {
       out.notify(one["file"].get<std::string>(), "warning",
-                 std::to_string(one["images"].get<int>()) + " images have machine code only: " + std::string(how_to_have_ptx));
+                 std::to_string(one["images"].get<int>()) + " images have only machine code: " + std::string(how_to_have_ptx));
     }
     for (const json& one : errors_) {
       out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
@@ -413,7 +413,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));
-  app.add_flag("--rules", how.list_rules, "list the rules");
+  app.add_flag("--rules", how.list_rules, "print the rules");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));

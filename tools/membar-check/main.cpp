@@ -146,11 +146,11 @@ void explore(checked_file& file, const request& how) {
     file.warnings = users.warnings();
     for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
       if (how.options.readings.takes(one)) {
-        file.warnings.push_back("with the other side of the reading " + std::string(name));
+        file.warnings.push_back("with the other choice for the reading " + std::string(name));
       }
     }
     if (check::asks_launch_control(file.prepared.checked)) {
-      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel is answered that nothing was cancelled");
+      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");
     }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +

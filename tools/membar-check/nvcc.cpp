@@ -99,15 +99,15 @@ constexpr std::string_view options_without_value[] = {"-G",
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
     throw membar::model::error("the source " + membar_tools::quote(source) +
-                               " is not a file name that nvcc can be given: rename it without $, `, \\, \" and a leading -");
+                               " cannot be passed to nvcc: rename it without $, `, \\, \" and a leading -");
   }
   for (std::size_t k = 0; k < options.size();) {
     const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
     if (taken == 0) {
       throw membar::model::error(membar_tools::quote(options[k]) +
-                                 " is not an nvcc option that a scenario may give: allowed are -I, -isystem, -include, -D and "
-                                 "-U, with values without $, `, \\ and \", and the options that decide what the device code is "
-                                 "compiled for; or compile the source yourself, and name the .ptx");
+                                 " is not an nvcc option that a scenario may give. A scenario may give -I, -isystem, -include, "
+                                 "-D and -U, with values without $, `, \\ and \", and the options that select the target of "
+                                 "the device code; for other options, compile the source yourself and name the .ptx");
     }
     k += taken;
   }

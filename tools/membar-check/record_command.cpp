@@ -132,13 +132,14 @@ void say_recorded(const recording& of) {
     say(sentence);
   }
   if (of.scenarios.empty()) {
-    say("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation, a fence, an ordered or "
-        "volatile access, "
-        "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
+    say("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation, a "
+        "fence, an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch; --kernels=REGEX and "
+        "--all select others");
   } else if (of.has_contents) {
-    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only, "
+    say("The recording contains the program's data, and only you can read its files. --no-contents keeps only shapes and "
+        "pointers, "
         "and "
-        "--unknown-floats no floats");
+        "and --unknown-floats omits floats");
   }
 }
 
@@ -166,7 +167,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   }
   const membar::intercept::outcome ended = membar::intercept::run(asked.program, with);
   if (ended.status != 0) {
-    throw error("the outputs are not compared, because the program ended with status " + std::to_string(ended.status));
+    throw error("the outputs were not compared, because the program ended with status " + std::to_string(ended.status));
   }
   std::vector<std::string> out;
   for (std::size_t k = 0; k < asked.compared.size(); ++k) {
@@ -197,7 +198,7 @@ bool compare_outputs(const record_request& asked) {
   for (std::size_t k = 0; k < right.size(); ++k) {
     std::cout << asked.compared[k] << '\t';
     if (right[k] != again[k]) {
-      std::cout << "differs between two runs without programmatic dependent launches: it cannot be compared\n";
+      std::cout << "differs between two runs without programmatic dependent launches, so it cannot be compared\n";
       continue;
     }
     std::cout << (differ[k] == 0 ? "equal in " + std::to_string(asked.runs)
@@ -255,15 +256,16 @@ int record_command(const std::vector<std::string>& words) {
   app.add_flag("--unknown-floats", asked.how.unknown_floats, "record values that may be floats as unknown values");
   app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
   app.add_flag("--build", asked.build,
-               "PROGRAM is a build: make nvcc and PyTorch keep PTX in what they compile; record nothing");
+               "PROGRAM is a build: make nvcc and PyTorch keep the PTX in their output; record nothing");
   app.add_flag(
       "--pdl", asked.dependents,
-      "print which programmatic dependent launches access too early what kernels before them access; records no scenarios");
-  app.add_option("--compare", asked.compared,
-                 "with --pdl: a file that PROGRAM writes, compared with that of runs without programmatic dependent launches")
+      "report the programmatic dependent launches that access the memory of preceding kernels too early; record no scenarios");
+  app.add_option(
+         "--compare", asked.compared,
+         "with --pdl: compare this file, which PROGRAM writes, with the one from runs without programmatic dependent launches")
       ->type_name("FILE");
-  app.add_option("--runs", asked.runs, "with --compare: runs that are compared (3)")->check(CLI::Range(1U, 1000U));
-  app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
+  app.add_option("--runs", asked.runs, "with --compare: the number of runs to compare (3)")->check(CLI::Range(1U, 1000U));
+  app.add_option("--from", asked.from, "write the scenarios of records that Python wrote")->type_name("DIR")->group("");
   try {
     std::vector<std::string> own = split(words, asked.program);
     std::reverse(own.begin(), own.end());
@@ -272,7 +274,8 @@ int record_command(const std::vector<std::string>& words) {
       check_pattern(asked.kernels);
     }
     if (!asked.compared.empty() && !asked.dependents) {
-      throw error("--compare compares runs with and without programmatic dependent launches: add --pdl");
+      throw error(
+          "--compare needs --pdl, because it compares runs with and without programmatic dependent launches: add --pdl");
     }
     if (!asked.from.empty()) {
       return write_from(asked.from, asked);
@@ -291,13 +294,13 @@ int record_command(const std::vector<std::string>& words) {
 }
 
 int attach_command(const std::vector<std::string>& words) {
-  CLI::App app("Gives recorded scenarios without PTX the PTX of a source.", "membar-check attach");
+  CLI::App app("Adds the PTX of a source to recorded scenarios that have none.", "membar-check attach");
   app.footer("membar-check attach NAME.scenario... --source FILE [-- NVCC_OPTION...]");
   std::vector<std::string> scenarios;
   std::vector<std::string> options;
   std::string source;
   app.add_option("scenarios", scenarios, "recorded scenarios")->type_name("FILE");
-  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options behind --, or PTX (.ptx)")
+  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options after --, or PTX (.ptx)")
       ->type_name("FILE");
   try {
     std::vector<std::string> own = split(words, options);

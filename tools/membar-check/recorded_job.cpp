@@ -339,9 +339,9 @@ class job_reader {
     } else if (line.contains("imports")) {
       if (!shared_.giver(line)) {
         job_.complaints.insert(
-            "memory was imported by a file descriptor or a fabric handle that no recorded process has exported: the launches "
-            "of "
-            "the processes that share it are scenarios of their own. Record all of them under one command");
+            "the program imported memory from a file descriptor or a fabric handle that no recorded process has exported, so "
+            "the launches of the processes that share this memory are recorded as separate scenarios: record all processes "
+            "with one command");
       }
     } else if (line.contains("unmaps")) {
       auto space = std::make_shared<address_space>(*spaces_[process]);
@@ -486,7 +486,7 @@ std::vector<recorded_job> jobs_of(const fs::path& records) {
     }
     out.back().complaints.insert(
         std::to_string(members.size()) + " processes share memory on " + std::to_string(reader.devices()) +
-        " devices, and a scenario has at most 16, of at most 64 processes: each process has scenarios of its own");
+        " devices, but a scenario has at most 16 devices and 64 processes, so each process is recorded as separate scenarios");
   }
   return out;
 }

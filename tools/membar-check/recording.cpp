@@ -443,8 +443,8 @@ class scenario_writer {
       names += m.is_elsewhere && has_neighbours ? (names.empty() ? "" : ", ") + m.name : "";
     }
     return names.empty() ? ""
-                         : "note memory that one process has side by side is at other distances in another process, which a "
-                           "scenario cannot have: " +
+                         : "note memory that is contiguous in one process has other distances in another process, which a "
+                           "scenario cannot express: " +
                                names + "\n";
   }
 
@@ -698,7 +698,7 @@ class scenario_writer {
       if (std::all_of(launches.begin(), launches.end(), ended)) {
         out += " after " + stream;
       } else {
-        comment = "   # it also comes after some launches of " + stream + ", which this format cannot express";
+        comment = "   # it also follows some launches of " + stream + ", which this format cannot express";
       }
     }
     return out + (l.depends_on >= 0 ? " dependent" : "");
@@ -742,7 +742,7 @@ class scenario_writer {
              " registers, " + std::to_string(l->static_shared) + " bytes of shared memory, on sm_" +
              std::to_string(l->architecture) + " with " + std::to_string(l->multiprocessors) + " multiprocessors" +
              (l->cooperative ? "; a cooperative launch" : "") +
-             (l->graph_launch != 0 ? "; a node of a graph, with memory from before the graph's launch" : "") +
+             (l->graph_launch != 0 ? "; a node of a graph, whose memory was copied before the graph's launch" : "") +
              (l->cluster[1] > 1 || l->cluster[2] > 1 ? "; its cluster has more dimensions than this format" : "") + "\n";
       for (int j = 0; j < indices_.front(); ++j) {
         const recorded_launch& other = all_[static_cast<std::size_t>(j)];
@@ -794,7 +794,7 @@ class scenario_writer {
 
 /// The sentence that tells how a build gets PTX of its kernels.
 std::string how_to_get_ptx() {
-  return "To have PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
+  return "To get PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
          "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile "
          "the source: "
          "membar-check attach NAME.scenario --source FILE.cu";
@@ -828,12 +828,12 @@ class recording_writer {
         names += (names.empty() ? "" : ", ") + n;
       }
       const bool one = machine_code_only_.size() == 1;
-      say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " machine code only: " +
-          membar_tools::shortened(names, 160) + ". Unless --kernels names them, they are not recorded. " + how_to_get_ptx());
+      say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " only machine code: " +
+          membar_tools::shortened(names, 160) + ". They are not recorded unless --kernels names them. " + how_to_get_ptx());
     }
     if (shrunk_ != 0) {
       say("--shrink recorded " + std::to_string(shrunk_) + (shrunk_ == 1 ? " launch" : " launches") +
-          " with fewer blocks: the line of the verdict says how many");
+          " with fewer blocks: the result line says how many");
     }
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
@@ -889,7 +889,7 @@ class recording_writer {
         ++shrunk_;
         return true;
       }
-      say("--shrink leaves " + name + " as it is, because " + membar_tools::shortened(smaller.why_not, 200));
+      say("--shrink did not change " + name + ", because " + membar_tools::shortened(smaller.why_not, 200));
     } catch (const std::exception&) {
       // the scenario says why when it is checked
     }
@@ -956,7 +956,8 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
     text += line + "\n";
   }
   if (kernels.empty()) {
-    throw error("'" + scenario.string() + "' launches nothing: it is not a recording");
+    throw error("'" + scenario.string() +
+                "' launches nothing, so it is not a recording: name a scenario that membar-check record wrote");
   }
   umask(0077);
   const fs::path to = scenario.parent_path() / source;

@@ -38,14 +38,14 @@ constexpr const char* about =
     "  error          the file, its source or its kernels cannot be read";
 constexpr const char* usage =
     "usage: membar-check [OPTION...] FILE...           explore every execution of a small launch\n"
-    "       membar-check sanitize [OPTION...] FILE...  execute a launch of full size under a few schedules\n"
+    "       membar-check sanitize [OPTION...] FILE...  execute a full-size launch under a few schedules\n"
     "       membar-check lint [OPTION...] PATH...      look for wrong patterns in .cu, .ptx and binaries; no scenario is "
     "needed\n"
-    "       membar-check record [OPTION...] -- PROGRAM write the scenarios of the launches of a running program\n"
-    "       membar-check witness [OPTION...] FILE      show a finding on a GPU\n"
+    "       membar-check record [OPTION...] -- PROGRAM run a program and write scenarios of its launches\n"
+    "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
     "Each of the last four has its own --help.\n\n";
 constexpr const char* statuses =
-    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.";
+    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
 constexpr std::uint64_t most_changes = 6;
 constexpr const char* repair_name = "--repair{3}";  ///< with the value that it has where none is given
 
@@ -102,7 +102,7 @@ void add_readings(CLI::App& app, request& how) {
              }
            }
          },
-         "lenient: where the PTX ISA leaves something open, choose the side that gives a program\nmore guarantees "
+         "lenient: where the PTX ISA is ambiguous, choose the reading that gives a program\nmore guarantees "
          "(docs/readings.md)")
       ->type_name("SIDE");
   app.add_option_function<std::vector<std::string>>(
@@ -117,7 +117,7 @@ void add_readings(CLI::App& app, request& how) {
              how.options.readings.take(found->one);
            }
          },
-         "choose the other side of one reading: " + names_of_all)
+         "choose the other interpretation of one reading: " + names_of_all)
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -149,7 +149,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
       "do not explore load buffering where it is not ruled out; the result line then says so");
   app.add_flag_callback(
       "--no-symmetry", [&how] { how.options.symmetry = false; },
-      "also explore executions that differ from others only by an exchange of equal threads");
+      "also explore executions that differ only by a permutation of equal threads");
   number("--random", how.options.random_executions, "a number of executions, at least 1",
          "explore N random executions instead of all, for programs that are too large; prints\nthe seed of a finding");
   number("--seed", how.options.seed, "a number, at least 1",
@@ -160,7 +160,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "list the orders that are stronger than it needs");
   add_readings(app, how);
   file("--costs", how.costs,
-       "what orders cost, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
+       "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
   file("--dot", how.dot, "write what is found as a graph, for Graphviz");
   app.add_option_function<std::string>(
@@ -185,7 +185,8 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            how.fill_events = !how.all_events;
            how.events = how.all_events ? how.events : number_of("--events", text, "a number of events, at least 1, or all");
          },
-         "show N events of a finding (default: at most 10, those to blame and what their\nthreads read last), or all of them, "
+         "show N events of a finding (default: at most 10, the events to blame and the last\nreads of their threads), or all "
+         "of them, "
          "with sync points and shuffles")
       ->type_name("N|all");
   app.add_flag("--read", how.read,

@@ -144,7 +144,7 @@ class replays {
     std::size_t steps = 0;
     const check::check_result r = followed(f, steps);
     return r.status == f.found.status
-               ? "confirmed: the checker finds it in this schedule, of " + std::to_string(steps) + " events"
+               ? "confirmed: membar-check also finds it in this schedule, which has " + std::to_string(steps) + " events"
                : "not confirmed: " + r.found.message;
   }
 
@@ -380,8 +380,9 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "a file of findings to hide; each line has a status and parts of places or kernel names")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
-  app.add_flag("--confirm", how.confirm,
-               "replay the schedule of each finding by the rules of membar-check, and report whether it finds the same");
+  app.add_flag(
+      "--confirm", how.confirm,
+      "replay the schedule of each finding under the rules of membar-check, and report whether it confirms the finding");
   app.add_flag("--quiet", how.quiet, "print only one line per file");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -31,9 +31,9 @@ using json = sarif_document::json;
 constexpr sarif_document::rule rules[] = {
     {"race", "Two accesses of the same bytes, one of them a write, are neither morally strong nor ordered by causality."},
     {"violated", "A final condition does not hold, a thread traps, or an assertion fails."},
-    {"hang", "Threads wait, and no other thread can end that."},
-    {"uninitialised", "Memory is read that was never written."},
-    {"out-of-bounds", "An access is outside of every object, is not aligned, or writes to constant memory."},
+    {"hang", "Threads wait, and no other thread can end their wait."},
+    {"uninitialised", "A thread reads memory that was never written."},
+    {"out-of-bounds", "An access is outside of every object, is misaligned, or writes to constant memory."},
     {"undefined", "PTX or CUDA leaves the behaviour undefined."},
     {"gave-up", "The check was cut short, or a thread reached something that is not supported."},
     {"excess-order", "An order is stronger than the scenario needs."}};

@@ -85,12 +85,12 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       if (const std::uint64_t number = number_of_blocks_in(l.arguments[k], l.request.grid); number != 0) {
         result.why_not = "its argument " + std::to_string(k) + " has the number " + std::to_string(number) +
-                         ", which may be that of its " + std::to_string(count(l.request.grid)) + " blocks";
+                         ", which may be the number of its " + std::to_string(count(l.request.grid)) + " blocks";
         return result;
       }
     }
   }
-  result.why_not = "2 blocks along each dimension have too many threads as well";
+  result.why_not = "it still has too many threads with 2 blocks along each dimension";
   for (std::uint32_t most = 2;; most *= 2) {
     const check::scenario smaller = with_blocks(s, most);
     if (threads_of(smaller) > static_cast<std::uint64_t>(check::most_threads)) {

@@ -259,7 +259,7 @@ class text_writer final : public report {
       const bool all = std::equal(found.alone.begin(), found.alone.end(), found.together.begin(), found.together.end(),
                                   [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
       if (found.alone.size() > 1) {
-        out_ << "  each can be weakened on its own" << (all ? ", and so can all of them together" : "; together:") << "\n";
+        out_ << "  each can be weakened separately" << (all ? ", and so can all of them together" : "; together:") << "\n";
         for (std::size_t k = 0; k < found.together.size() && !all; ++k) {
           const check::excess_order& one = found.together[k];
           show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);

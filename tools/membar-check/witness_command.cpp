@@ -365,7 +365,7 @@ std::string count_text(const membar_witness::tally& t) {
   }
   text += " in " + std::to_string(t.runs) + " runs";
   if (!t.fault.empty()) {
-    text += ", ended by " + t.fault;
+    text += ", terminated by " + t.fault;
   }
   if (!t.stopped.empty()) {
     text += ", stopped early: " + t.stopped;
@@ -375,7 +375,7 @@ std::string count_text(const membar_witness::tally& t) {
 
 void say_arms(const form& f, const outcome& o) {
   if (!f.program.launched.one_copy.empty()) {
-    std::cout << "    each launch is one run, which is slow: " << f.program.launched.one_copy << "\n";
+    std::cout << "    each launch is a single run, which is slow, because " << f.program.launched.one_copy << "\n";
   }
   for (const arm& a : o.arms) {
     std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
@@ -385,8 +385,8 @@ void say_arms(const form& f, const outcome& o) {
     std::cout << "    " << o.failed << "\n";
   }
   if (const arm* const best = o.smallest(); best != nullptr) {
-    std::cout << "    the smallest delays that showed it: " << best->counts.repeated_wrong << " of " << best->counts.repeated
-              << " runs with\n";
+    std::cout << "    the smallest delays that reproduced it: " << best->counts.repeated_wrong << " of "
+              << best->counts.repeated << " runs with\n";
     for (const membar_witness::delay& d : best->counts.smallest) {
       std::cout << "      " << text_of(f, d, o.nanoseconds_of_cycle) << "\n";
     }
@@ -442,24 +442,25 @@ void say(const witness_report& r) {
   std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10
             << "\n";
   if (r.wrong.moved) {
-    std::cout << "  all launches are on one device, which the scenario has on several; explored like that it is: "
-              << check::name(r.wrong.result.status) << "\n";
+    std::cout
+        << "  the scenario uses several devices, but all launches ran on one device; explored on one device, the result is: "
+        << check::name(r.wrong.result.status) << "\n";
   }
   if (r.wrong.without_delays != r.wrong.result.status) {
-    std::cout << "  note: without delays the rewritten kernels are decided as " << check::name(r.wrong.without_delays)
-              << ", not as " << check::name(r.wrong.result.status) << "\n";
+    std::cout << "  note: without delays, the result for the rewritten kernels is " << check::name(r.wrong.without_delays)
+              << ", not " << check::name(r.wrong.result.status) << "\n";
   }
   if (!r.is_observed() && r.of_wrong.failed.empty()) {
-    std::cout << "  not observed in " << r.of_wrong.runs() << " runs; allowed by the model\n";
+    std::cout << "  not observed in " << r.of_wrong.runs() << " runs, but the model allows it\n";
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    an early load reads what the load to blame reads, before each site, and its value is not used: it only "
-                 "fills the cache,\n"
-                 "    as any load of the same line by the same multiprocessor does\n";
+    std::cout << "    an early load reads, before each site, the address that the load to blame reads; its value is not used: "
+                 "it only fills\n    the cache, as any load of the same line by the same multiprocessor does\n";
   }
   if (r.wrong.program.split) {
-    std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it where paths meet\n";
+    std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it at reconvergence "
+                 "points\n";
   }
   if (r.has_fixed) {
     std::cout << "  fixed form " << r.fixed.path << ": " << check::name(r.fixed.result.status) << ", "
@@ -518,7 +519,7 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
       std::filesystem::path(r.wrong.path).filename().string() + ", " + check::name(r.wrong.result.status) + ":\n" +
       r.wrong.result.found.message + "\n" +
       (best != nullptr ? "Observed on " + r.of_wrong.device + ": " + count_text(best->counts)
-                       : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs; allowed by the PTX memory model");
+                       : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs, but the PTX memory model allows it");
   request.scenario = r.wrong.scenario;
   request.watched = r.by.watched;
   request.outside = r.by.outside;
@@ -603,8 +604,8 @@ int witness_file(const witness_request& how) {
     r.by.outside = found.status == check_status::out_of_bounds;
     if (r.wrong.scenario.finals.empty() && r.by.watched.launch < 0 && found.status != check_status::hang && !r.by.outside) {
       throw membar::model::error(
-          "nothing tells on a GPU whether a run went wrong: the scenario has no final condition, and the finding has no "
-          "load of 4 or 8 bytes to blame; add a line 'final CONDITION'");
+          "no run on a GPU can show whether it went wrong, because the scenario has no final condition and the finding has no "
+          "load of 4 or 8 bytes to blame: add a line 'final CONDITION'");
     }
     rewrite_form(r.wrong, actors, r.by.watched);
     r.of_wrong = run_apart(r.wrong, r.by, how);
@@ -612,7 +613,8 @@ int witness_file(const witness_request& how) {
     if (r.has_fixed) {
       read_form(r.fixed, how.fixed);
       if (r.fixed.result.status != check_status::verified) {
-        std::cerr << "membar-check: " << how.fixed << " is not verified, but: " << check::name(r.fixed.result.status) << "\n";
+        std::cerr << "membar-check: " << how.fixed << " is not verified; its result is: " << check::name(r.fixed.result.status)
+                  << "\n";
       }
       rewrite_form(r.fixed, actors, {});
       if (r.of_wrong.no_gpu.empty()) {
@@ -653,13 +655,16 @@ std::vector<std::string> take_program(std::vector<std::string> words, witness_re
 }
 
 int witness_command(const std::vector<std::string>& given) {
-  CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
-               "membar-check witness");
-  app.footer("With a program, the kernels of the running program are delayed, and its exit status decides.");
+  CLI::App app(
+      "Launches the kernels of a scenario with a finding many times on a GPU, with delays that make the finding likely.",
+      "membar-check witness");
+  app.footer(
+      "With a program, witness delays the kernels of the running program, and the program's exit status tells whether a run "
+      "failed.");
   app.formatter(std::make_shared<command_help>("membar-check witness [OPTION...] FILE [-- PROGRAM [ARGUMENT...]]"));
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
-  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, whose threads are delayed in the same way")
+  app.add_option("--fixed", how.fixed, "a scenario with the fixed kernel, whose threads are delayed in the same way")
       ->type_name("FILE");
   app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
@@ -668,7 +673,7 @@ int witness_command(const std::vector<std::string>& given) {
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "the seed of the random delays (1)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--limit", how.limit, "a thread that is in a loop for N microseconds counts as hung, and ends (10000)")
+  app.add_option("--limit", how.limit, "a thread that stays in a loop for N microseconds counts as hung and is ended (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
   app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");

@@ -241,7 +241,7 @@ class runner {
     throw membar::model::error(
         problem_.empty() ? "the program loaded no PTX that defines " + names +
                                ": build it so that it keeps PTX (membar-check record --build -- BUILD), and let it run "
-                               "the kernel that the scenario is of"
+                               "the scenario's kernel"
                          : "the kernel cannot be rewritten: " + problem_);
   }
 
@@ -259,7 +259,7 @@ std::string delay_text(const delayed_program& p, const runner& r, const delay& d
   const site_in_program& at = r.sites()[kernel][static_cast<std::size_t>(d.site)];
   return std::to_string(d.cycles) + " cycles in " + p.kernels[kernel].name + ", block " + std::to_string(who >> 32U) +
          ", thread " + std::to_string(who & 0xffffffffU) +
-         (d.site == 0 ? ", at the begin of the kernel"
+         (d.site == 0 ? ", at the beginning of the kernel"
                       : ", before " + at.opcode + " in line " + std::to_string(at.line + 1) + " of the kernel's PTX");
 }
 
@@ -268,23 +268,22 @@ bool fails_more_often(const runs_of_kind& a, const runs_of_kind& b) { return a.f
 void print_text(const delayed_program& p, const runner& r, const std::vector<runs_of_kind>& arms, const char* status) {
   std::cout << p.file << '\t' << status << '\t' << p.finding << "\n";
   if (arms[1].failed == 0) {
-    std::cout << "  the program did not fail in " << arms[1].runs << " runs with delays; the finding is allowed by the model\n";
+    std::cout << "  the program did not fail in " << arms[1].runs << " runs with delays, but the model allows the finding\n";
   }
   for (const runs_of_kind& a : arms) {
     std::cout << "    " << a.name << ": " << a.failed << " of " << a.runs << " runs failed"
               << (a.example.empty() ? "" : "; " + a.example) << "\n";
   }
   if (arms[1].failed != 0) {
-    std::cout << "    the smallest delays that failed: " << arms[1].repeated_failed << " of " << arms[1].repeated
-              << " runs with\n";
+    std::cout << "    the smallest delays with which the program failed: " << arms[1].repeated_failed << " of "
+              << arms[1].repeated << " runs with\n";
     for (const delay& d : arms[1].smallest) {
       std::cout << "      " << delay_text(p, r, d) << "\n";
     }
   }
   if (arms[0].failed != 0) {
     std::cout << "  note: the program also fails without delays"
-              << (fails_more_often(arms[1], arms[0]) ? ""
-                                                     : ", and no less often, so that its failures are not due to the delays")
+              << (fails_more_often(arms[1], arms[0]) ? "" : ", at least as often, so the delays do not cause its failures")
               << "\n";
   }
 }

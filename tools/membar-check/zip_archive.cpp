@@ -114,7 +114,7 @@ std::string inflated(const zip_member& member) {
   static const zlib library;
   if (library.begin == nullptr || library.inflate == nullptr || library.end == nullptr) {
     throw membar::model::error(
-        "the archive is compressed, and there is no libz.so.1: install it (Debian: zlib1g), or unpack the archive and "
+        "the archive is compressed, but libz.so.1 was not found: install it (Debian: zlib1g), or unpack the archive and "
         "name the folder");
   }
   constexpr int without_header = -15, finish_block = 0, ok = 0, at_end = 1;

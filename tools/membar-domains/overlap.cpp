@@ -396,7 +396,7 @@ std::string about_room(const overlap_report& report) {
                              : grouped(report.no_room) + " boundaries ran while blocks of " +
                                    names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
                                    " occupied all multiprocessors, and took " + fixed(report.no_room_ms, 2) +
-                                   " ms longer than alone: another domain frees no multiprocessors.";
+                                   " ms longer than alone: moving a kernel to another domain does not free multiprocessors.";
 }
 
 /// A sentence on why the report has no delay, or nothing.
@@ -451,10 +451,11 @@ std::string sentence(const overlap_report& report) {
       report.to_host() ? " These are stores to the host: in measurements, another domain recovered from none to 0.63 of such a "
                          "delay, and less if the delayed kernels access more memory; membar-domains try measures the gain "
                          "here. The copy engine (cudaMemcpyAsync) delays no kernels: let it move the data."
-                       : " membar-domains try measures how much of this delay another domain recovers.";
+                       : " membar-domains try measures how much of this delay moving it to another domain recovers.";
   if (report.held_up_count == 0 && report.unknown == 0) {
     return "Kernels ran concurrently with " + names.text +
-           ", but none of their recorded boundaries took longer. If the host's launch rate limits the program, recording can "
+           ", but none of their recorded boundaries took longer. If the program is limited by the host's launch rate, "
+           "recording can "
            "hide a delay: membar-domains try measures without recording." +
            room;
   }

@@ -30,7 +30,7 @@ constexpr int most_windows = 6;
 constexpr const char* kept = "kept";
 constexpr const char* undone = "undone";
 constexpr const char* nothing_moved = "nothing moved";
-constexpr const char* not_decided = "the program ended before run reached a decision, so no move was kept";
+constexpr const char* not_decided = "the program ended before 'membar-domains run' reached a decision, so no move was kept";
 
 /// Null if the file was not written by a process of this version.
 process_state* mapped(const fs::path& path) {

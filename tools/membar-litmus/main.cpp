@@ -174,7 +174,8 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
     }
   }
   if (bounded) {
-    std::cerr << "membar-litmus: bounded: omits runs that jump back a second time at line " << counts.cut.line << '\n';
+    std::cerr << "membar-litmus: bounded: the verdict omits runs that jump back a second time at line " << counts.cut.line
+              << '\n';
   }
 }
 

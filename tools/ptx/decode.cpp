@@ -143,7 +143,7 @@ class kernel_decoder {
         continue;
       }
       if (result_.code.size() > most_instructions) {
-        refuse(s, "the kernel has more than 200000 instructions with everything it calls");
+        refuse(s, "the kernel and the functions it calls have more than 200000 instructions together");
       }
       if (name_of(s.opcode) == "call") {
         call(f, s, depth);
@@ -268,7 +268,7 @@ class kernel_decoder {
     i.code = op::unsupported;
     i.text += " of " + what;
     i.reason =
-        "a call is replaced by the function's body, so that must be known: call a function of this module, without recursion";
+        "the reader inlines every call, so it needs the function's body: call a function of this module, without recursion";
     result_.code.push_back(std::move(i));
   }
 
@@ -1171,7 +1171,7 @@ class kernel_decoder {
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
-      refuse(s, quote(s.opcode) + " names a state space other than the one of " + quote(o.name));
+      refuse(s, quote(s.opcode) + " names a state space other than the state space of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
       refuse(s, quote(s.opcode) + " is generic, but " + quote(o.name) + " is a name in a state space: cvta is missing");
     }

@@ -598,7 +598,7 @@ constexpr meaning<std::string_view> reasons[] = {
     {"su", "surfaces are not modelled: access the same memory with loads and stores"},
     {"multimem",
      "multimem addresses are not modelled: check the kernel with one device, or write its accesses as a litmus test"},
-    {"discard", "memory whose contents are lost is not modelled: leave the instruction out"},
+    {"discard", "discarding the contents of memory is not modelled: leave the instruction out"},
     {"", "stack memory of unknown size is not modelled: use an array of a fixed size"}};
 
 void opcode_reader::not_modelled() {
@@ -647,7 +647,7 @@ void opcode_reader::class_test() {
   constexpr meaning<std::uint8_t> classes[] = {{"finite", 0},     {"infinite", 1}, {"number", 2},
                                                {"notanumber", 3}, {"normal", 4},   {"subnormal", 5}};
   if (!take_one_of(classes, i_.mode)) {
-    refuse("does not test for a class of floats");
+    refuse("does not name a known class of floats");
   }
   require_type();
 }
@@ -791,7 +791,7 @@ void opcode_reader::read_modify_write() {
     i_.elements = static_cast<std::uint8_t>(2 * i_.elements);
   }
   if (i_.bytes * i_.elements > 16) {
-    refuse("has more than 16 bytes");
+    refuse("accesses more than 16 bytes");
   }
   if (i_.code == op::atomic && i_.what == model::operation::compare_exchange) {
     form_.least = form_.most = 4;
@@ -1018,7 +1018,7 @@ void opcode_reader::bulk_copy() {
   copy();
   i_.via = model::proxy::async;
   if (take("ignore_oob")) {
-    give_up("copies that leave out bytes at both ends are not modelled: copy whole units of 16 bytes");
+    give_up("copies that omit bytes at both ends are not modelled: copy whole units of 16 bytes");
     return;
   }
   i_.masked = take("cp_mask");
@@ -1188,7 +1188,7 @@ void opcode_reader::tensor_fill() {
 
 void opcode_reader::tensor_product() {
   if (take("ws")) {
-    give_up("products with stationary weights are not modelled: check the kernel without .ws");
+    give_up("products with stationary weights (.ws) are not modelled: check the kernel without .ws");
     return;
   }
   of_tensor_memory();
@@ -1240,7 +1240,7 @@ void opcode_reader::map_field() {
   };
   const auto field = std::find_if(words_.begin() + 1, words_.end(), is_field);
   if (field == words_.end()) {
-    refuse("does not replace a known field of a tensor map");
+    refuse("does not name a known field of a tensor map");
   }
   i_.map_field = static_cast<std::uint8_t>(std::find_if(std::begin(tensor_map_fields), std::end(tensor_map_fields),
                                                         [&](const auto& f) { return f.word == *field; }) -
@@ -1261,7 +1261,8 @@ void opcode_reader::map_copy() {
 /// The answer is 16 zeros: that no launch was cancelled. Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
 void opcode_reader::cancellation() {
   if (take("multicast::cluster::all")) {
-    give_up("an answer to all blocks of a cluster is not modelled: check the kernel with clusters of one block");
+    give_up(
+        "a response that is multicast to all blocks of a cluster is not modelled: check the kernel with clusters of one block");
     return;
   }
   skip({"async", "mbarrier::complete_tx::bytes", "b128"});

@@ -108,7 +108,9 @@ class memory_events {
     }
     if (check::acquires_or_releases_a_vector(i)) {
       fail(l, check_status::gave_up,
-           "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
+           "'" + i.text +
+               "' is a vector access that acquires or releases, which is not supported: use a 16-byte scalar (.b128), or a "
+               "relaxed access and a fence");
       return nullptr;
     }
     if (i.mbarrier == check::mbarrier_op::none && !state_.checked.assumed.accepted_races.empty() &&

@@ -137,8 +137,8 @@ class meetings {
     if (mixed) {
       out_.add(check_status::gave_up,
                "thread " + out_.number_of(l) + ": barrier " + std::to_string(id) +
-                   " is of other numbers of threads at other places of the block, which is not supported: give each its own "
-                   "barrier number",
+                   " is used with different numbers of threads in different places of the block, which is not supported: give "
+                   "each its own barrier number",
                l);
     }
     return mixed;

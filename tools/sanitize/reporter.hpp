@@ -128,10 +128,9 @@ class reporter {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
       add(key, excerpt({}), check_status::gave_up,
-          "threads have executed " + std::to_string(instructions) +
-              " instructions, and none has changed memory: they may wait for ever, together. Explore a smaller launch, which "
-              "says "
-              "whether they do",
+          "the threads have executed " + std::to_string(instructions) +
+              " instructions without any change to memory, so they may be waiting for each other forever: explore a smaller "
+              "launch to decide this",
           {})
           .polls = true;
     }

@@ -212,7 +212,7 @@ class schedule_run {
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
     if (state_.instructions > state_.how.most_instructions) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
-                                          " instructions: --limit=N lets it take more");
+                                          " instructions: raise the limit with --limit=N");
       state_.stop();
     } else if (state_.instructions > state_.last_change + idle) {
       out_.only_polls(state_.instructions - state_.last_change);
@@ -469,7 +469,7 @@ class schedule_run {
     if (limited) {
       const launch_run& l = *stuck.front()->home->launch;
       text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
-              " blocks at once, and these wait for others";
+              " blocks at once, and these blocks wait for the others";
     }
     out_.hang(text, stuck);
     state_.stop();
@@ -620,12 +620,12 @@ class schedule_run {
         out_.add(check_status::hang, number + " is in a loop that accesses no memory and never ends", l);
         break;
       case thread_status::waits_for_time:
-        out_.add(
-            check_status::gave_up,
-            number +
-                " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
-                "line defines",
-            l);
+        out_.add(check_status::gave_up,
+                 number +
+                     " waits for time to pass, but clocks stand still in this check: leave the wait out with a macro that the "
+                     "scenario's source "
+                     "line defines",
+                 l);
         break;
       case thread_status::uninitialised:
         out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
@@ -639,8 +639,8 @@ class schedule_run {
       case thread_status::held:
       case thread_status::unfenced:
         out_.add(check_status::undefined,
-                 number + " uses by '" + i.text +
-                     "' a register of an asynchronous matrix operation without the wait or the fence before",
+                 number + " uses, in '" + i.text +
+                     "', a register of an asynchronous matrix operation without the wait or fence that must precede it",
                  l);
         break;
       case thread_status::unknown_operand:

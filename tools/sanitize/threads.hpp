@@ -130,7 +130,7 @@ struct lane {
 static_assert(sizeof(lane) + sizeof(thread_orders) + sizeof(check::thread_context) + sizeof(check::machine) +
                       sizeof(check::thread_state) <=
                   2048,
-              "a thread takes at most 2 KiB beside its registers");
+              "a thread takes at most 2 KiB in addition to its registers");
 
 /// A sync point at which threads are.
 struct meeting_point {

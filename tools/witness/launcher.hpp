@@ -124,7 +124,7 @@ class driver {
   driver() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (library_ == nullptr) {
-      throw no_gpu("no CUDA driver: libcuda.so.1 cannot be loaded; run it on a machine with an NVIDIA GPU");
+      throw no_gpu("no CUDA driver: libcuda.so.1 cannot be loaded; run this on a machine with an NVIDIA GPU");
     }
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
@@ -192,7 +192,7 @@ class driver {
   void find(Function& f, const char* name) {
     void* const found = dlsym(library_, name);
     if (found == nullptr) {
-      throw no_gpu(std::string("the CUDA driver has no ") + name + "; update it");
+      throw no_gpu(std::string("the CUDA driver has no ") + name + "; update the driver");
     }
     std::memcpy(&f, &found, sizeof f);
   }
@@ -211,7 +211,7 @@ class image {
         return result;
       }
     }
-    throw std::runtime_error("the address " + std::to_string(address) + " is in no memory that is read back");
+    throw std::runtime_error("the address " + std::to_string(address) + " is not in memory that is read back");
   }
   uint64_t report(size_t word) const {
     uint64_t result = 0;
@@ -361,7 +361,7 @@ class session {
   void open_device() {
     int count = 0;
     if (cuda_.init(0) != 0 || cuda_.device_count(&count) != 0 || count == 0) {
-      throw no_gpu("no GPU: the CUDA driver finds no device; run it on a machine with an NVIDIA GPU");
+      throw no_gpu("no GPU: the CUDA driver finds no device; run this on a machine with an NVIDIA GPU");
     }
     char name[128] = "";
     cuda_.require(cuda_.device_name(name, sizeof name, 0), "cuDeviceGetName");
@@ -382,7 +382,7 @@ class session {
     if (status != 0) {
       const char* text = nullptr;
       cuda_.error_name(status, &text);
-      throw std::runtime_error(std::string("the driver does not compile the rewritten PTX: ") + (text != nullptr ? text : "") +
+      throw std::runtime_error(std::string("the driver cannot compile the rewritten PTX: ") + (text != nullptr ? text : "") +
                                " " + log.data());
     }
   }
@@ -813,7 +813,7 @@ class search {
         }
         if (begun == ended) {
           t.stopped = started >= runs           ? ""
-                      : with_hangs < most_hangs ? "the time was up"
+                      : with_hangs < most_hangs ? "the time limit was reached"
                                                 : "threads hung in " + std::to_string(with_hangs) + " launches";
           break;
         }
@@ -858,7 +858,7 @@ class search {
       }
     }
     verdict v{std::string(bytes), {}, end.report(0) != 0};
-    v.wrong = v.hang ? "a thread did not come out of a loop" : judge_(end);
+    v.wrong = v.hang ? "a thread did not leave a loop" : judge_(end);
     if (verdicts_.size() == most_verdicts) {
       verdicts_.pop_back();
     }

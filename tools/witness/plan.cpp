@@ -33,7 +33,7 @@ void require_launchable(const check::scenario& s) {
     throw model::error(line, 1, "witness launches kernels on one GPU, and cannot launch " + what);
   };
   if (!s.tensors.empty()) {
-    refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor by other copies");
+    refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor with other copies");
   }
   for (const check::scenario::launch_line& l : s.launches) {
     if (l.request.host) {
@@ -333,12 +333,12 @@ void require_order(const std::vector<membar_witness::launch>& all) {
                                 check::source_name(model::at(all, before).kernel) + "'";
       if (mine.count(before) == 0) {
         throw model::error("witness: " + names +
-                           " and is dependent on another launch: let the launch that it is dependent on come after it, too");
+                           " and depends on another launch: put the launch that it depends on after it as well");
       }
       if (l.dependent_on < 0 && model::at(recorded_by, before) > k) {
         throw model::error("witness: " + names + ", whose dependent launch of '" +
                            check::source_name(model::at(all, model::at(recorded_by, before)).kernel) +
-                           "' is below both: move the dependent launch directly behind the launch that it is dependent on");
+                           "' is below both: move the dependent launch directly below the launch that it depends on");
       }
     }
   }
@@ -366,7 +366,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     if (r.dependent) {
       if (r.after.empty()) {
         throw model::error("witness: a dependent launch of '" + r.kernel->name +
-                           "' comes after no launch: give it 'stream' or 'after'");
+                           "' has no launch to depend on: give it 'stream' or 'after'");
       }
       l.dependent_on = r.after.back();
     }

@@ -94,7 +94,7 @@ void write_judge(std::ostream& out, const reproducer_request& r) {
         << r.watched.line << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
   }
   if (r.outside) {
-    out << "  if (end.is_written_outside()) {\n    return \"bytes outside of every object were written\";\n  }\n";
+    out << "  if (end.is_written_outside()) {\n    return \"the kernels wrote bytes outside of every object\";\n  }\n";
   }
   out << "  static_cast<void>(end);\n  return {};\n}\n\n";
 }

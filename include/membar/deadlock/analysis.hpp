@@ -115,11 +115,12 @@ class analysis : public cycle_finder {
       }
     }
     if (lost != nullptr) {
-      all.push_back(
-          {hazard::lost_signal,
-           "membar: lost signal: " + text(nodes_[n].operation) + " misses " + text(nodes_[*lost].operation) +
-               ", because another value replaces it first: order that one after the wait, or count: add, and wait for at least",
-           {}});
+      all.push_back({hazard::lost_signal,
+                     "membar: lost signal: " + text(nodes_[n].operation) + " may miss the value of " +
+                         text(nodes_[*lost].operation) +
+                         ", because another value replaces it first: order the other value after the wait, or count "
+                         "notifications with add and wait with at_least",
+                     {}});
     } else if (!is_added_to(n) || !condition_of(n).holds(sum)) {
       all.push_back(text_.never_notified(nodes_[n].operation, is_added_to(n) ? &sum : nullptr));
     }
@@ -153,7 +154,7 @@ class analysis : public cycle_finder {
       case hazard::host_before_enqueue:
         return program_text::host_remedy;
       default:
-        return "swap two of these";
+        return "swap two of these operations";
     }
   }
 

@@ -75,7 +75,7 @@ class cycle_finder : public schedule {
     }
     for (const std::size_t other : fronts) {
       if (other != n && queue_puts_after(n, other)) {
-        result.push_back({other, false_dependency, "may share a hardware queue with, and then comes after,"});
+        result.push_back({other, false_dependency, "may share a hardware queue with, and then follow,"});
       }
     }
     if (each.kind == kind_t::waits) {

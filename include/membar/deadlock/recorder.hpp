@@ -61,7 +61,9 @@ class recorder {
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     if (team == world) {
-      throw error(cudaErrorInvalidValue, "membar: team 0 cannot be declared, because it is all PEs: number the others from 1");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: team 0 cannot be declared, because it is predefined as the team of all PEs: number other teams from 1");
     }
     std::vector<int> numbers;
     for (const pe member : members) {
@@ -168,7 +170,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
     if (captures_.contains({who.index(), stream})) {
-      throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already cannot be captured: end it first",
+      throw error(cudaErrorIllegalState, "membar: a stream of PE %d is already being captured: end that capture first",
                   who.index());
     }
     captures_[{who.index(), stream}] = ++graphs_;
@@ -179,7 +181,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
-      throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured cannot end: begin it",
+      throw error(cudaErrorIllegalState, "membar: a capture of a stream of PE %d was ended, but none was begun: begin it",
                   who.index());
     }
     const unsigned graph = found->second;
@@ -258,13 +260,14 @@ class recorder {
       throw hazard_error(std::move(all.front()));
     }
     if (!captures_.empty()) {
-      throw error(cudaErrorIllegalState, "membar: a record cannot be forgotten while %zu streams are captured: end that first",
+      throw error(cudaErrorIllegalState,
+                  "membar: a record cannot be deleted while %zu streams are being captured: end the captures first",
                   captures_.size());
     }
     if (!arrived_.empty()) {
       throw error(
           cudaErrorIllegalState,
-          "membar: a record cannot be forgotten while PE %d has arrived at a barrier and not waited for it: record the wait "
+          "membar: a record cannot be deleted while PE %d has arrived at a barrier and has not waited for it: record the wait "
           "first",
           arrived_.begin()->first.first);
     }
@@ -292,7 +295,7 @@ class recorder {
 
   [[nodiscard]] static deadlock::program empty_program(int pes, callers hosts) {
     if (pes < 1) {
-      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs cannot be recorded: there is at least one", pes);
+      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs cannot be recorded: use at least one PE", pes);
     }
     deadlock::program made;
     made.pes = pes;
@@ -339,9 +342,10 @@ class recorder {
   void host_waits(const stream_operation& operation) {
     const std::lock_guard lock(mutex_);
     if (captures_.contains({operation.pe, operation.stream}) && operation.kind == operation_kind::host_stream) {
-      throw error(cudaErrorStreamCaptureUnsupported,
-                  "membar: the host cannot wait for a stream of PE %d that is captured: end the capture and launch the graph",
-                  operation.pe);
+      throw error(
+          cudaErrorStreamCaptureUnsupported,
+          "membar: the host cannot wait for a stream of PE %d while it is being captured: end the capture and launch the graph",
+          operation.pe);
     }
     append_locked({&operation, 1});
     if (program_.hosts != callers::one) {
@@ -453,11 +457,10 @@ class recorder {
                   operation.pe);
     } else if (ends) {
       if (found->second.stream != operation.stream || found->second.graph != operation.graph) {
-        throw error(
-            cudaErrorIllegalState,
-            "membar: PE %d cannot wait for a barrier in another %s than that in which it has arrived: keep both halves in "
-            "one stream and one graph",
-            operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
+        throw error(cudaErrorIllegalState,
+                    "membar: PE %d waits for a barrier in a different %s than the one in which it arrived: keep both halves in "
+                    "one stream and one graph",
+                    operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
       }
       arrived.erase(found);
     }
@@ -472,28 +475,28 @@ class recorder {
       }
       const bool adds = kind->second;
       if (adds != operation.effect.adds) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: a signal of PE %d that is %s elsewhere cannot be %s: a signal is either set or added to, for an "
-                    "addition to a set value is not atomic with it",
-                    operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: only set it or only add to it, because an "
+            "addition is not atomic with a set",
+            operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
     }
     if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
       const auto found = adds_.find({operation.pe, operation.object});
       if (found != adds_.end() && found->second) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %d cannot wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
-            "least that",
-            operation.pe, static_cast<unsigned long long>(operation.condition.value));
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d cannot wait until a signal is equal to %llu, because PEs add to it and it may skip that "
+                    "value: wait for at "
+                    "least that value",
+                    operation.pe, static_cast<unsigned long long>(operation.condition.value));
       }
     }
     if (notifies && operation.effect.adds) {
       if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
         throw error(cudaErrorInvalidValue,
-                    "membar: a signal of PE %d that is waited for to be equal to %llu cannot be added to, because it may pass "
-                    "over that: "
-                    "wait for at least that",
+                    "membar: a PE waits until a signal of PE %d is equal to %llu, so the signal cannot be added to, because it "
+                    "may skip that value: wait for at least that value",
                     operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
@@ -516,14 +519,15 @@ class recorder {
         if (operation.kind == operation_kind::launch_graph &&
             !captured_.contains(static_cast<unsigned>(operation.object.number()))) {
           throw error(cudaErrorInvalidValue,
-                      "membar: PE %d cannot launch graph %llu, which was not captured here, or was forgotten: capture it first",
+                      "membar: PE %d cannot launch graph %llu, which was not captured here or whose record was deleted: "
+                      "capture it first",
                       operation.pe, static_cast<unsigned long long>(operation.object.number()));
         }
         if (own != 0) {
-          throw error(
-              cudaErrorStreamCaptureUnsupported,
-              "membar: a host copy or a graph cannot be put into a stream of PE %d that is captured: end the capture first",
-              operation.pe);
+          throw error(cudaErrorStreamCaptureUnsupported,
+                      "membar: a host copy or a graph cannot be put into a stream of PE %d while it is being captured: end the "
+                      "capture first",
+                      operation.pe);
         }
         return 0;
       case operation_kind::wait_event: {
@@ -532,11 +536,11 @@ class recorder {
         const bool captured =
             std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
         if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
-          throw error(
-              cudaErrorStreamCaptureIsolation,
-              "membar: a stream of PE %d cannot wait for an event across the border of a capture: record the event in the same "
-              "capture, or outside of it",
-              operation.pe);
+          throw error(cudaErrorStreamCaptureIsolation,
+                      "membar: a stream of PE %d cannot wait for an event from outside of its capture, or from inside of "
+                      "another: record the event in the same "
+                      "capture as the wait, or record both outside of a capture",
+                      operation.pe);
         }
         return theirs;
       }

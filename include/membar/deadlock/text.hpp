@@ -108,73 +108,76 @@ class program_text {
   /// @{
   [[nodiscard]] report collectives_differ(std::size_t first, std::size_t second, std::size_t number) const {
     return {hazard::collectives_differ,
-            "membar: collectives differ: " + whole(first) + " is taken for " + whole(second) +
-                ", because each is its PE's collective number " + std::to_string(number + 1) +
-                " of that team: call the same collectives of a team in the same order on every PE",
+            "membar: collectives differ: " + whole(first) + " is matched with " + whole(second) +
+                ", because each is collective number " + std::to_string(number + 1) +
+                " of that team on its PE: call the same collectives of a team in the same order on every PE",
             {}};
   }
   [[nodiscard]] report unrecorded_event(std::size_t wait) const {
-    return {
-        hazard::unrecorded_event,
-        "membar: unrecorded event: " + whole(wait) +
-            " orders nothing, because the event was not recorded before: record it first, after the work that it stands for",
-        {}};
+    return {hazard::unrecorded_event,
+            "membar: unrecorded event: " + whole(wait) +
+                " orders nothing, because the event was not recorded before the wait: record it first, after the work that it "
+                "marks",
+            {}};
   }
   [[nodiscard]] report concurrent_collectives(std::size_t first, std::size_t second) const {
     return {hazard::concurrent_collectives,
             "membar: concurrent collectives: " + whole(first) + " and " + whole(second) +
-                " may run at once, which no team allows: put them on one stream, let the second's stream wait for an event "
-                "after the first, or give each its own team",
+                " may run at the same time, which a team does not allow: put them on one stream, let the second one's stream "
+                "wait for an event "
+                "that follows the first, or give each its own team",
             {}};
   }
   [[nodiscard]] report grid_too_large(std::size_t kernel) const {
     const stream_operation& operation = program_.operations[kernel];
     return {hazard::grid_too_large,
             "membar: grid too large: " + whole(kernel) + " has " + std::to_string(operation.shape.blocks) +
-                " blocks that may wait, and the device can hold " + std::to_string(operation.shape.room) + " at once, " +
-                (operation.shape.cooperative ? "so that its cooperative launch fails"
-                                             : "so that those that run may wait for those that cannot begin") +
+                " blocks that may wait for each other, but the device can hold only " + std::to_string(operation.shape.room) +
+                " at once, " +
+                (operation.shape.cooperative ? "so its cooperative launch fails"
+                                             : "so the running blocks may wait for blocks that cannot start") +
                 ": launch at most that many, cooperatively and on every PE (collective_launch)",
             {}};
   }
   [[nodiscard]] report early_host_copy(std::size_t copy, std::size_t operation) const {
     return {hazard::early_host_copy,
-            "membar: early host copy: " + whole(copy) + " may return before it has run, and " + whole(operation) +
-                " may then come first: copy asynchronously and wait for the stream, or have the memory copied "
-                "synchronously (host_copy.hpp does either)",
+            "membar: early host copy: " + whole(copy) + " may return before it has finished, and " + whole(operation) +
+                " may then run first: copy asynchronously and wait for the stream, or make copies of the memory "
+                "synchronous (host_copy.hpp supports both)",
             {}};
   }
   /// `candidate` is an operation, or `none` for the value at the start.
   [[nodiscard]] report lost_signal(std::size_t wait, std::size_t candidate, std::size_t other) const {
-    return {hazard::lost_signal,
-            "membar: lost signal: " + whole(wait) + " may miss " +
-                (candidate == none ? std::string("the value at the start") : whole(candidate)) + ", which " + whole(other) +
-                " may replace first: order that after the wait, or count: add, and wait for at least",
-            {}};
+    return {
+        hazard::lost_signal,
+        "membar: lost signal: " + whole(wait) + " may miss " +
+            (candidate == none ? std::string("the initial value") : whole(candidate)) + ", which " + whole(other) +
+            " may replace first: order the replacement after the wait, or count notifications with add and wait with at_least",
+        {}};
   }
   /// `earlier` is a wait, or `none` for one that has ended before the program.
   [[nodiscard]] report stale_wait(std::size_t wait, std::size_t earlier, std::size_t notification) const {
     return {hazard::stale_wait,
-            "membar: stale wait: " + whole(wait) + " may end by the value that " +
-                (earlier == none ? std::string("an earlier wait") : whole(earlier)) + " has seen, before " +
+            "membar: stale wait: " + whole(wait) + " may be satisfied by the value that " +
+                (earlier == none ? std::string("an earlier wait") : whole(earlier)) + " has already seen, before " +
                 whole(notification) +
-                ": wait each time for another value, or let its reader set the signal back before it answers (in a graph, use "
+                ": wait for a different value each time, or let the reader reset the signal before it answers (in a graph, use "
                 "operations that keep their epoch in device memory)",
             {}};
   }
   [[nodiscard]] report missing_member(std::size_t collective, const std::string& missing) const {
     return {hazard::missing_member,
             "membar: missing member: " + whole(collective) + " waits for " + missing +
-                ", which never calls it: call it on every PE of the team, as often as on the others",
+                ", which never calls it: call it on every PE of the team, the same number of times",
             {}};
   }
   /// `reached`: the value of a signal that is added to.
   [[nodiscard]] report never_notified(std::size_t wait, const std::uint64_t* reached) const {
     return {hazard::never_notified,
             "membar: never notified: " + whole(wait) + " waits forever, because " +
-                (reached != nullptr ? "all that is added brings the signal to " + std::to_string(*reached) + " only"
-                                    : std::string("no PE sets the signal so")) +
-                ": notify it, or check the signal, the value and the PE that the notification names",
+                (reached != nullptr ? "all additions together raise the signal only to " + std::to_string(*reached) + ""
+                                    : std::string("no PE sets the signal to such a value")) +
+                ": notify the signal, or check which signal, value and PE the notification names",
             {}};
   }
   /// Turns a report of what never ends into one of the host's wait `last`, which would not return because of that.
@@ -182,9 +185,9 @@ class program_text {
     const std::string why = about.sentence.substr(about.sentence.find(": ", sizeof "membar:") + 2);
     about.kind = hazard::host_before_enqueue;
     about.sentence = std::string("membar: ") + name(about.kind) + ": " + whole(last) + " would never return, because " +
-                     why.substr(0, why.rfind(": ")) + " among what is enqueued so far: " + host_remedy;
+                     why.substr(0, why.rfind(": ")) + " among the operations enqueued so far: " + host_remedy;
   }
-  static constexpr const char* host_remedy = "enqueue the work of every PE before the host waits for any";
+  static constexpr const char* host_remedy = "enqueue the work of every PE before the host waits for any PE";
   /// @}
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

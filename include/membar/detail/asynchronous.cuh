@@ -22,7 +22,7 @@ struct copy_results;
 
 /// Bytes that asynchronous copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or
 /// after the copies begin, and as the last arrival of the phase or before it.
-class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expect(bytes, release)")]] transaction_bytes {
+class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {
  public:
   __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
   /// The bytes of several copies.
@@ -37,7 +37,8 @@ class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expec
 };
 
 /// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
-class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
+class [[nodiscard(
+    "a copy that is not committed to a group cannot be waited for: call bulk_commit(copies)")]] uncommitted_copies {
  public:
   /// All the copies of both.
   [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
@@ -51,7 +52,8 @@ class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(cop
 
 /// Copies of `async_copy` that have begun: `async_commit` puts them into a group, or `async_arrive` lets them arrive at an mbarrier.
 class [[nodiscard(
-    "a copy that nobody waits for may not be there: async_commit(copies), or async_arrive(copies, barrier)")]] started_copies {
+    "a copy may be incomplete until a thread waits for it: call async_commit(copies) or async_arrive(copies, "
+    "barrier)")]] started_copies {
  public:
   /// All the copies of both.
   [[nodiscard]] __device__ friend constexpr started_copies operator+(started_copies all, started_copies) noexcept {

@@ -151,7 +151,7 @@ __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
       has_hopper_instructions || sizeof(T) < 16,
       "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
-      "16-byte loads and stores work before it");
+      "16-byte loads and stores also work on older architectures");
 }
 
 /// `update_loop`, where the architecture has one for the type and the scope.
@@ -218,7 +218,7 @@ template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
                 "membar: vector atomics require compute capability 9.0: compile this code for sm_90 or newer only, or use the "
-                "elements one by one");
+                "elements one at a time");
 }
 
 /// The kind of code that an operation becomes.

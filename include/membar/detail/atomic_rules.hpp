@@ -60,7 +60,7 @@ template <class T, thread_scope Scope>
   require_scope<Scope>();
   static_assert(
       Scope == missing_scope || is_complete<T>,
-      "membar: the type of this object is declared and not defined here: include its header, which is <cuda_fp16.h> for __half "
+      "membar: the type of this object is declared but not defined here: include its header, which is <cuda_fp16.h> for __half "
       "and <cuda_bf16.h> for __nv_bfloat16");
   return true;
 }
@@ -72,11 +72,11 @@ MEMBAR_HOST_DEVICE constexpr void refuse_object() noexcept {
   constexpr bool same = std::is_same_v<std::remove_cv_t<object>, std::remove_cv_t<T>>;
   static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref takes the object, not its address: write *pointer");
   static_assert(!same || !std::is_const_v<object>,
-                "membar: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits");
+                "membar: the object is const: use atomic_ref<const T, Scope>, which only loads and waits");
   static_assert(!same || std::is_const_v<object>,
-                "membar: an atomic_ref takes a variable that is not volatile, not a temporary value");
+                "membar: an atomic_ref must refer to a non-volatile variable, not to a temporary value");
   static_assert(same || std::is_pointer_v<object>,
-                "membar: an atomic_ref<T, Scope> refers to an object of type T: name the object's type");
+                "membar: an atomic_ref<T, Scope> must refer to an object of type T: use the object's type as T");
 }
 
 template <class Object>
@@ -86,14 +86,15 @@ template <class Object>
 MEMBAR_HOST_DEVICE constexpr void refuse_operator(const Object&) noexcept {
   static_assert(
       !is_atomic_object<Object>,
-      "membar: an operator names no order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
+      "membar: an operator cannot name an order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
 }
 
 /// Stops a debug build at an object that is not aligned to its size: on the host unless NDEBUG is defined, in a kernel with `nvcc -G`.
 template <std::size_t Size>
 MEMBAR_HOST_DEVICE inline void require_aligned([[maybe_unused]] const volatile void* object) noexcept {
 #if !defined(__CUDACC_RTC__) && !defined(NDEBUG) && (!defined(__CUDA_ARCH__) || defined(__CUDACC_DEBUG__))
-  assert(reinterpret_cast<std::size_t>(object) % Size == 0 && "membar: an atomic object is aligned to its size: use alignas");
+  assert(reinterpret_cast<std::size_t>(object) % Size == 0 &&
+         "membar: an atomic object must be aligned to its size: use alignas");
 #endif
 }
 
@@ -102,15 +103,14 @@ MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
   static_assert(!std::is_same_v<Order, missing_order>,
                 "membar: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or seq_cst");
   static_assert(memory_order_tag<Order> || std::is_same_v<Order, missing_order>,
-                "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
+                "membar: the order must be one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
 }
 
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_reduction_order() noexcept {
   require_order<Order>();
-  static_assert(
-      reduction_order<Order> || !memory_order_tag<Order>,
-      "membar: a reduction takes relaxed or release: it returns nothing, so there is nothing to acquire; use the fetch_ form");
+  static_assert(reduction_order<Order> || !memory_order_tag<Order>,
+                "membar: a reduction cannot acquire, because it returns nothing: use relaxed or release, or the fetch_ form");
 }
 
 template <class T, atom_op Op>
@@ -118,17 +118,17 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
   if constexpr (Op == atom_op::add) {
     static_assert(
         atomic_addable<T>,
-        "membar: addition takes integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
+        "membar: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
         "vectors of 2 or 4 floats or 2, 4 or 8 half or bfloat16: use fetch_update for other types");
   } else if constexpr (Op == atom_op::min || Op == atom_op::max) {
     static_assert(
         atomic_ordered<T>,
-        "membar: minimum and maximum take integers, float, double, half, bfloat16, their packed pairs, and vectors of 2, "
+        "membar: minimum and maximum support integers, float, double, half, bfloat16, their packed pairs, and vectors of 2, "
         "4 or 8 half or bfloat16: use fetch_update for other types");
   } else if constexpr (Op == atom_op::inc || Op == atom_op::dec) {
-    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements take unsigned integers");
+    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements require an unsigned integer type");
   } else if constexpr (Op != atom_op::exchange) {
-    static_assert(atomic_integer<T>, "membar: bitwise operations take integers: use fetch_update for other types");
+    static_assert(atomic_integer<T>, "membar: bitwise operations support only integers: use fetch_update for other types");
   }
 }
 
@@ -174,7 +174,7 @@ class integer_operand {
   MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
     static_assert(
         !is_variable<From>,
-        "membar: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type");
+        "membar: this value is wider than the atomic object and is not a constant expression: cast it to the object's type");
   }
   template <class From>
     requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)
@@ -232,19 +232,20 @@ template <class Policy>
 MEMBAR_HOST_DEVICE constexpr void require_policy() noexcept {
   static_assert(
       std::is_same_v<Policy, no_policy> || is_policy<Policy>,
-      "membar: what follows the order of an atomic operation is an L2 policy: a cache_policy or a cache_policy_range");
+      "membar: only an L2 policy can follow the order of an atomic operation: pass a cache_policy or a cache_policy_range");
 }
 
 /// For an operation that is a loop, or that is one for a type: `Loop` says so.
 template <class Policy, bool Loop = true>
 MEMBAR_HOST_DEVICE constexpr void refuse_policy_of_loop() noexcept {
   static_assert(!Loop || std::is_same_v<Policy, no_policy>,
-                "membar: an L2 policy applies to one instruction, but this operation is a loop: leave the policy out");
+                "membar: an L2 policy applies to a single instruction, but this operation is a loop: leave the policy out");
 }
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
-  static_assert(!std::is_const_v<T>, "membar: a reference to const only loads: refer to the object itself to change it");
+  static_assert(!std::is_const_v<T>,
+                "membar: a reference to const can only load: use a reference to a non-const type to modify the object");
 }
 
 }  // namespace detail

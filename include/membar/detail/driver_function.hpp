@@ -19,9 +19,9 @@ namespace detail {
 /// The address of the driver's function `name`. Throws `error` where the driver has none.
 [[nodiscard]] inline void* driver_address(const char* name) {
   void* entry = nullptr;
-  check(find_in_driver(name, entry), "a working CUDA driver is needed");
+  check(find_in_driver(name, entry), "this call needs a working CUDA driver");
   if (entry == nullptr) {
-    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
+    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver for CUDA 12.0 or newer", name);
   }
   return entry;
 }

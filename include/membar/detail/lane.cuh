@@ -34,7 +34,7 @@ namespace detail {
 /// Stops a debug build (nvcc -G) where the calling thread's warp has fewer than 32 threads.
 __device__ inline void require_whole_warp() noexcept {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
-  assert(has_whole_warp() && "membar: an operation by warp needs whole warps: launch blocks whose size is a multiple of 32");
+  assert(has_whole_warp() && "membar: a warp operation needs whole warps: launch blocks whose size is a multiple of 32");
 #endif
 }
 

@@ -15,8 +15,8 @@ namespace detail {
 template <class T>
 [[nodiscard]] std::size_t bytes_of_array(std::size_t size) {
   if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
-    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
-                size, sizeof(T));
+    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes exceed the address space: ask for fewer", size,
+                sizeof(T));
   }
   return size * sizeof(T);
 }
@@ -60,7 +60,7 @@ class owned_array {
     }
     const cudaError_t status = Free(data_);
     if (status != cudaErrorCudartUnloading) {  // the process ends, and its memory with it
-      report_failed_restore(status, "memory was not freed, or an earlier operation failed");
+      report_failed_restore(status, "the memory was not freed, or an earlier operation failed");
     }
   }
 

@@ -19,8 +19,8 @@ namespace detail {
 /// Rejects, at compile time, a ring that holds no tile.
 template <int Stages, unsigned StageBytes>
 __host__ __device__ constexpr bool require_stages() noexcept {
-  static_assert(Stages > 0, "membar: a pipeline has at least one stage");
-  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
+  static_assert(Stages > 0, "membar: a pipeline needs at least one stage");
+  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: the size of a pipeline stage must be a multiple of 16 bytes");
   return true;
 }
 
@@ -41,7 +41,7 @@ struct stage_position {
 template <unsigned StageBytes>
 __device__ inline void require_tile(unsigned bytes) noexcept {
   assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
-         "membar: a tile is a multiple of 16 bytes, as large as a stage");
+         "membar: the size of a tile must be a multiple of 16 bytes and equal to the size of a stage");
   static_cast<void>(bytes);
 }
 

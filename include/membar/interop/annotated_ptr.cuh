@@ -42,7 +42,7 @@ template <thread_scope Scope, class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load(const cuda::annotated_ptr<T, Property>& pointer,
                                                             Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property 'shared' is for shared memory, which has no L2 policy: load through the pointer itself");
   return load<Scope>(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 /// Reads through a `cuda::annotated_ptr` without an order, as `load_weak`; the pointer's property is the L2 policy of the
@@ -53,7 +53,7 @@ template <class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load_weak(const cuda::annotated_ptr<T, Property>& pointer,
                                                                  Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property 'shared' is for shared memory, which has no L2 policy: load through the pointer itself");
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 

@@ -196,32 +196,34 @@ class engine {
   void check_test(const runnable_test& test, const placement& where) const {
     if (hung_) {
       throw error(cudaErrorLaunchTimeout,
-                  "membar: an earlier test's kernel has not ended, because a loop in it does not look at abandoned(): end this "
+                  "membar: the kernel of an earlier test is still running, because one of its loops does not check "
+                  "abandoned(): end this "
                   "process to run further tests");
     }
     if (test.outcomes() > max_outcomes) {
-      throw error(cudaErrorInvalidValue, "membar: %s has %llu outcomes, and %u can be counted: observe less, or fewer values",
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s has %llu outcomes, but at most %u can be counted: observe fewer locations or fewer values",
                   test.model_test.name.c_str(), static_cast<unsigned long long>(test.outcomes()), max_outcomes);
     }
     if (test.locations < 1 || test.locations > max_locations ||
         test.observed.size() > static_cast<std::size_t>(max_observations)) {
-      throw error(cudaErrorInvalidValue, "membar: %s has %d locations and %zu observations: there can be 1 to %d and up to %d",
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s has %d locations and %zu observations: use 1 to %d locations and at most %d observations",
                   test.model_test.name.c_str(), test.locations, test.observed.size(), max_locations, max_observations);
     }
     if (test.kernel == nullptr || where.seats.size() != test.model_test.threads.size()) {
-      throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or a placement of another test",
+      throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or its placement belongs to another test",
                   test.model_test.name.c_str());
     }
     if (test.dependent_kernel != nullptr &&
         (where.launches.size() != 1 || where.launches[0].domain != 0 || where.cluster != 1 || !where.threads_on_host.empty())) {
       throw error(cudaErrorNotSupported,
-                  "membar: %s has a dependent kernel, and its threads are in clusters, in several launches, in another domain "
-                  "or on the "
-                  "host: place them in blocks of one device and of domain 0",
+                  "membar: %s has a dependent kernel, but its threads are in clusters, in several launches, in another domain "
+                  "or on the host: place them in blocks of one device and in domain 0",
                   test.model_test.name.c_str());
     }
     if (!where.threads_on_host.empty() && !test.on_host) {
-      throw error(cudaErrorNotSupported, "membar: %s has a thread on the host, and no code that the host can run for it",
+      throw error(cudaErrorNotSupported, "membar: %s has a host thread, but no code for the host to run",
                   test.model_test.name.c_str());
     }
   }
@@ -386,7 +388,7 @@ class engine {
             hung_ = true;
             throw error(
                 cudaErrorLaunchTimeout,
-                "membar: the kernel of %s has not ended %.0f s after its time was over: a loop in the test must look at "
+                "membar: the kernel of %s is still running %.0f s after its time limit: every loop in the test must check "
                 "abandoned()",
                 test.model_test.name.c_str(), grace_seconds);
           }
@@ -438,12 +440,11 @@ class engine {
                                 : "the launch on " + device_of(where.launches[by]).name + " waited for the others";
     const std::string at =
         in_a_loop ? "" : " at barrier " + std::to_string(words.abandoned_at) + " of " + std::to_string(view.steps + 1);
-    throw error(
-        cudaErrorLaunchTimeout,
-        "membar: %s timed out: %s longer than %.1f s%s. Some thread of the test does not end, or not all launches can run "
-        "at once%s",
-        test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
-        where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
+    throw error(cudaErrorLaunchTimeout,
+                "membar: %s timed out: %s longer than %.1f s%s. A thread of the test does not end, or not all launches can run "
+                "at the same time%s",
+                test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
+                where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
   }
 
   machine on_;

@@ -125,7 +125,7 @@ class timed_stream {
   int fitting = 0;
   if (cluster == 1) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fitting, kernel, static_cast<int>(width), shared_bytes),
-          "the kernel must be compiled for the device");
+          "compile the kernel for this device");
     return static_cast<unsigned>(fitting) * static_cast<unsigned>(on.multiprocessors);
   }
   cudaLaunchAttribute of_cluster = membar::detail::encoded(cluster_dimensions{.x = cluster});
@@ -137,7 +137,7 @@ class timed_stream {
   config.attrs = &of_cluster;
   config.numAttrs = 1;
   check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config),
-        "the kernel must be compiled for the device, and the device must have clusters");
+        "compile the kernel for this device, and use a device that supports clusters");
   return static_cast<unsigned>(fitting) * cluster;
 }
 

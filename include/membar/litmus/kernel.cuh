@@ -437,7 +437,7 @@ __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,
                 "membar: a litmus test on a GPU has at most 16 threads, 16 locations and 16 observations");
   static_assert(outcome_count<Test>() <= max_outcomes,
-                "membar: a litmus test on a GPU has at most 4096 outcomes: observe less, or fewer values");
+                "membar: a litmus test on a GPU has at most 4096 outcomes: observe fewer locations or fewer values");
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
   __shared__ detail::block_plan plans[2];  // of this step, and of the step before or the next step

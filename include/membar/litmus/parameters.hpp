@@ -136,16 +136,17 @@ inline void validate(const parameters& p) {
   for (const detail::parameter_row& row : detail::parameter_table) {
     const int value = row.get(p);
     if (value < row.least || value > row.most || value % row.multiple != 0) {
-      throw error(cudaErrorInvalidValue, "membar: the parameter %s is %d: it can be %s", row.name, value,
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is %d, but must be %s", row.name, value,
                   detail::range_of(row).c_str());
     }
   }
   if ((p.width & (p.width - 1)) != 0) {
-    throw error(cudaErrorInvalidValue, "membar: the parameter width is %d: it must be a power of two from 32 to 1024", p.width);
+    throw error(cudaErrorInvalidValue, "membar: the parameter width is %d, but must be a power of two from 32 to 1024",
+                p.width);
   }
   if (p.share + p.stress > 100) {
     throw error(cudaErrorInvalidValue,
-                "membar: the parameters share and stress are %d and %d percent of the blocks: together they can be 100",
+                "membar: the parameters share and stress are %d and %d percent of the blocks, but their sum can be at most 100",
                 p.share, p.stress);
   }
 }
@@ -199,7 +200,7 @@ inline void validate(const parameters& p) {
     if (!row->words.empty() && named != row->words.end()) {
       number = static_cast<int>(named - row->words.begin());
     } else if (!row->words.empty() || status != std::errc{} || rest != value.data() + value.size()) {
-      throw error(cudaErrorInvalidValue, "membar: the parameter %s is '%s': it can be %s", row->name, value.c_str(),
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is '%s', but must be %s", row->name, value.c_str(),
                   detail::range_of(*row).c_str());
     }
     row->set(base, number);

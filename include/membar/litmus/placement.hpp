@@ -160,24 +160,24 @@ struct thread_groups {
 inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
+                "membar: the test needs %zu launches and host threads, but a run can have at most %d of them: place threads in "
                 "fewer domains",
                 where.participants(), max_participants);
   }
   for (const placement::launch& l : where.launches) {
     const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
     if (ranks > 1 && facts.major < 9) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0, "
-          "run it on such a device",
-          facts.name.c_str(), facts.major, facts.minor);
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs a thread block cluster, which requires compute capability 9.0, but %s has %d.%d: "
+                  "run it on a newer device",
+                  facts.name.c_str(), facts.major, facts.minor);
     }
     if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
-      throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
-                  "place no thread on the host",
-                  facts.name.c_str());
+      throw error(
+          cudaErrorNotSupported,
+          "membar: the test needs memory that the host and %s share at one address, but that device cannot map such memory: "
+          "place no thread on the host",
+          facts.name.c_str());
     }
   }
   constexpr std::size_t portable_cluster = 8;
@@ -186,7 +186,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   }
   if (where.cluster > portable_cluster) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
+                "membar: the test needs a cluster of %zu blocks, but only clusters of up to %zu blocks work on every device: "
+                "use fewer blocks",
                 ranks, portable_cluster);
   }
 }
@@ -206,7 +207,7 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   }
   if (on.devices.empty()) {
     throw error(cudaErrorNoDevice,
-                "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
+                "membar: the test needs a GPU, but CUDA can use none on this machine: check CUDA_VISIBLE_DEVICES");
   }
   placement where;
   where.seats.resize(places.size());
@@ -222,8 +223,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   std::vector<int> devices;
   if (!detail::pick_peers(on, gpus.size(), devices)) {
     throw error(cudaErrorPeerAccessUnsupported,
-                "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
-                "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
+                "membar: the test needs %zu GPUs that can access each other's memory, but there are not %zu such devices "
+                "among the %zu of this machine: check that CUDA_VISIBLE_DEVICES does not hide any",
                 gpus.size(), gpus.size(), on.devices.size());
   }
   detail::thread_groups groups;
@@ -236,8 +237,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
     const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
     if (p.domain < 0 || p.domain >= facts.domains) {
       throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
-                  "capability 9.0; run it there, or name a smaller one",
+                  "membar: the test needs memory synchronization domain %d, but %s has %d; domains require compute "
+                  "capability 9.0: run the test on such a device, or use a smaller domain number",
                   p.domain, facts.name.c_str(), facts.domains);
     }
     groups.add(where, t, p, device);

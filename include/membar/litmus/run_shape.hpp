@@ -37,12 +37,13 @@ struct run_shape {
   fitting = fitting / where.cluster * where.cluster;
   if (fitting < needed) {
     throw error(cudaErrorCooperativeLaunchTooLarge,
-                "membar: %s needs %u blocks of %u threads at once in each launch, and the device holds %u of its kernel: use a "
+                "membar: %s needs %u blocks of %u threads at the same time in each launch, but the device can hold only %u of "
+                "them: use a "
                 "smaller width",
                 test.model_test.name.c_str(), needed, block_width(where, how), fitting);
   }
   if (how.home >= static_cast<int>(where.launches.size())) {
-    throw error(cudaErrorInvalidValue, "membar: the parameter home is %d, and %s has %zu launch%s: they count from 0", how.home,
+    throw error(cudaErrorInvalidValue, "membar: the parameter home is %d, but %s has %zu launch%s, numbered from 0", how.home,
                 test.model_test.name.c_str(), where.launches.size(), where.launches.size() == 1 ? "" : "es");
   }
   const auto part = [&](int percent) {

@@ -116,8 +116,9 @@ struct kernel_test : Test {
   static constexpr int locations = Test::model_test.locations();
   static constexpr int observations = detail::terms_of(Test::model_test).count;
   static_assert(observations > 0,
-                "membar: a litmus test observes what its model test's condition names: give it one with when()");
-  static_assert(observations <= max_observations, "membar: a litmus test on a GPU observes at most 16 values");
+                "membar: a litmus test observes the values that its model test's condition names, but the test has no "
+                "condition: add one with when()");
+  static_assert(observations <= max_observations, "membar: a litmus test on a GPU can observe at most 16 values");
 
   static constexpr int bytes = [] {
     if constexpr (requires { Test::bytes; }) {

@@ -167,13 +167,14 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   enumerator<Rules>(program, visitor, rules, options).run();
   if (visitor.strays()) {
     throw error(
-        "an access reaches shared memory of another cluster, or memory of another state space than it names: undefined");
+        "undefined behaviour: an access reaches the shared memory of another cluster, or a state space other than the one it "
+        "names");
   }
   if (visitor.race()) {
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
   if (visitor.joins()) {
-    throw error("a read is wider than the write it reads from: a value made of several writes is not decided");
+    throw error("a read is wider than the write it reads from: the model does not decide reads that combine several writes");
   }
   return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
 }
@@ -192,7 +193,8 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
 
 /// The error of a program whose mixed-size data race leaves the answer open.
 [[nodiscard]] inline error left_open() {
-  return error("mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open");
+  return error(
+      "mixed-size data race of atomics: PTX says that they are performed one after the other, but does not define the result");
 }
 
 /// The verdict on a test.

@@ -72,12 +72,15 @@ class enumerator final : private private_memory {
     for_each(opcode::mbarrier_init, [&](const thread_view& t, const instruction& i) {
       for_each(opcode::mbarrier_init, [&](const thread_view&, const instruction& other) {
         if (&other != &i && other.target == i.target) {
-          throw error("an mbarrier is initialized twice: PTX wants mbarrier.inval between, which no test has");
+          throw error(
+              "an mbarrier is initialized twice: PTX requires an mbarrier.inval in between, which a test cannot express");
         }
       });
       for_each(opcode::mbarrier_wait, [&](const thread_view& waiter, const instruction& wait) {
         if (wait.target == i.target && !same_block(t.where, waiter.where)) {
-          throw error("a thread waits on an mbarrier that another block initializes: threads wait on those of their own block");
+          throw error(
+              "a thread waits on an mbarrier that another block initializes: a thread can wait only on mbarriers of its own "
+              "block");
         }
       });
     });

@@ -204,7 +204,7 @@ namespace detail {
     case opcode::grid_launch:
       return asynchronous_text(i);
     default:
-      throw error("a test in C++ has an instruction that no litmus file can hold");
+      throw error("the C++ test has an instruction that a litmus file cannot express");
   }
 }
 

@@ -67,7 +67,7 @@ class outcome_collector final : public execution_visitor {
         const std::uint64_t bytes =
             4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();  // of a node, and what it points to
         if (memory_ != 0 && found_.size() > memory_ / bytes) {
-          throw limit_reached("where its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
+          throw limit_reached("because its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
         }
       }
       return true;

@@ -63,7 +63,7 @@ class path_values : public partial_execution {
         return false;
       }
     }
-    assumptions_.push({test, left, right, expected}, "a path has more than 128 decisions");
+    assumptions_.push({test, left, right, expected}, "a path has more than 128 branch decisions");
     return true;
   }
 

@@ -26,8 +26,8 @@ struct statistics {
 /// A search was given up: after its limit of steps, because it would remember too much, or because it takes too long.
 class limit_reached : public error {
  public:
-  limit_reached() : error("undecided: the search was given up after its limit of steps") {}
-  explicit limit_reached(const std::string& why) : error("undecided: the search was given up " + why) {}
+  limit_reached() : error("undecided: the search was stopped after its limit of steps") {}
+  explicit limit_reached(const std::string& why) : error("undecided: the search was stopped " + why) {}
 };
 
 /// How far a search goes.
@@ -52,10 +52,10 @@ struct search_options {
       throw limit_reached();
     }
     if (memory != 0 && bytes > memory) {
-      throw limit_reached("where its states need more than " + std::to_string(memory >> 20U) + " MiB");
+      throw limit_reached("because its states need more than " + std::to_string(memory >> 20U) + " MiB");
     }
     if (control != nullptr && steps % now_and_then == 0 && control->is_over()) {
-      throw limit_reached("after its limit of time");
+      throw limit_reached("after its time limit");
     }
   }
 };
@@ -64,7 +64,7 @@ struct search_options {
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides only the shorter runs");
+                " does more than wait, and the model follows only one jump back: --bounded decides only the shorter runs");
   }
 }
 

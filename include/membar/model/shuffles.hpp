@@ -99,10 +99,10 @@ template <class Rules>
     const int lane = lane_of(program, here.thread);
     const int from = source_lane(i, lane).lane;
     if (!has_lane(i, lane)) {
-      fail("a shuffle's mask leaves out its own lane");
+      fail("a shuffle's mask does not contain its own lane");
     }
     if (!has_lane(i, from)) {
-      fail("a shuffle reads from a lane that its mask leaves out");
+      fail("a shuffle reads from a lane that is not in its mask");
     }
     const int n = generation(read);
     bool found = false;
@@ -120,7 +120,7 @@ template <class Rules>
           continue;
         }
         if (code(e).mode != i.mode || code(e).c.value != i.c.value) {
-          fail("the lanes of a shuffle meet in shuffles of different form");
+          fail("the lanes of a shuffle execute shuffles of different forms");
         }
         came = true;
         if (other == from) {

@@ -315,20 +315,21 @@ class litmus_program {
   /// stream, an event or a graph orders. Threads are counted from 0.
   [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
     if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
-      throw error("an edge of the API names a thread that the test does not have");
+      throw error("an API edge names a thread that the test does not have");
     }
     litmus_program result = *this;
     api_edge edge;
     edge.before = before;
     edge.after = after;
-    result.api_.push(edge, "a test has more than 8 edges of the API");
+    result.api_.push(edge, "a test has more than 8 API edges");
     return result;
   }
 
   /// This program with an mbarrier (asynchronous.hpp) whose phases expect `arrivals` arrivals.
   [[nodiscard]] constexpr litmus_program with_mbarrier(variable barrier, int arrivals) const {
     if (barrier.in_shared_memory || barrier.index < 0 || barrier.index >= variables_ || arrivals < 1) {
-      throw error("an mbarrier is a variable that an instruction names, without shared(), and expects at least one arrival");
+      throw error(
+          "an mbarrier must be a variable that an instruction names, without shared(), and must expect at least one arrival");
     }
     litmus_program result = *this;
     result.expect_arrivals(barrier.index, arrivals);
@@ -339,7 +340,9 @@ class litmus_program {
   /// tensor map, `address_of` a variable in global memory.
   [[nodiscard]] constexpr litmus_program with_initial(variable v, source value) const {
     if (v.index < 0 || v.index >= variables_ || value.value.is_register || value.value.index > variables_) {
-      throw error("a first value is a number or the address of a variable, of a variable that an instruction names");
+      throw error(
+          "an initial value must be a number or the address of a variable, and must belong to a variable that an instruction "
+          "names");
     }
     litmus_program result = *this;
     const std::int64_t initial = value.value.index > 0 ? address_value(value.value.index - 1) : value.value.value;
@@ -363,7 +366,9 @@ class litmus_program {
     for (const variable& object : objects) {
       const int here = first + static_cast<int>(&object - objects.data());
       if (object.in_shared_memory || object.index < 0 || object.index >= first || first < 0 || here >= max_variables) {
-        throw error("a multimem address has a number after those of its objects, which are in global memory, and less than 16");
+        throw error(
+            "the number of a multimem address must be below 16 and above the numbers of its objects, which must be in global "
+            "memory");
       }
       at(result.multimem_, here) = first + 1;
       at(result.objects_, here) = object.index;
@@ -454,7 +459,7 @@ class litmus_program {
   constexpr void expect_arrivals(int barrier, int arrivals) {
     int& expected = at(arrivals_, barrier);
     if (expected != 0 && expected != arrivals) {
-      throw error("an mbarrier is given two expected counts: those of init and with_mbarrier are one");
+      throw error("an mbarrier has two different expected counts: init and with_mbarrier must name the same count");
     }
     expected = arrivals;
   }
@@ -467,7 +472,7 @@ class litmus_program {
       }
     }
     if (next >= max_registers) {
-      throw error("a thread uses more than 32 registers, those that hold addresses included");
+      throw error("a thread uses more than 32 registers, including registers that hold addresses");
     }
     at(registers_[thread], next) = address_value(location);
     return next++;
@@ -495,7 +500,7 @@ class litmus_program {
   constexpr int instance(int variable, int accessing, int of) {
     const int thread = of < 0 ? accessing : of;
     if (thread >= static_cast<int>(threads) || !same_cluster(at(places_, accessing), at(places_, thread))) {
-      throw error("remote() names shared memory of a thread that is not in the cluster of the thread that accesses it");
+      throw error("remote() names shared memory of a thread outside of the accessing thread's cluster");
     }
     bool others = false;
     for (const shared_instance& i : instances_) {
@@ -524,7 +529,7 @@ class litmus_program {
       is_shared = is_shared || i.variable == t.index;
     }
     if (is_shared || (t.index >= variables_ && t.index < locations_ && instances_.size() != 0)) {
-      throw error("a condition names shared memory without a thread of a block that uses it: write in(thread, variable)");
+      throw error("a condition names shared memory without saying which block's: write in(thread, variable)");
     }
     return t.index;
   }

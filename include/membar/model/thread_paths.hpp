@@ -310,7 +310,7 @@ class thread_paths : public path_values {
       leads_to_memory = leads_to_memory || at(program_.locations, map).initial == address_value(l);
     }
     if (!leads_to_memory) {
-      throw error("a tensor map holds the address of a location from the start, as 'm = &x' says in a litmus file");
+      throw error("a tensor map must hold the address of a location initially, as with 'm = &x' in a litmus file");
     }
     event e = event_of(thread, index, state);
     e.kind = event_kind::issue;
@@ -493,7 +493,7 @@ class thread_paths : public path_values {
         return l;
       }
     }
-    throw error("the address of an asynchronous operation is that of a location, and is in its register from the start");
+    throw error("the address of an asynchronous operation must be a location's address and must be in its register initially");
   }
 
   // An instruction that starts an asynchronous operation: its own event, then what is done later, in its own thread.

@@ -116,7 +116,7 @@ class telling_visitor final : public execution_visitor {
       told_.append(execution.value(i));
       if (e.kind == event_kind::read) {
         const int writer = at(events, at(execution.choice().source, i)).thread;
-        told_.append(writer < 0 ? " as it began" : " of P");
+        told_.append(writer < 0 ? " initially" : " of P");
         if (writer >= 0) {
           told_.append(std::int64_t{writer});
         }
@@ -170,9 +170,10 @@ template <const auto& Test>
 /// What a compiler names where `require_forbidden` fails: an execution that ends as the condition says.
 template <witness_text Execution, bool Forbidden = false>
 struct the_model_allows {
-  static_assert(Forbidden,
-                "membar: the model allows the condition: the argument of the_model_allows<> is an execution that ends so, and "
-                "model::explain(model::named_test(test, \"name\")) prints it at run time");
+  static_assert(
+      Forbidden,
+      "membar: the model allows the condition: the argument of the_model_allows<> is an execution that satisfies it, and "
+      "model::explain(model::named_test(test, \"name\")) prints it at run time");
   static constexpr bool reported = true;
 };
 
@@ -180,7 +181,7 @@ struct the_model_allows {
 template <witness_text Accesses, bool RaceFree = false>
 struct the_model_finds_a_race {
   static_assert(RaceFree,
-                "membar: an execution has a data race: the argument of the_model_finds_a_race<> names its two accesses, and "
+                "membar: an execution has a data race: the argument of the_model_finds_a_race<> names the two accesses, and "
                 "model::explain(model::named_test(test, \"name\")) prints them at run time");
   static constexpr bool reported = true;
 };

@@ -49,11 +49,11 @@ template <class Handle>
 [[nodiscard]] adopted_memory memory_of_torch(Handle& handle, std::size_t offset = 0, std::size_t bytes = 0) {
   const auto whole = static_cast<std::size_t>(handle.get_buffer_size());
   if (offset > whole || bytes > whole - offset) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: %zu bytes from byte %zu on of a symmetric buffer of PyTorch cannot be adopted, because it has %zu: pass a "
-        "tensor of the rendezvous",
-        bytes, offset, whole);
+    throw error(cudaErrorInvalidValue,
+                "membar: %zu bytes starting at byte %zu of a PyTorch symmetric buffer cannot be adopted, because the buffer "
+                "has only %zu bytes: pass a "
+                "tensor that was passed to rendezvous",
+                bytes, offset, whole);
   }
   adopted_memory memory;
   memory.self = static_cast<int>(handle.get_rank());
@@ -62,7 +62,7 @@ template <class Handle>
     if (base == nullptr) {
       throw error(
           cudaErrorNotSupported,
-          "membar: no load or store reaches the symmetric buffer of PE %zu of PyTorch's group: make a group of the GPUs "
+          "membar: loads and stores cannot reach the symmetric buffer of PE %zu in PyTorch's group: form the group from GPUs "
           "that NVLink connects",
           memory.addresses.size());
     }
@@ -92,13 +92,15 @@ class gathering_processes {
     const std::vector<unsigned long long> gathered = all_gather_(*mine);
     if (gathered.size() != static_cast<std::size_t>(count_)) {
       throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned %zu for %d PEs: return one of each process, by PE",
+                  "membar: the callback that gathers numbers returned %zu numbers for %d PEs: return one number per process, "
+                  "in the order of the PEs",
                   gathered.size(), count_);
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned another number for PE %d than that process gave: return "
-                  "them by PE, and take the PE's number from the same group",
+                  "membar: the callback that gathers numbers returned a number for PE %d that differs from the one that "
+                  "process passed: return "
+                  "the numbers in the order of the PEs, and take each PE's number from the same group",
                   self_);
     }
     std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);
@@ -114,8 +116,9 @@ class gathering_processes {
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
-      throw error(cudaErrorInvalidValue, "membar: PE %zu shares %llu bytes, and PE 0 %llu: share as many on every PE", i,
-                  bytes[i], bytes[0]);
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE %zu shares %llu bytes, but PE 0 shares %llu: share the same number on every PE", i, bytes[i],
+                  bytes[0]);
     }
   }
 }
@@ -124,7 +127,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
-      throw error(status, "membar: memory is shared on no PE, because %s failed on PE %zu with %s (%s)", call, i,
+      throw error(status, "membar: no PE shares memory, because %s failed on PE %zu with %s (%s)", call, i,
                   cudaGetErrorName(status), cudaGetErrorString(status));
     }
   }
@@ -147,7 +150,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::room:
       return "a device without memory for a table of addresses";
     case adopted_fault::wrong_memory:
-      return "an address that is not of the PE it was given for";
+      return "an address that does not belong to the PE it was given for";
   }
   return "unknown memory";
 }
@@ -235,11 +238,11 @@ class basic_adopted_backend {
         processes_(memory_.self, static_cast<int>(memory_.addresses.size()), std::move(all_gather)) {
     if (memory_.self < 0 || memory_.self >= count()) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d of %d was to adopt memory: number the processes from 0, and give an address for each",
+                  "membar: PE %d of %d cannot adopt memory: number the processes from 0, and give an address for each",
                   memory_.self, count());
     }
     if (memory_.device < 0) {
-      check(cudaGetDevice(&memory_.device), "a working CUDA driver and device are needed");
+      check(cudaGetDevice(&memory_.device), "this call needs a working CUDA driver and device");
     }
     try {
       refuse(given());
@@ -268,17 +271,17 @@ class basic_adopted_backend {
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     for (const int other : devices_) {
       if (other < 0) {
-        return {
-            false,
-            "the device of some PE is hidden from this process (CUDA_VISIBLE_DEVICES), so that what the link to it carries is "
-            "unknown"};
+        return {false,
+                "a PE's device is hidden from this process (CUDA_VISIBLE_DEVICES), so the operations that the link to it "
+                "supports are "
+                "unknown"};
       }
       const atomic_link link = membar::detail::link_between(memory_.device, other, use);
       if (const atomicity answer = detail::atomicity_over(link, memory_.device, other, use); !answer) {
         return answer;
       }
     }
-    return {true, "every link from this device carries this operation as an atomic one"};
+    return {true, "every link from this device supports this operation as an atomic"};
   }
 
   /// Gathers the number of every process by the callback. Collective.
@@ -287,13 +290,14 @@ class basic_adopted_backend {
   /// The first `bytes` of the memory.
   [[nodiscard]] region map(std::size_t bytes) {
     if (*taken_) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a second heap cannot be made in adopted memory that has one: adopt other memory for it");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: this adopted memory already contains a heap and cannot hold a second one: adopt other memory for it");
     }
     if (bytes > memory_.bytes) {
       throw error(
           cudaErrorMemoryAllocation,
-          "membar: a symmetric heap of %zu bytes cannot be made in %zu bytes of adopted memory: adopt more, or make the "
+          "membar: a symmetric heap of %zu bytes does not fit into %zu bytes of adopted memory: adopt more, or make the "
           "heap smaller",
           bytes, memory_.bytes);
     }
@@ -310,7 +314,7 @@ class basic_adopted_backend {
     for (int i = 0; i != count(); ++i) {
       if (const auto what = static_cast<fault>(all[static_cast<std::size_t>(i)]); what != fault::none) {
         throw error(cudaErrorInvalidValue,
-                    "membar: memory is adopted on no PE, because PE %d was given %s: give every process the addresses at which "
+                    "membar: no PE adopts memory, because PE %d was given %s: give every process the addresses at which "
                     "its device reaches the memory of each PE, in the order of the PEs",
                     i, name(what));
       }

@@ -585,10 +585,12 @@ struct all_reduce_options {
 /// reach every PE; two to eight PEs, all of which run at the same time.
 template <class T, class Op = sum, backend Backend = peer_backend>
 class all_reduce {
-  static_assert(detail::is_reduced<T>, "membar: an all-reduce is of float, __half or __nv_bfloat16");
-  static_assert(std::is_same_v<Op, sum> || std::is_same_v<Op, maximum>, "membar: an all-reduce is by sum or maximum");
-  static_assert(Backend::visible == visibility::everywhere,
-                "membar: an all-reduce needs the visibility class everywhere: loads and stores reach every PE");
+  static_assert(detail::is_reduced<T>, "membar: the type of an all-reduce must be float, __half or __nv_bfloat16");
+  static_assert(std::is_same_v<Op, sum> || std::is_same_v<Op, maximum>,
+                "membar: the operation of an all-reduce must be sum or maximum");
+  static_assert(
+      Backend::visible == visibility::everywhere,
+      "membar: an all-reduce needs the visibility class 'everywhere', because its loads and stores must reach every PE");
 
  public:
   static constexpr unsigned threads = 512;
@@ -685,15 +687,15 @@ class all_reduce {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
         throw error(
             cudaErrorTimeout,
-            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
+            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: check what it waits for, or use a larger "
             "budget, and construct the all-reduce again on every PE",
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
-        throw error(
-            cudaErrorTimeout,
-            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and construct "
-            "the all-reduce again on every PE",
-            first_local_ + static_cast<int>(i));
+        throw error(cudaErrorTimeout,
+                    "membar: an all-reduce on PE %d was aborted, because a PE was late for another all-reduce: see that error, "
+                    "and construct "
+                    "the all-reduce again on every PE",
+                    first_local_ + static_cast<int>(i));
       }
     }
   }
@@ -744,7 +746,9 @@ class all_reduce {
 
   [[nodiscard]] static std::size_t limited(const all_reduce_options& options, std::size_t most, std::size_t pes) {
     if (most == 0) {
-      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was requested: give the most of one call");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: an all-reduce of 0 elements was requested: pass the largest number of elements that one call reduces");
     }
     const std::size_t bytes =
         options.most_in_one_shot != 0 ? options.most_in_one_shot : (std::size_t{1} << 20) / (pes < 2 ? 1 : pes - 1);
@@ -783,10 +787,11 @@ class all_reduce {
       agreed = theirs < agreed ? theirs : agreed;
     }
     if (agreed == 0) {
-      throw error(cudaErrorInvalidConfiguration,
-                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device cannot hold "
-                  "that: let fewer PEs share it",
-                  threads);
+      throw error(
+          cudaErrorInvalidConfiguration,
+          "membar: an all-reduce needs a block of %u threads of every PE to run at the same time, but a device cannot hold "
+          "that many: let fewer PEs share the device",
+          threads);
     }
     return static_cast<unsigned>(agreed);
   }

@@ -23,14 +23,16 @@ template <class Counter, amo Operation>
   if constexpr (symmetric) {
     using element = typename Counter::element_type;
     static_assert(is_counter<element>,
-                  "membar: an AMO takes a counter: on data or a signal it would not be atomic with what else changes them");
-    static_assert(is_one<Counter> || !is_counter<element>, "membar: an AMO takes one counter: take one of the span by [index]");
+                  "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations that "
+                  "change them");
+    static_assert(is_one<Counter> || !is_counter<element>,
+                  "membar: an AMO needs a single counter: select one of the span with [index]");
     if constexpr (is_counter<element> && is_one<Counter>) {
       constexpr bool listed = (element::amos & Operation) != amo::none;
-      static_assert(
-          listed,
-          "membar: this AMO is not among those that the counter's type lists: list it, so that the heap can check that every "
-          "link carries it");
+      static_assert(listed,
+                    "membar: this AMO is not in the list of the counter's type: add it to the list, so that the heap can check "
+                    "that every "
+                    "link supports it");
       return listed;
     } else {
       return false;
@@ -57,13 +59,15 @@ using counted = typename counted_of<Counter>::type;
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_no_result_order() noexcept {
   constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(has_order, "membar: an AMO without a result takes relaxed or release: what is not returned cannot be acquired");
+  static_assert(has_order,
+                "membar: an AMO without a result cannot acquire, because it returns nothing: use relaxed or release");
   return has_order;
 }
 template <class Order>
 __device__ constexpr void require_result_order() noexcept {
-  static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>,
-                "membar: an AMO takes relaxed, acquire, release or acq_rel: no backend has one order of all of them");
+  static_assert(
+      order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>,
+      "membar: the order of an AMO must be relaxed, acquire, release or acq_rel: no backend has a single total order of AMOs");
 }
 
 template <amo Operation, class Counter, class Value, class Order>
@@ -98,7 +102,7 @@ template <class Counter, class Order = relaxed_t>
 [[nodiscard]] __device__ inline detail::counted<Counter> amo_load(const Counter& counter, pe other,
                                                                   Order order = Order()) noexcept {
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                "membar: an AMO that loads takes relaxed or acquire: it writes nothing to release");
+                "membar: an AMO that loads cannot release, because it writes nothing: use relaxed or acquire");
   if constexpr (detail::require_amo<Counter, amo::load>()) {
     return detail::apply_amo<amo::load>(counter, detail::counted<Counter>(), other, order);
   }

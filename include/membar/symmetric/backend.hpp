@@ -122,8 +122,8 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,
-              "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, "
-              "in one order, with the same arguments",
+              "membar: a collective call differs between PEs: PE %d has %s %llu, but PE 0 has %s%s%llu: call it on every PE, "
+              "in the same order and with the same arguments",
               which, name(call_of(theirs)), value_of(theirs), other_call ? name(call_of(of_0)) : "", other_call ? " " : "",
               value_of(of_0));
 }
@@ -145,7 +145,7 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
   const auto all = gathered(backend, static_cast<unsigned long long>(status));
   for (int i = 0; i < backend.count(); ++i) {
     if (const auto code = static_cast<cudaError_t>(all[static_cast<std::size_t>(i)]); code != cudaSuccess) {
-      throw error(code, "membar: %s failed on PE %d with %s (%s), and is taken back on all", what, i, cudaGetErrorName(code),
+      throw error(code, "membar: %s failed on PE %d with %s (%s), and was undone on all PEs", what, i, cudaGetErrorName(code),
                   cudaGetErrorString(code));
     }
   }

@@ -27,7 +27,7 @@ template <class Words>
     return true;
   } else if constexpr (require_symmetric<Words>()) {
     constexpr bool words = std::is_same_v<typename Words::element_type, barrier_word> && !is_one<Words>;
-    static_assert(words, "membar: a barrier takes the words that a heap's allocate_barrier gave");
+    static_assert(words, "membar: a barrier needs the words that a heap's allocate_barrier returned");
     return words;
   } else {
     return false;
@@ -36,7 +36,9 @@ template <class Words>
 template <class Words, class Order>
 [[nodiscard]] __device__ constexpr bool require_barrier() noexcept {
   constexpr bool order = order_among<Order, memory_order::relaxed, memory_order::acq_rel>;
-  static_assert(order, "membar: a barrier takes acq_rel, or relaxed to order nothing: every PE is on both sides of it");
+  static_assert(
+      order,
+      "membar: the order of a barrier must be acq_rel, or relaxed to order nothing, because every PE both arrives and waits");
   return require_barrier_words<Words>() && order;
 }
 
@@ -175,8 +177,8 @@ template <class Group, class Words, class Stop, class Order = acq_rel_t>
 /// Prints who is missing, and ends the kernel. Out of line, as `trap_waiting`.
 [[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
   printf(
-      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, and saw %llu: PE %d has "
-      "not run yet, has ended, or waits itself\n",
+      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, but is %llu: PE %d has not "
+      "run yet, has ended, or is waiting itself\n",
       self.index(), budget.in_nanoseconds(), missing.pe, missing.address, missing.expected, missing.seen, missing.pe);
   __trap();
   __builtin_unreachable();
@@ -252,11 +254,11 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
 /// `relaxed` nothing is ordered. Requires: the group's, or the PE's, last arrival was waited for; one group of each PE at a time.
 /// PTX (peer): as `try_barrier` until its loads.
 template <class Group, class Words, class Order = release_t>
-[[nodiscard("wait for it, before the next arrival")]] __device__ inline arrival arrive(Group group, const Words& words,
-                                                                                       Order order = Order()) noexcept {
+[[nodiscard("wait for this arrival before the next one")]] __device__ inline arrival arrive(Group group, const Words& words,
+                                                                                            Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(right, "membar: an arrival takes release or relaxed: it has nothing to acquire");
+  static_assert(right, "membar: an arrival cannot acquire, because it reads nothing: use release or relaxed");
   if constexpr (detail::require_barrier_words<Words>() && right) {
     return detail::arrival_access::make(detail::arrive_everywhere(group, words, order));
   } else {
@@ -285,7 +287,7 @@ template <class Group, class Words, class Order = acquire_t>
                                                      Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  static_assert(right, "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   if constexpr (right) {
     detail::missing_pe missing;
     return Group::any(!detail::wait_for_others(group, words, own.number(), budget, order, missing)) ? wait_result::timed_out
@@ -302,7 +304,7 @@ __device__ inline void wait(Group group, const Words& words, const arrival& own,
                             Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  static_assert(right, "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   if constexpr (right) {
     detail::missing_pe missing;
     if (!detail::wait_for_others(group, words, own.number(), budget, order, missing)) {

@@ -43,24 +43,23 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
     if (each.wrong_streams) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch is given up on every PE, because the process of PE %zu gave streams for some of its "
-          "PEs only: give one for each, in their order, or none",
-          pe);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch was cancelled on every PE, because the process of PE %zu gave streams for only "
+                  "some of its PEs: give one stream for each PE, in the order of the PEs, or none",
+                  pe);
     }
     if (each.no_arguments) {
       throw error(cudaErrorUnknown,
-                  "membar: a collective launch is given up on every PE, because the function that makes the arguments threw "
-                  "for PE %zu: "
-                  "see there the exception that is nested in this error",
+                  "membar: a collective launch was cancelled on every PE, because the function that makes the arguments threw "
+                  "an exception for PE %zu: see the exception nested in that process's error",
                   pe);
     }
     if (each.failed != cudaSuccess) {
       throw error(
           each.failed,
-          "membar: a collective launch is given up on every PE, because PE %zu could not ask its device how many blocks it "
-          "holds (%s): check there the extent of the block, the shared memory, and that the program was compiled for it",
+          "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its device "
+          "holds (%s): on that PE, check the block's extent, the shared memory, and that the program was compiled for the "
+          "device",
           pe, cudaGetErrorName(each.failed));
     }
   }
@@ -68,34 +67,36 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch is given up on every PE, because PE %zu cannot hold a block of it, or "
+                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a block of it, or "
                   "cannot launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
                   "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
     if (each.blocks > each.room) {
-      throw error(cudaErrorCooperativeLaunchTooLarge,
-                  "membar: a collective launch is given up on every PE, because PE %zu cannot run %llu blocks that wait for "
-                  "each other: it "
-                  "can hold %llu at once: launch at most that many on each PE, each doing more",
-                  pe, each.blocks, each.room);
+      throw error(
+          cudaErrorCooperativeLaunchTooLarge,
+          "membar: a collective launch was cancelled on every PE, because PE %zu cannot run %llu blocks that wait for each "
+          "other: it can hold only %llu at once: launch at most that many on each PE, and give each block more work",
+          pe, each.blocks, each.room);
     }
   }
   for (std::size_t pe = 1; pe < offers.size(); ++pe) {
     const launch_offer& mine = offers[pe];
     const launch_offer& first = offers[0];
     if (mine.blocks != first.blocks) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, and PE 0 %llu: launch the same "
-                  "grid on every PE",
-                  pe, mine.blocks, first.blocks);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, but PE 0 runs %llu: launch the same "
+          "grid on every PE",
+          pe, mine.blocks, first.blocks);
     }
     const auto same = [&](const char* what, const std::array<unsigned, 3>& here, const std::array<unsigned, 3>& there) {
       if (here != there) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: a collective launch differs between PEs: PE %zu has a %s of %u, %u, %u, and PE 0 of %u, %u, %u: "
-                    "launch the same configuration on every PE",
-                    pe, what, here[0], here[1], here[2], there[0], there[1], there[2]);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a collective launch differs between PEs: PE %zu has a %s of %u, %u, %u, but PE 0 has one of %u, %u, %u: "
+            "launch the same configuration on every PE",
+            pe, what, here[0], here[1], here[2], there[0], there[1], there[2]);
       }
     };
     same("grid", mine.grid, first.grid);
@@ -104,14 +105,15 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     if (mine.dynamic_shared_bytes != first.dynamic_shared_bytes) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, and PE 0 %zu: "
+          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, but PE 0 has %zu: "
           "launch the same configuration on every PE",
           pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
     }
     if (mine.kernel != first.kernel) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a collective launch differs between PEs: PE %zu launches another kernel than PE 0: launch the same "
-                  "on every PE, and collective launches in one order",
+                  "membar: a collective launch differs between PEs: PE %zu launches a different kernel than PE 0: launch the "
+                  "same kernel "
+                  "on every PE, and make collective launches in the same order",
                   pe);
     }
   }
@@ -121,11 +123,11 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
 inline void validate_launched(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     if (offers[pe].failed != cudaSuccess) {
-      throw error(
-          offers[pe].failed,
-          "membar: a collective launch failed on PE %zu with %s (%s), and kernels of other PEs may wait for it until their "
-          "budgets end: see what else runs on that device",
-          pe, cudaGetErrorName(offers[pe].failed), cudaGetErrorString(offers[pe].failed));
+      throw error(offers[pe].failed,
+                  "membar: a collective launch failed on PE %zu with %s (%s), and kernels of other PEs may wait for that PE "
+                  "until their "
+                  "budgets end: check what else runs on that device",
+                  pe, cudaGetErrorName(offers[pe].failed), cudaGetErrorString(offers[pe].failed));
     }
   }
 }

@@ -19,7 +19,7 @@ template <class Epoch>
   constexpr bool symmetric = require_symmetric<Epoch>();
   if constexpr (symmetric) {
     constexpr bool one = std::is_same_v<typename Epoch::element_type, epoch> && is_one<Epoch>;
-    static_assert(one, "membar: a numbered operation takes one epoch of this PE: allocate epochs, and take one by [index]");
+    static_assert(one, "membar: a numbered operation needs one epoch of this PE: allocate epochs, and select one with [index]");
     return one;
   } else {
     return false;
@@ -62,7 +62,7 @@ template <class Group, class Signal, class Epoch>
 __device__ inline void notify(Group group, const Signal& signal, const Epoch& sent, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>() && detail::require_epoch<Epoch>()) {
     static_assert(std::is_same_v<detail::kind_of<Signal>, set>,
-                  "membar: a signal that is added to needs no epoch to be notified: add 1, which is right in every replay");
+                  "membar: notifying a signal<add> needs no epoch: add 1, which is correct in every replay");
     const detail::next_epoch<Group> next(sent);
     notify(group, signal, next.number(), other);
     Group::sync();

@@ -180,9 +180,10 @@ class array {
   /// `scoped_array` that is closed, or whose heap has ended.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric array was used after its close() or after the end of its heap: close arrays when their "
-                  "last kernel has been launched, and heaps after their arrays");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a symmetric array was used after its close() or after its heap was destroyed: close arrays after their "
+          "last kernel has been launched, and close heaps after their arrays");
     }
     return detail::access::make_span<T, Backend>(heap_->template address_of<T>(which, offset_), size_, heap_->reach_of(which));
   }
@@ -240,7 +241,7 @@ class heap {
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
-          "membar: a symmetric heap ends with %zu allocations of %zu bytes that were not freed: free each on every PE",
+          "membar: a symmetric heap was destroyed with %zu allocations of %zu bytes that were not freed: free each on every PE",
           bytes_of_.allocations(), bytes_of_.bytes_taken());
       membar::detail::handle_failed_restore(leak.what());
     }
@@ -275,7 +276,7 @@ class heap {
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || membar::detail::is_bytes<T>,
-                  "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
+                  "membar: symmetric memory needs a trivially copyable type, because its bytes are copied between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
     return array<T, Backend>(this, offset, size, bytes_of_.at(offset)->id);
@@ -314,7 +315,7 @@ class heap {
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
     if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {  // an empty part may be at its end
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric object of another heap was passed: pass the heap that allocated it");
+                  "membar: the symmetric object belongs to another heap: pass the heap that allocated it");
     }
     if constexpr (requires { region_.base_from_here(other); }) {
       return reinterpret_cast<T*>(static_cast<unsigned char*>(region_.base_from_here(other)) + offset);
@@ -337,7 +338,7 @@ class heap {
 
   // Enough for packed words and 16-byte accesses, and a signal has its own sector.
   static constexpr std::size_t least_alignment = 128;
-  static constexpr const char* kernel_failed = "a kernel failed that used symmetric memory whose scope has ended";
+  static constexpr const char* kernel_failed = "a kernel that used symmetric memory failed after that memory's scope ended";
 
   [[nodiscard]] static typename Backend::region mapped(Backend& backend, std::size_t bytes) {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
@@ -379,7 +380,7 @@ class heap {
     if (elsewhere >= 0) {
       throw error(
           cudaErrorNotSupported,
-          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not carry it: name "
+          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not support it: name "
           "fewer operations, or use signal<set> with one writer each",
           what, elsewhere);
     }
@@ -388,10 +389,10 @@ class heap {
   void require_local(pe which) const {
     const pe_range local = backend_->local_pes();
     if (!local.contains(which)) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d: it is valid on its own PE only",
-          which.index(), local.front().index(), local.front().index() + local.size() - 1);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d, but it is valid only on "
+                  "its own PE: request it there",
+                  which.index(), local.front().index(), local.front().index() + local.size() - 1);
     }
   }
 
@@ -411,12 +412,12 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for 1 or more, and "
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for at least 1, and "
                   "at most as many as fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
-      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: it is a power of two", alignment);
+      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: use a power of two", alignment);
     }
     require_alignment(alignment);
     free_abandoned();
@@ -433,7 +434,7 @@ class heap {
     if (offset == detail::offset_allocator::none) {
       throw error(
           cudaErrorMemoryAllocation,
-          "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu are taken and the largest gap has %zu: make "
+          "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu bytes are in use and the largest gap has %zu: make "
           "the heap larger",
           bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
@@ -453,7 +454,7 @@ class heap {
     detail::agree(*backend_, detail::collective::freed, id);
     if (id == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+                  "membar: the allocation belongs to another symmetric heap: free it in the heap that allocated it");
     }
     require_allocated(offset, id);
     complete_puts();
@@ -533,10 +534,11 @@ class heap {
       if (theirs != all[0]) {
         char here[40];
         char there[40];
-        throw error(cudaErrorInvalidValue,
-                    "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, and that of PE 0 %s: a "
-                    "call failed on only one of them; construct the heap again on every PE",
-                    i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, but that of PE 0 is %s: a "
+            "call failed on only one of them; construct the heap again on every PE",
+            i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
       }
     }
   }
@@ -552,10 +554,11 @@ class heap {
     const auto all = detail::gathered(*backend_, less);
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: an alignment of %zu was requested, and the backend's memory at PE %llu has less: ask for 256 at "
-                    "most, or for peer_memory::mapped",
-                    alignment, one - 1);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: an alignment of %zu was requested, but the backend's memory on PE %llu is aligned to less: ask for 256 at "
+            "most, or for peer_memory::mapped",
+            alignment, one - 1);
       }
     }
   }
@@ -587,7 +590,7 @@ class heap {
   void require_allocated(std::size_t offset, std::uint64_t id) const {
     if (!is_allocated(offset, id)) {
       throw error(cudaErrorInvalidValue,
-                  "membar: allocation %llu of the symmetric heap was freed a second time: free each once on every PE",
+                  "membar: allocation %llu of the symmetric heap was freed twice: free each allocation once on every PE",
                   static_cast<unsigned long long>(id));
     }
   }

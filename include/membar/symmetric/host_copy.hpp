@@ -32,7 +32,7 @@ using membar::detail::driver_function;
 inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
   if (here != there) {
     throw error(cudaErrorInvalidValue,
-                "membar: %zu objects of the host cannot be copied %s %zu symmetric ones: pass as many, or a subspan", here,
+                "membar: %zu host objects cannot be copied %s %zu symmetric objects: pass the same number, or a subspan", here,
                 direction, there);
   }
 }
@@ -57,7 +57,7 @@ struct copy_flag_calls {
 
 /// Whether copies are synchronous in the context of the current device. Creates that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
-  check(cudaFree(nullptr), "a working CUDA driver and device are needed");
+  check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
   unsigned flags = 0;
   check(as_runtime(copy_flags().context_get(&flags)));
   constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not name
@@ -74,9 +74,10 @@ struct copy_flag_calls {
 
 template <class T>
 [[nodiscard]] constexpr bool require_copyable() noexcept {
-  static_assert(!is_word<T>,
-                "membar: signals, counters and other words are not copied: they hold zero at first, and change by their own "
-                "operations only");
+  static_assert(
+      !is_word<T>,
+      "membar: signals, counters and other words cannot be copied: they are initially zero, and change only through their own "
+      "operations");
   return !is_word<T>;
 }
 
@@ -130,11 +131,11 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
   if constexpr (detail::require_copyable<T>()) {
     detail::validate_copy(from.size(), to.size(), "to");
     if (!copies_are_synchronous(to.local())) {
-      throw error(
-          cudaErrorNotPermitted,
-          "membar: a copy to PE %d's symmetric memory without a stream may return before it has run: pass a stream, or make "
-          "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
-          to.self().index());
+      throw error(cudaErrorNotPermitted,
+                  "membar: a copy to PE %d's symmetric memory without a stream may return before it has finished: pass a "
+                  "stream, or make "
+                  "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is created)",
+                  to.self().index());
     }
     check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
   }
@@ -146,15 +147,15 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
 /// from its context, and is an `error` here. A flag that was set before stays set.
 class synchronous_copies {
  public:
-  [[nodiscard("the flag is put back when this object dies: give it a name")]] explicit synchronous_copies(void* memory)
+  [[nodiscard("destroying this object restores the flag: give the object a name")]] explicit synchronous_copies(void* memory)
       : memory_(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory))),
         set_(!detail::allocation_is_synchronous(memory)) {
     if (set_) {
       if (const CUresult status = set(1); status != CUDA_SUCCESS) {
         throw error(
             detail::as_runtime(status),
-            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes the "
-            "flag from its context; make that with CU_CTX_SYNC_MEMOPS, or copy with a stream",
+            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes this "
+            "flag from its context: create the context with CU_CTX_SYNC_MEMOPS, or copy with a stream",
             memory, cudaGetErrorName(detail::as_runtime(status)));
       }
     }

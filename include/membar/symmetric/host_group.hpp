@@ -226,7 +226,8 @@ class host_group {
       const std::shared_ptr<state> at = at_.lock();
       if (at == nullptr) {
         throw error(cudaErrorInvalidValue,
-                    "membar: the callback of a group was called after the group had ended: end the group after what uses it");
+                    "membar: the callback of a group was called after the group was destroyed: destroy the group after "
+                    "everything that uses it");
       }
       return host_group(at).numbers(mine, this);
     }
@@ -496,33 +497,32 @@ class host_group {
       case fault::none:
         return;
       case fault::ended:
-        throw error(cudaErrorUnknown,
-                    "membar: PE %d of the group has ended: see its standard error, and start all processes again",
+        throw error(cudaErrorUnknown, "membar: PE %d of the group has ended: see its standard error, and restart all processes",
                     at_->culprit);
       case fault::left:
-        throw error(
-            cudaErrorUnknown,
-            "membar: PE %d of the group has left: it ended what uses this callback, without the others; see its exception, and "
-            "start all processes again",
-            at_->culprit);
+        throw error(cudaErrorUnknown,
+                    "membar: PE %d of the group has left: it destroyed the object that uses this callback before the others "
+                    "did; see its exception, and "
+                    "restart all processes",
+                    at_->culprit);
       case fault::files:
-        throw error(
-            cudaErrorOperatingSystem,
-            "membar: PE %d of the group has no descriptor left for a file of another PE: close files in it, or raise its "
-            "limit (ulimit -n), and start all processes again",
-            at_->culprit);
+        throw error(cudaErrorOperatingSystem,
+                    "membar: PE %d of the group has no file descriptor left for a file of another PE: close files in that "
+                    "process, or raise its "
+                    "limit (ulimit -n), and restart all processes",
+                    at_->culprit);
       case fault::late:
         throw error(
             cudaErrorTimeout,
-            "membar: PE %d of the group did not reach a collective call within %lld ms: see what it waits for, or give the "
+            "membar: PE %d of the group did not reach a collective call within %lld ms: check what it waits for, or give the "
             "group a larger budget",
             at_->culprit, most);
       default:
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %d of the group makes another collective call than PE %d: make the same calls on every PE, in one "
-            "order",
-            at_->culprit, at_->rank);
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d of the group makes a different collective call than PE %d: make the same calls on every PE, "
+                    "in the same "
+                    "order",
+                    at_->culprit, at_->rank);
     }
   }
 
@@ -554,7 +554,7 @@ class host_group {
     if (path.size() >= sizeof address.sun_path) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: the path %s of a rendezvous has %zu characters, and a socket's has %zu at most: use a shorter directory",
+          "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu: use a shorter directory",
           path.c_str(), path.size(), sizeof address.sun_path - 1);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
@@ -564,7 +564,7 @@ class host_group {
   [[nodiscard]] static owned_file new_socket() {
     owned_file made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!made) {
-      throw error(cudaErrorOperatingSystem, "membar: no socket could be made (%s): close files, or raise their limit",
+      throw error(cudaErrorOperatingSystem, "membar: no socket could be created (%s): close files, or raise their limit",
                   std::strerror(errno));
     }
     return made;
@@ -574,21 +574,23 @@ class host_group {
     switch (why) {
       case fault::token:
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d has another token than PE 0: start all processes of a job with one rendezvous", rank);
+                    "membar: PE %d has a different token than PE 0: start all processes of a job with the same rendezvous",
+                    rank);
       case fault::count:
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d was started in a group of %d, and PE 0 in one of another size: start all with one size",
+                    "membar: PE %d was started in a group of %d, but PE 0 in a group of another size: start all processes with "
+                    "the same size",
                     rank, count);
       default:
-        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: number the processes from 0, each once",
+        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: give each process its own number, from 0",
                     rank);
     }
   }
 
   [[noreturn]] static void refuse_files(int rank, int count) {
     throw error(cudaErrorOperatingSystem,
-                "membar: PE %d has no descriptor left to join a group of %d: close files, or raise the limit (ulimit -n)", rank,
-                count);
+                "membar: PE %d has no file descriptor left to join a group of %d: close files, or raise the limit (ulimit -n)",
+                rank, count);
   }
 
   void meet_as_first(const rendezvous& where, clock::time_point deadline);
@@ -603,10 +605,10 @@ class host_group {
         missing += (missing.empty() ? "" : ", ") + std::to_string(other);
       }
     }
-    throw error(
-        cudaErrorTimeout,
-        "membar: PE %s did not join the group of %d within %lld ms: see whether its process has started, with this rendezvous",
-        missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
+    throw error(cudaErrorTimeout,
+                "membar: PE %s did not join the group of %d within %lld ms: check that its process has started, and with this "
+                "rendezvous",
+                missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
   }
 
   std::shared_ptr<state> at_;  ///< its callbacks know it, and do not keep it
@@ -617,7 +619,8 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   const sockaddr_un address = address_of(path);
   if (!is_private(where.directory)) {
     if (::mkdir(where.directory.c_str(), 0700) != 0) {
-      throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made for a rendezvous (%s): name one that can",
+      throw error(cudaErrorOperatingSystem,
+                  "membar: the directory %s could not be created for a rendezvous (%s): name a directory that can be created",
                   where.directory.c_str(), std::strerror(errno));
     }
   }
@@ -657,7 +660,8 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
   const owned_file door = make_door(where, path);
   meeting_place place{path, where.directory, true};
   if (::listen(door.get(), at_->count) != 0) {
-    throw error(cudaErrorOperatingSystem, "membar: nobody can join a group in %s (%s)", path.c_str(), std::strerror(errno));
+    throw error(cudaErrorOperatingSystem, "membar: no process can join a group in %s (%s): name another directory",
+                path.c_str(), std::strerror(errno));
   }
   std::vector<owned_file> unknown;  // have not said who they are
   for (int missing = at_->count - 1; missing != 0;) {
@@ -714,7 +718,7 @@ inline void host_group::introduce_others(clock::time_point deadline) {
       int ends[2];
       if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         throw error(cudaErrorOperatingSystem,
-                    "membar: no sockets could be made for a group of %d (%s): raise the limit of files", at_->count,
+                    "membar: no sockets could be created for a group of %d (%s): raise the limit of open files", at_->count,
                     std::strerror(errno));
       }
       const owned_file first(ends[0]), second(ends[1]);
@@ -747,7 +751,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
       meeting_place{path, where.directory, deserted}.remove();
       throw error(
           cudaErrorTimeout,
-          "membar: PE 0 did not open the rendezvous in %s within %lld ms: see whether its process has started, with this "
+          "membar: PE 0 did not open the rendezvous in %s within %lld ms: check that its process has started, and with this "
           "directory",
           where.directory.c_str(), static_cast<long long>(at_->budget.count()));
     }
@@ -771,8 +775,9 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
       const bool left = there && ::lstat(path.c_str(), &now) == 0 && now.st_ino == met.st_ino &&
                         std::memcmp(&now.st_ctim, &met.st_ctim, sizeof met.st_ctim) == 0;
       meeting_place{path, where.directory, left}.remove();
-      throw error(cudaErrorTimeout, "membar: PE %d joined, and PE 0 %s before the group was complete: see its standard error",
-                  at_->rank, there ? "ended" : "did not answer");
+      throw error(cudaErrorTimeout,
+                  "membar: PE %d joined, but PE 0 %s before the group was complete: see PE 0's standard error", at_->rank,
+                  there ? "ended" : "did not answer");
     }
     if (found == answer::nothing) {
       continue;
@@ -804,7 +809,7 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
                 count);
   }
   if (where.token.size() > sizeof(letter::bytes)) {
-    throw error(cudaErrorInvalidValue, "membar: a rendezvous has a token of %zu characters: use 64 at most",
+    throw error(cudaErrorInvalidValue, "membar: the token of the rendezvous has %zu characters: use at most 64",
                 where.token.size());
   }
   host_group made(rank, count, budget);

@@ -88,9 +88,9 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
     case ipc_fault::managed:
       return "managed memory";
     case ipc_fault::pool:
-      return "pool memory, for example of cudaMallocAsync,";
+      return "pool memory, for example from cudaMallocAsync,";
     case ipc_fault::mapped:
-      return "memory of cuMemMap, for example of PyTorch's expandable_segments,";
+      return "memory from cuMemMap, for example from PyTorch's expandable_segments,";
     case ipc_fault::device:
       return "memory of a device without CUDA IPC";
     default:
@@ -156,11 +156,11 @@ struct ipc_part {
 inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
   for (std::size_t i = 1; i != hosts.size(); ++i) {
     if (hosts[i] != hosts[0]) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: PE %zu is on another host than PE 0, and CUDA IPC reaches one host: make a group of the processes of "
-          "each host, or use NVSHMEM",
-          i);
+      throw error(cudaErrorNotSupported,
+                  "membar: PE %zu is on another host than PE 0, but CUDA IPC works within one host only: form a group of the "
+                  "processes of "
+                  "each host, or use NVSHMEM",
+                  i);
     }
   }
 }
@@ -184,7 +184,7 @@ class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
       : self_(self), bytes_(bytes), processes_(gathered_by(self, std::move(all_gather))) {
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");  // makes the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // makes the device's context
     try {
       share(mine);
     } catch (...) {
@@ -267,17 +267,17 @@ class ipc_memory {
     for (std::size_t i = 0; i != all.size(); ++i) {
       const auto what = static_cast<fault>(all[i] >> 56);
       if (what == fault::room) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: memory is shared by CUDA IPC on no PE, because PE %zu gave %zu bytes, and its allocation has %llu "
-                    "from there on: share fewer, or allocate more",
-                    i, bytes_, all[i] & low_bits);
-      }
-      if (what != fault::none) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: memory is shared by CUDA IPC on no PE, because PE %zu gave %s at 0x%llx: allocate it by cudaMalloc, "
-            "or let process_memory allocate it",
-            i, name(what), all[i] & low_bits);
+            "membar: no PE shares memory by CUDA IPC, because PE %zu gave %zu bytes, but its allocation has only %llu bytes "
+            "from that address on: share fewer, or allocate more",
+            i, bytes_, all[i] & low_bits);
+      }
+      if (what != fault::none) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: no PE shares memory by CUDA IPC, because PE %zu gave %s at 0x%llx: allocate it with cudaMalloc, "
+                    "or let process_memory allocate it",
+                    i, name(what), all[i] & low_bits);
       }
     }
     return part;
@@ -318,16 +318,15 @@ class ipc_memory {
       const auto other = static_cast<unsigned>(all[i] >> 32 & 0xffffff);
       const auto status = static_cast<cudaError_t>(all[i] & 0xffffffff);
       if (what == outcome::no_access) {
-        throw error(
-            cudaErrorPeerAccessUnsupported,
-            "membar: memory is shared by CUDA IPC on no PE, because the device of PE %zu has no peer access to that of PE "
-            "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
-            i, other);
+        throw error(cudaErrorPeerAccessUnsupported,
+                    "membar: no PE shares memory by CUDA IPC, because the device of PE %zu has no peer access to that of PE "
+                    "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
+                    i, other);
       }
       if (what == outcome::refused) {
         throw error(
             status,
-            "membar: memory is shared by CUDA IPC on no PE, because PE %zu could not open that of PE %u with %s (%s): give "
+            "membar: no PE shares memory by CUDA IPC, because PE %zu could not open the memory of PE %u with %s (%s): give "
             "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
             i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }

@@ -10,7 +10,7 @@
 #include <nccl.h>
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
-#error "membar: nccl_window.cuh needs the windows of NCCL 2.28 or newer: adopt other memory by adopted_memory"
+#error "membar: nccl_window.cuh needs the windows of NCCL 2.28 or newer: adopt other memory with adopted_memory"
 #endif
 #include <nccl_device.h>
 
@@ -47,9 +47,10 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 /// their reach; NCCL's.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
-    throw error(cudaErrorNotSupported,
-                "membar: NCCL has made no window of the memory, which it then copies from and to: allocate it by ncclMemAlloc, "
-                "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
+    throw error(
+        cudaErrorNotSupported,
+        "membar: NCCL has not created a window for the memory and would copy it instead: allocate it with ncclMemAlloc, "
+        "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
   }
   adopted_memory memory;
   int count = 0;
@@ -59,7 +60,7 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   if (const int near = ncclTeamLsa(communicator).nRanks; near != count) {
     throw error(
         cudaErrorNotSupported,
-        "membar: loads and stores reach %d of the %d ranks of a window of NCCL: make a communicator of the GPUs that NVLink "
+        "membar: loads and stores reach only %d of the %d ranks of an NCCL window: make a communicator of the GPUs that NVLink "
         "connects",
         near, count);
   }

@@ -239,10 +239,10 @@ struct transport<nvshmem_reach> {
  private:
   template <class T>
   __device__ static constexpr void require_whole() noexcept {
-    static_assert(
-        sizeof(T) <= 8,
-        "membar: NVSHMEM moves at most 8 bytes whole: put_signal larger ones, or use put and get, which may move them in "
-        "pieces");
+    static_assert(sizeof(T) <= 8,
+                  "membar: NVSHMEM transfers at most 8 bytes in one piece: use put_signal for larger types, or use put and "
+                  "get, which may move them in "
+                  "pieces");
   }
 
   template <class Kind>

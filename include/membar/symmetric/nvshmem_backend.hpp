@@ -54,8 +54,8 @@ using nvshmem_id = nvshmemx_uniqueid_t;
   nvshmem_id id = NVSHMEMX_UNIQUEID_INITIALIZER;
   if (const int status = nvshmemx_get_uniqueid(&id); status != 0) {
     throw error(cudaErrorUnknown,
-                "membar: nvshmemx_get_uniqueid failed with %d: put NVSHMEM's folder of libraries on LD_LIBRARY_PATH, where its "
-                "bootstrap plugins are",
+                "membar: nvshmemx_get_uniqueid failed with %d: add NVSHMEM's library folder, which contains its "
+                "bootstrap plugins, to LD_LIBRARY_PATH",
                 status);
   }
   return id;
@@ -77,12 +77,12 @@ class nvshmem_session {
   /// As PE `rank` of `count`, with the id that all of them share.
   [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
     if (rank < 0 || rank >= count) {
-      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number them from 0", rank, count);
+      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number the PEs from 0", rank, count);
     }
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (const int status = nvshmemx_set_attr_uniqueid_args(rank, count, &id, &how); status != 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: nvshmemx_set_attr_uniqueid_args failed with %d: pass an id of make_nvshmem_id", status);
+                  "membar: nvshmemx_set_attr_uniqueid_args failed with %d: pass an id from make_nvshmem_id", status);
     }
     static_cast<void>(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &how));
     return nvshmem_session();
@@ -100,10 +100,9 @@ class nvshmem_session {
   /// this session does nothing. Errors: `error` if NVSHMEM is not initialized.
   [[nodiscard]] static nvshmem_session of_program() {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
-      throw error(
-          cudaErrorInitializationError,
-          "membar: NVSHMEM cannot be used as the program initialized it, because it is not initialized: call nvshmem_init or "
-          "nvshmemx_init_attr first, or of_launcher, of_id or of_mpi");
+      throw error(cudaErrorInitializationError,
+                  "membar: the program has not initialized NVSHMEM: call nvshmem_init or "
+                  "nvshmemx_init_attr first, or use of_launcher, of_id or of_mpi");
     }
     nvshmem_session session;
     session.open_ = false;
@@ -121,8 +120,8 @@ class nvshmem_session {
       // The other PEs are elsewhere, and would never join this one in nvshmem_finalize.
       std::fprintf(
           stderr,
-          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session lives to "
-          "read what it says\n",
+          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session exists to "
+          "read its message\n",
           nvshmem_my_pe());
       std::fflush(nullptr);
       nvshmem_global_exit(1);
@@ -150,9 +149,10 @@ class nvshmem_region {
   nvshmem_region(pe self, int count, std::size_t bytes)
       : memory_(nvshmem_align(alignment, bytes)), bytes_(bytes), self_(self), count_(count) {
     if (memory_ == nullptr) {
-      throw error(cudaErrorMemoryAllocation,
-                  "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
-                  bytes);
+      throw error(
+          cudaErrorMemoryAllocation,
+          "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to a larger size before the program starts",
+          bytes);
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
@@ -205,7 +205,7 @@ class basic_nvshmem_backend {
   /// On the current device, which is the session's.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
-    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
+    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     if constexpr (visible == visibility::everywhere) {
       require_direct_reach();
@@ -230,7 +230,7 @@ class basic_nvshmem_backend {
       case atomic_operation::bitwise_and:
       case atomic_operation::bitwise_or:
       case atomic_operation::bitwise_xor:
-        return {true, "NVSHMEM has this operation, atomic between all PEs"};
+        return {true, "NVSHMEM supports this operation as an atomic between all PEs"};
       case atomic_operation::integer_min:
       case atomic_operation::integer_max:
       case atomic_operation::increment:
@@ -254,8 +254,8 @@ class basic_nvshmem_backend {
     if (const int status = nvshmemx_fcollectmem_on_stream(NVSHMEM_TEAM_WORLD, gathered, source, word, stream_); status != 0) {
       throw error(
           cudaErrorUnknown,
-          "membar: nvshmemx_fcollectmem_on_stream failed with %d: see the standard error of the other processes, of which one "
-          "may have ended, and start the job again",
+          "membar: nvshmemx_fcollectmem_on_stream failed with %d: see the standard error of the other processes, one of which "
+          "may have ended, and restart the job",
           status);
     }
     check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_));
@@ -287,10 +287,11 @@ class basic_nvshmem_backend {
     for (int i = 0; i != count_; ++i) {
       if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
         check(cudaStreamDestroy(stream_));
-        throw error(cudaErrorNotSupported,
-                    "membar: the visibility class everywhere was requested, but no load or store of PE %d reaches PE %d: use "
-                    "nvshmem_backend, which is destination_only",
-                    i, static_cast<int>(other) - 1);
+        throw error(
+            cudaErrorNotSupported,
+            "membar: the visibility class 'everywhere' was requested, but loads and stores of PE %d cannot reach PE %d: use "
+            "nvshmem_backend, which is destination_only",
+            i, static_cast<int>(other) - 1);
       }
     }
   }

@@ -55,10 +55,9 @@ inline constexpr bool is_direct<direct_span<T>> = true;
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
-  static_assert(
-      !std::is_same_v<T, T>,
-      "membar: a symmetric object has one type and one backend: operations of another type on it would not be atomic or "
-      "ordered with its own");
+  static_assert(!std::is_same_v<T, T>,
+                "membar: a symmetric object has one type and one backend: operations with another type would not be atomic or "
+                "ordered with respect to its own operations");
 }
 
 /// Lets heaps and backends make symmetric addresses, and operations read them.
@@ -68,9 +67,9 @@ struct access;
 template <class T, class Backend>
 class address {
   static_assert(is_word<T> || membar::detail::is_bytes<T>,
-                "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
+                "membar: symmetric memory needs a trivially copyable type, because its bytes are copied between PEs");
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
-                "membar: symmetric memory holds a type without const or volatile");
+                "membar: symmetric memory needs a type without const or volatile");
 
  public:
   using element_type = T;
@@ -90,7 +89,8 @@ class address {
 
   MEMBAR_HOST_DEVICE static constexpr void require_data() noexcept {
     static_assert(!is_word<T>,
-                  "membar: a signal, a counter, a barrier word and a packed message have no plain access, at no PE: use their "
+                  "membar: a signal, a counter, a barrier word or a packed message cannot be accessed by plain loads and "
+                  "stores on any PE: use its "
                   "operations");
   }
 

@@ -98,9 +98,8 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
   check(cudaStreamIsCapturing(stream, &capture), "pass a stream of the current device");
   if (capture != cudaStreamCaptureStatusNone) {
     throw error(cudaErrorStreamCaptureUnsupported,
-                "membar: %s %llu cannot be captured in a graph, because it would be the same in every replay, so that a wait "
-                "ends by the "
-                "value of the replay before: %s",
+                "membar: %s %llu cannot be captured in a graph: the value would be the same in every replay, so a wait could "
+                "be satisfied by the value of the previous replay: %s",
                 what, value, remedy);
   }
 }
@@ -146,7 +145,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
                    stream_handle stream) {
-  static_assert(!is_word<T>, "membar: words have their own operations: they are not data");
+  static_assert(!is_word<T>, "membar: words are not data: use their own operations");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
@@ -157,7 +156,7 @@ void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long
   using address = object<symmetric::signal<Kind>, Backend>;
   if constexpr (std::is_same_v<Kind, set>) {
     detail::refuse_capture(stream, "a notification that sets a signal to", value,
-                           "pass an epoch in place of the value, or add to a signal<add>");
+                           "pass an epoch instead of the value, or add to a signal<add>");
   }
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
@@ -179,7 +178,7 @@ template <class Kind, backend Backend, class Condition>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
                     stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
+  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 

@@ -24,7 +24,7 @@ namespace detail {
 
 template <class Group>
 __device__ constexpr bool require_group() noexcept {
-  static_assert(is_group<Group>, "membar: an operation is done by_thread, by_warp or by_block");
+  static_assert(is_group<Group>, "membar: the group of an operation must be by_thread, by_warp or by_block");
   return is_group<Group>;
 }
 
@@ -37,7 +37,7 @@ template <class Address>
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
                 "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
-                "membar: not a symmetric address: pass an object of a symmetric heap");
+                "membar: this is not a symmetric address: pass an object of a symmetric heap");
   return is_symmetric<Address>;
 }
 
@@ -45,14 +45,14 @@ template <class Address>
 [[nodiscard]] __device__ constexpr bool require_data() noexcept {
   constexpr bool symmetric = require_symmetric<Address>();
   if constexpr (symmetric) {
+    static_assert(!is_counter<typename Address::element_type>,
+                  "membar: only AMOs of its own type may change a counter: a put or a get would not be atomic with them");
     static_assert(
-        !is_counter<typename Address::element_type>,
-        "membar: a counter is changed by AMOs of its own type only: a put or a get of it would not be atomic with them");
-    static_assert(!is_signal<typename Address::element_type>,
-                  "membar: a signal is changed by notify and put_signal only, and waited for: it is not data");
+        !is_signal<typename Address::element_type>,
+        "membar: a signal is not data: only notify and put_signal may change it, and only waits and tests may read it");
     static_assert(is_counter<typename Address::element_type> || is_signal<typename Address::element_type> ||
                       !is_word<typename Address::element_type>,
-                  "membar: barrier words and packed messages have their own operations: they are not data");
+                  "membar: barrier words and packed messages are not data: use their own operations");
     return !is_word<typename Address::element_type>;
   } else {
     return false;
@@ -64,7 +64,7 @@ template <class Address>
   constexpr bool symmetric = require_symmetric<Address>();
   if constexpr (symmetric) {
     static_assert(is_signal<typename Address::element_type>,
-                  "membar: only a signal is notified, waited for and tested: data may arrive in any order and in pieces");
+                  "membar: only a signal can be notified, waited for and tested: data may arrive in any order and in pieces");
     return is_signal<typename Address::element_type>;
   } else {
     return false;
@@ -75,23 +75,24 @@ template <class Address>
 template <class To, class Signal>
 [[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
   constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
-  static_assert(same,
-                "membar: a put and its signal travel by one backend: allocate both in heaps of the same backend type, or put, "
-                "and notify after a quiet");
+  static_assert(
+      same,
+      "membar: a put and its signal must use the same backend: allocate both in heaps of the same backend type, or put, "
+      "and notify after a quiet");
   return same;
 }
 
 /// Requires a type whose objects are moved whole.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
-  static_assert(
-      has_no_padding<T>,
-      "membar: an operation of fixed size moves every byte, and this type has bytes that do not belong to its value: take the "
-      "padding out, or put "
-      "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
+  static_assert(has_no_padding<T>,
+                "membar: an operation of fixed size transfers every byte, but this type has bytes that do not belong to its "
+                "value: remove the padding, or put the object as a span; for a struct of floating-point members without "
+                "padding, specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
-  static_assert(!has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
-                "membar: an operation of fixed size moves 1, 2, 4, 8 or 16 bytes, aligned to their size: put others as a span");
+  static_assert(
+      !has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
+      "membar: an operation of fixed size transfers 1, 2, 4, 8 or 16 bytes, aligned to their size: put other types as a span");
   return has_no_padding<T> && size && alignof(T) >= sizeof(T);
 }
 
@@ -102,7 +103,8 @@ inline constexpr bool is_one<object<T, Backend>> = true;
 
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_one() noexcept {
-  static_assert(is_one<Address>, "membar: an operation of fixed size moves one object: take one of the span by [index]");
+  static_assert(is_one<Address>,
+                "membar: an operation of fixed size transfers one object: select one of the span with [index]");
   return is_one<Address>;
 }
 
@@ -112,11 +114,11 @@ template <class Address, class Source>
   using element = typename Address::element_type;
   constexpr bool matches = std::is_convertible_v<const Source&, const element*>;
   static_assert(!is_direct<Source>,
-                "membar: what is copied from or to here is memory of this PE, not the result of at(pe): get it, or put it");
-  static_assert(
-      is_direct<Source> || matches,
-      "membar: the local side of a copy is a pointer to objects of the symmetric object's type; of a symmetric object, "
-      "its local()");
+                "membar: the local side of a copy must be memory of this PE, not the result of at(pe): use get or put");
+  static_assert(is_direct<Source> || matches,
+                "membar: the local side of a copy must be a pointer to objects of the symmetric object's type: for a symmetric "
+                "object, pass "
+                "its local()");
   return matches && !is_direct<Source>;
 }
 
@@ -379,7 +381,7 @@ template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Order order = Order()) noexcept {
   constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(has_order, "membar: a notification takes relaxed or release: it reads nothing that could be acquired");
+  static_assert(has_order, "membar: a notification cannot acquire, because it reads nothing: use relaxed or release");
   if constexpr (detail::require_group<Group>() && has_order && detail::require_signal<Signal>()) {
     Group::sync();
     if (Group::rank() == 0) {
@@ -393,10 +395,12 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
-  static_assert(!std::is_lvalue_reference_v<Token>,
-                "membar: a fence is called in the notification's argument: a put between the two would be published unordered");
-  static_assert(std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
-                "membar: a fence orders the notification of the thread that fenced: fence and notify by the same group");
+  static_assert(
+      !std::is_lvalue_reference_v<Token>,
+      "membar: call the fence in the notification's argument list: a put between the two would be published unordered");
+  static_assert(
+      std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
+      "membar: a fence orders only notifications of the threads that execute it: fence and notify with the same group");
   if constexpr (detail::require_signal<Signal>()) {
     if (Group::rank() == 0) {
       detail::store_notification(signal, value, other, relaxed);
@@ -408,7 +412,7 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
 template <class Group, class Signal, class FlushedGroup>
 __device__ inline void notify(Group, const Signal&, unsigned long long, pe, const flushed<FlushedGroup>&) noexcept {
   static_assert(!std::is_same_v<FlushedGroup, FlushedGroup>,
-                "membar: a flush completes nothing at another PE: take fence or quiet before a notification");
+                "membar: a flush does not complete operations at another PE: use fence or quiet before a notification");
 }
 
 /// Notifies `other` of everything that this PE has put to any PE or has observed: a transitive notification.
@@ -423,7 +427,7 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
     constexpr bool everywhere = Signal::backend::visible == visibility::everywhere;
     static_assert(
         everywhere,
-        "membar: a transitive notification needs the visibility class everywhere: with destination_only a third PE may be "
+        "membar: a transitive notification needs the visibility class 'everywhere': with destination_only, a third PE may be "
         "notified before it sees the data; let the receiver notify it");
     if constexpr (everywhere) {
       detail::transport_of<Signal>::template notify_transitively<detail::kind_of<Signal>>(group, signal.reach(),

@@ -26,18 +26,18 @@ template <class Box, class Value>
   constexpr bool symmetric = require_symmetric<Box>();
   if constexpr (symmetric) {
     using element = typename Box::element_type;
-    static_assert(
-        is_packed<element>,
-        "membar: a packed message goes to a symmetric object of type packed<T>: nothing else is read by its operations");
+    static_assert(is_packed<element>,
+                  "membar: a packed message must be sent to a symmetric object of type packed<T>, because its operations read "
+                  "only that type");
     static_assert(is_one<Box> || !is_packed<element>,
-                  "membar: a packed message goes to one box: take one of the span by [index]");
+                  "membar: a packed message must be sent to a single box: select one of the span with [index]");
     constexpr bool everywhere = Box::backend::visible == visibility::everywhere;
     static_assert(everywhere,
-                  "membar: packed messages need the visibility class everywhere: their words are stores of 16 bytes, which a "
-                  "network does not keep whole; use put_signal");
+                  "membar: packed messages need the visibility class 'everywhere': their words are 16-byte stores, which a "
+                  "network may split: use put_signal");
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
-      static_assert(same, "membar: a packed message has the type of its box: the pointer is to another type");
+      static_assert(same, "membar: a packed message must have the same type as its box, but the pointer has another type");
       return same && everywhere;
     } else {
       return false;
@@ -50,7 +50,7 @@ template <class Box, class Value>
 /// How many words a message has. Indices have 32 bits, also those past the end that a thread computes in a batch.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval unsigned word_count() noexcept {
-  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
+  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message must be smaller than 3 GiB");
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 

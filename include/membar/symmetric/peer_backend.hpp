@@ -39,7 +39,7 @@ struct peer_facts {
 /// Throws `error` unless every PE reaches every other. It names two that do not, and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
-    throw error(cudaErrorNoDevice, "membar: a peer backend of no device was requested: name one or more devices that exist");
+    throw error(cudaErrorNoDevice, "membar: a peer backend was requested without devices: name one or more devices that exist");
   }
   for (std::size_t from = 0; from != facts.devices.size(); ++from) {
     for (std::size_t to = 0; to != facts.devices.size(); ++to) {
@@ -83,13 +83,13 @@ inline void validate_peers(const peer_facts& facts) {
       }
     }
   }
-  return {true, "every link between the devices carries this operation as an atomic one"};
+  return {true, "every link between the devices supports this operation as an atomic"};
 }
 
 /// The devices that this process sees.
 [[nodiscard]] inline std::vector<int> visible_devices() {
   int count = 0;
-  check(cudaGetDeviceCount(&count), "a working CUDA driver and device are needed");
+  check(cudaGetDeviceCount(&count), "this call needs a working CUDA driver and device");
   std::vector<int> devices(static_cast<std::size_t>(count));
   for (int i = 0; i != count; ++i) {
     devices[static_cast<std::size_t>(i)] = i;
@@ -107,7 +107,7 @@ inline void validate_peers(const peer_facts& facts) {
   for (const int from : devices) {
     if (from < 0 || from >= visible) {
       throw error(cudaErrorInvalidDevice,
-                  "membar: device %d was named as a PE, and the process sees devices 0 to %d: name one of them", from,
+                  "membar: device %d was named as a PE, but the process sees only devices 0 to %d: name one of them", from,
                   visible - 1);
     }
   }
@@ -177,7 +177,7 @@ class peer_region {
       }
     }
     check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), different)),
-          "the devices must have peer access to each other");
+          "use devices that have peer access to each other");
     return made;
   }
 
@@ -261,7 +261,7 @@ class peer_region {
   /// Makes the device's context, which the runtime does at the first call that needs it, and the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
   }
 
   static void enable_access(int device, const std::vector<int>& devices) {
@@ -274,7 +274,7 @@ class peer_region {
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         static_cast<void>(cudaGetLastError());  // enabled elsewhere: not an error, and not one of the next call
       } else {
-        check(status, "the devices must have peer access to each other");
+        check(status, "use devices that have peer access to each other");
       }
     }
   }

@@ -61,8 +61,8 @@ class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
       : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
-    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");  // makes the device's context
+    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // makes the device's context
     try {
       how_ = agreed_kind(group, how);
       agree_on_bytes(group, bytes);
@@ -106,8 +106,10 @@ class process_memory {
     }
     for (std::size_t i = 0; i != all.size(); ++i) {
       if (all[i] >> 2 != all[0] >> 2) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: PE %zu asks for memory that is shared in another way than PE 0: ask for one way on every PE", i);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %zu asks for memory that is shared in a different way than on PE 0: ask for the same way on every PE",
+            i);
       }
     }
     const unsigned long long needed = asked == shared_by::file_descriptor ? 1 : asked == shared_by::fabric ? 2 : 3;
@@ -116,10 +118,10 @@ class process_memory {
       ++lacking;
     }
     throw error(cudaErrorNotSupported,
-                "membar: the device of PE %zu does not share memory between processes by %s: use one process for all GPUs "
+                "membar: the device of PE %zu cannot share memory between processes by %s: use one process for all GPUs "
                 "(peer_backend), or NVSHMEM",
                 lacking,
-                asked == shared_by::automatic ? "files or fabric handles as the others"
+                asked == shared_by::automatic ? "the files or fabric handles that the others use"
                 : asked == shared_by::fabric  ? "fabric handles"
                                               : "files");
   }

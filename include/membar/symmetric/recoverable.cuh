@@ -143,10 +143,10 @@ __global__ void abort_kernel(Flag flag) {
 
 inline void require_status(const stream_status* status) {
   if (status == nullptr) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
-        "mapped of the host");
+    throw error(cudaErrorInvalidValue,
+                "membar: the status pointer of a recoverable operation is null: pass memory that its device can write, in "
+                "device memory or "
+                "in mapped host memory");
   }
 }
 
@@ -184,7 +184,7 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition c
                         const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::require_status(status);
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
+  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::try_wait_kernel<address, Condition, object<abort_flag, Backend>>, signal,
          condition, budget, flag, status);
 }

@@ -55,7 +55,7 @@ struct rendezvous {
   rendezvous made;
   unsigned char random[16];
   if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token of the launcher's",
+    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token from the launcher's",
                 std::strerror(errno));
   }
   for (const unsigned char each : random) {
@@ -66,7 +66,8 @@ struct rendezvous {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   made.directory = std::string(runtime != nullptr && *runtime == '/' ? runtime : "/tmp") + "/membar-rendezvous.XXXXXX";
   if (::mkdtemp(made.directory.data()) == nullptr) {
-    throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made (%s): set XDG_RUNTIME_DIR to one of this user",
+    throw error(cudaErrorOperatingSystem,
+                "membar: the directory %s could not be created (%s): set XDG_RUNTIME_DIR to a directory of this user",
                 made.directory.c_str(), std::strerror(errno));
   }
   return made;
@@ -92,7 +93,7 @@ template <class AllGather>
   }
   const auto size = static_cast<std::size_t>(from_first(text.size()));
   if (size == 0) {
-    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not make a rendezvous: see its standard error");
+    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not create a rendezvous: see its standard error");
   }
   text.resize(size);
   for (std::size_t i = 0; i < size; i += sizeof(unsigned long long)) {

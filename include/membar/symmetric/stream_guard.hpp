@@ -31,7 +31,7 @@ class stream_guard {
   /// `team` is its name in errors.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
-    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "a working CUDA driver and device are needed");
+    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "this call needs a working CUDA driver and device");
   }
   stream_guard(const stream_guard&) = delete;
   stream_guard& operator=(const stream_guard&) = delete;
@@ -53,19 +53,19 @@ class stream_guard {
   };
 
   /// Takes the team for `stream`.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(stream_handle stream) {
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on(stream_handle stream) {
     return take(user_of(stream), false);
   }
   /// Takes the team for `stream`, which waits for the team's work in another stream.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(stream_handle stream) {
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_after_previous(stream_handle stream) {
     return take(user_of(stream), true);
   }
   /// Takes the team for collectives that the calling thread calls itself.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host() {
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_host() {
     return take({.host = true}, false);
   }
   /// Takes the team for collectives that the calling thread calls itself, after it has waited for the team's work in a stream.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_host_after_previous() {
     return take({.host = true}, true);
   }
 
@@ -122,14 +122,14 @@ class stream_guard {
     if (holds_ != 0 && !elsewhere) {
       if (!(next == current_)) {
         throw error(cudaErrorNotPermitted,
-                    "membar: team %s is in use on %s and cannot be used on %s: one team, one of them at a time; end the first "
+                    "membar: team %s is in use on %s and cannot be used on %s at the same time: end the first "
                     "hold, or give the second its own team",
                     team_, user_name(current_).text, user_name(next).text);
       }
       if (thread_ != std::this_thread::get_id()) {
         throw error(
             cudaErrorNotPermitted,
-            "membar: team %s is in use on %s by another thread: which of the two comes first differs between PEs; let one "
+            "membar: team %s is in use on %s by another thread, so the order of the two uses may differ between PEs: let one "
             "thread call a team's collectives",
             team_, user_name(current_).text);
       }

@@ -58,16 +58,16 @@ class team_barrier {
 
   /// Takes the team of PE `which` for a barrier that is complete in one call. Errors: as `on`; those of `stream_guard`; one that has
   /// arrived and not waited.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] stream_guard::hold take(pe which,
-                                                                                                     cudaStream_t stream) {
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] stream_guard::hold take(pe which,
+                                                                                                       cudaStream_t stream) {
     const of_pe& here = local(which);
     if (has_arrived(here, stream)) {
       const auto of_this_stream = here.guard->on(stream);  // which refuses another one
-      throw error(
-          cudaErrorNotPermitted,
-          "membar: PE %d cannot be at the next barrier of team %s, because it has not waited for the last one at which it "
-          "arrived: call wait_on_stream first",
-          which.index(), detail::team_text(members_).text);
+      throw error(cudaErrorNotPermitted,
+                  "membar: PE %d cannot arrive at the next barrier of team %s, because it has not waited for the last barrier "
+                  "at which it "
+                  "arrived: call wait_on_stream first",
+                  which.index(), detail::team_text(members_).text);
     }
     return here.guard->on(stream);
   }
@@ -123,14 +123,15 @@ class team_barrier {
       if (theirs != all[0]) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: the team of a barrier differs between PEs: the process of PE %d names others than that of PE 0, and "
-            "here it is %s: make each team in every process, in one order, also where it has no PE",
+            "membar: the team of a barrier differs between PEs: the process of PE %d names a different team than the process "
+            "of PE 0, and "
+            "here it is %s: make each team in every process, in the same order, even in processes without a PE of the team",
             i, detail::team_text(members).text);
       }
     }
     if (const int last = members[members.size() - 1].index(); last >= backend.count()) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d was named as a member of a team, and there are PEs 0 to %d: name one of them", last,
+                  "membar: PE %d was named as a member of a team, but only PEs 0 to %d exist: name one of them", last,
                   backend.count() - 1);
     }
     return members;

@@ -53,16 +53,15 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   constexpr bool condition = std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>;
   static_assert(
       Scope == thread_scope::system,
-      "membar: a signal comes from another PE: wait for it at system scope, because only that scope includes the PE's threads");
-  static_assert(condition, "membar: a wait is for equals(value) or at_least(value)");
+      "membar: a signal comes from another PE: wait for it at system scope, the only scope that includes that PE's threads");
+  static_assert(condition, "membar: the condition of a wait must be equals(value) or at_least(value)");
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                "membar: a wait takes acquire or relaxed: it has nothing to release");
+                "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   constexpr bool signal = require_signal<Signal>();
   if constexpr (signal) {
     constexpr bool exact =
         std::is_same_v<typename Signal::element_type, symmetric::signal<add>> && std::is_same_v<Condition, equals>;
-    static_assert(!exact,
-                  "membar: a signal that is added to may pass a value between two polls: wait until it is at_least(value)");
+    static_assert(!exact, "membar: a signal<add> may skip a value between two polls: wait until it is at_least(value)");
     return !exact && condition && Scope == thread_scope::system &&
            order_among<Order, memory_order::relaxed, memory_order::acquire>;
   } else {
@@ -111,8 +110,8 @@ template <class Order, class Condition, class Stop = never_stop>
                                                               unsigned long long seen,
                                                               unsigned long long nanoseconds) noexcept {
   printf(
-      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, and saw %llu: its sender has not run yet, has ended, or "
-      "waits itself\n",
+      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, but it is %llu: the sender has not run yet, has ended, or "
+      "is waiting itself\n",
       self, nanoseconds, what, address, words, expected, seen);
   __trap();
   __builtin_unreachable();

@@ -41,8 +41,7 @@ class word_of_64 {
 /// certain to be seen: for a word that is added to, only that it has reached a value. It is initially 0.
 template <class Kind>
 class signal : public detail::word_of_64 {
-  static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
-                "membar: a signal is set or added to: signal<set> or signal<add>");
+  static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>, "membar: a signal must be signal<set> or signal<add>");
 
  public:
   using kind = Kind;
@@ -93,10 +92,10 @@ inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
-                "membar: a counter holds a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
-  static_assert(
-      std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
-      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links support nothing else for it");
+                "membar: a counter must be a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
+  static_assert(std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
+                "membar: a floating-point counter supports only load, store, exchange and add, because links support no other "
+                "operations on it");
 
  public:
   using value_type = T;
@@ -126,7 +125,7 @@ class abort_flag : public detail::word_of_64 {};
 /// with 12 bytes of message and a sequence number. Bytes of padding arrive as they were.
 template <class T>
 class packed {
-  static_assert(membar::detail::is_bytes<T>, "membar: a packed message is trivially copyable");
+  static_assert(membar::detail::is_bytes<T>, "membar: a packed message must be trivially copyable");
 
  public:
   using value_type = T;

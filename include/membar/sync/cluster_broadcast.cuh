@@ -105,7 +105,9 @@ class cluster_broadcast {
 
   /// Passes relayed tiles on to the other blocks: of one thread of the block of rank 0, not that of the producer.
   class relay {
-    static_assert(Copies == cluster_copies::relayed, "membar: multicast tiles are not relayed: they reach all blocks at once");
+    static_assert(
+        Copies == cluster_copies::relayed,
+        "membar: multicast tiles reach all blocks at once and cannot be relayed: use relay only with cluster_copies::relayed");
 
    public:
     __device__ explicit relay(cluster_broadcast& ring) noexcept : ring_(&ring) {}

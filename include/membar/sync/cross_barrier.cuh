@@ -25,7 +25,7 @@ inline namespace v0_2 {
 /// each rank's flag. Requires: each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
 template <int Ranks, thread_scope Scope = thread_scope::system>
 class cross_barrier {
-  static_assert(Ranks > 0, "membar: a barrier has at least one rank");
+  static_assert(Ranks > 0, "membar: a barrier needs at least one rank");
 
  public:
   static constexpr int ranks = Ranks;
@@ -50,7 +50,7 @@ class cross_barrier {
   template <class Order>
   MEMBAR_HOST_DEVICE void arrive(Order) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                  "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
+                  "membar: arriving at a barrier cannot acquire: use relaxed or release, and acquire in the wait");
     ++phase_;
     constexpr bool releases = Order::value == memory_order::release;
     if constexpr (releases && !detail::compiling_for_device) {
@@ -71,7 +71,7 @@ class cross_barrier {
   template <class Order>
   MEMBAR_HOST_DEVICE wait_result wait([[maybe_unused]] Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    static_assert(has_order, "membar: waiting at a barrier cannot release: use relaxed or acquire, and release in the arrival");
     int arrived = 0;
     return detail::wait_until(budget, [&] {
       if constexpr (has_order) {

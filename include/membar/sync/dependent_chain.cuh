@@ -101,11 +101,11 @@ class dependent_chain {
   void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
               std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
     if (config.stream() != stream_) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: this launch is in stream %p, and its chain in stream %p: kernels of other streams do not wait for each "
-          "other, so give the launch the chain's stream",
-          static_cast<void*>(config.stream()), static_cast<void*>(stream_));
+      throw error(cudaErrorInvalidValue,
+                  "membar: this launch is in stream %p, but its chain is in stream %p: kernels of different streams do not "
+                  "wait for each "
+                  "other, so give the launch the chain's stream",
+                  static_cast<void*>(config.stream()), static_cast<void*>(stream_));
     }
     if (begun_) {
       membar::launch(config.with(programmatic_stream_serialization{true}), kernel, arguments.value...);

@@ -41,7 +41,7 @@ class grid_barrier {
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order, unsigned blocks, bool leader) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                  "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
+                  "membar: arriving at a barrier cannot acquire: use relaxed or release, and acquire in the wait");
     arrival mine;
     __syncthreads();
     if (detail::is_first_thread()) {
@@ -82,7 +82,7 @@ class grid_barrier {
   template <class Order>
   [[nodiscard]] __device__ bool all_come(const arrival& mine, Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    static_assert(has_order, "membar: waiting at a barrier cannot release: use relaxed or acquire, and release in the arrival");
     if constexpr (has_order) {
       return detail::wait_until(budget, [&] {
                const bool all = ((arrived_.load(order) ^ mine.seen_) & 0x80000000U) != 0;

@@ -53,8 +53,8 @@ namespace detail {
 /// Out of line, so that it costs the reduction no registers.
 [[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
   printf(
-      "membar: last_block_reduce got partial values in block %u that an earlier use has not finished with: give each use of a "
-      "kernel its own, or place a grid_barrier between the two\n",
+      "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use of a "
+      "kernel its own partial values, or place a grid_barrier between the two\n",
       block);
   __trap();
   __builtin_unreachable();

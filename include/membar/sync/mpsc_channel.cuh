@@ -16,8 +16,8 @@ namespace detail {
 /// All-zero bytes are open and empty.
 template <class Message, int Capacity, thread_scope Scope>
 struct claimed_slots {
-  static_assert(is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+  static_assert(is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
+  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
   /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
   struct slot {

@@ -24,10 +24,10 @@ template <class Message>
 /// The slots of a packed channel, and its consumer's side, which is alike for one producer and for many.
 template <class Message, int Capacity, thread_scope Scope>
 struct packed_slots {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
   static_assert(sizeof(Message) <= packed_word::capacity,
-                "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
-  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+                "membar: a packed message can have at most 12 bytes: use spsc_channel or mpsc_channel");
+  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
   /// Takes the message of `position` if it is there, and stores the consumer's counter with `order`.
   template <class Order>

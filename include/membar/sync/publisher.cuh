@@ -54,8 +54,8 @@ class publisher {
 
   static constexpr unsigned all_lanes = 0xffffffffU;
 
-  static_assert(Sources > 0, "membar: a publisher has at least one source");
-  static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
+  static_assert(Sources > 0, "membar: a publisher needs at least one source");
+  static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher must be a power of two");
   static_assert(From < To, "membar: the scope at which a publisher publishes must be wider than the scope of its sources");
 
  public:

@@ -27,7 +27,7 @@ inline namespace v0_2 {
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
-  static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock is trivially copyable");
+  static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock must be trivially copyable");
 
  public:
   using value_type = T;

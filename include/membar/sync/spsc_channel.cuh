@@ -30,8 +30,8 @@ inline namespace v0_2 {
 /// of a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+  static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
+  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
  public:
   using value_type = Message;

@@ -249,7 +249,8 @@ void look_at_parameters(kernel& k, CUfunction handle, bool is_kernel) {
                                      : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
     if (known == CUDA_ERROR_NOT_FOUND) {
       session::get().complain(
-          "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: nothing is recorded");
+          "the driver does not report the sizes of kernel arguments, so nothing is recorded: install a driver for CUDA 12.4 or "
+          "newer");
       k.selected = false;
     }
     if (known != CUDA_SUCCESS) {
@@ -362,7 +363,7 @@ void keep_image(const void* owner, const void* given) {
   registry& r = the_code();
   const std::unique_lock lock(r.mutex);
   if (r.bytes + kept > most_bytes) {
-    session::get().complain("the program loads more than 512 MiB of PTX: what comes later is not kept");
+    session::get().complain("the program loads more than 512 MiB of PTX: PTX loaded after that is not recorded");
     return;
   }
   r.bytes += kept;

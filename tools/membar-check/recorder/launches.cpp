@@ -253,7 +253,7 @@ class recorded_launches {
       return {number, true};
     }
     session::get().complain("'" + kernel + "' was launched in more than " + std::to_string(most_launches_of_a_kernel) +
-                            " different ways, of which the first " + std::to_string(most_launches_of_a_kernel) +
+                            " different ways, and only the first " + std::to_string(most_launches_of_a_kernel) +
                             " are recorded");
     return {};
   }
@@ -380,7 +380,7 @@ void record_memory(json& line, const kernel& k, const std::vector<window>& windo
   }
   if (copies && pieces.empty() && copier.bytes() != 0) {
     session::get().complain("the contents of " + std::to_string(copier.bytes()) + " bytes of a launch of '" + k.name +
-                            "' did not fit into the 128 MiB of pinned memory that the recorder has: record a smaller launch");
+                            "' did not fit into the recorder's 128 MiB of pinned memory: record a smaller launch");
   }
   const auto copy = [&](CUdeviceptr from, std::uint64_t count) {
     return pieces.contains({from, count}) ? copier.file_of(from, count) : std::string();

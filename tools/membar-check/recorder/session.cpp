@@ -91,9 +91,10 @@ bool session::begin(const options& asked) {
   if (is_kept_in_part_) {
     std::fprintf(
         file_, "%s\n",
-        nlohmann::json{
-            {"complaint", "before the recording began, the program mapped or exported memory or made tensor maps more than " +
-                              std::to_string(most_kept) + " times, of which the first are known: begin recording earlier"}}
+        nlohmann::json{{"complaint",
+                        "before the recording began, the program mapped or exported memory or created tensor maps more than " +
+                            std::to_string(most_kept) +
+                            " times, and only the first of these calls are recorded: begin recording earlier"}}
             .dump()
             .c_str());
   }

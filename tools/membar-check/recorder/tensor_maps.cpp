@@ -36,7 +36,7 @@ void keep_tensor_map(const CUtensorMap& map, nlohmann::json line) {
   kept_maps& all = the_maps();
   const std::lock_guard lock(all.mutex);
   if (all.by_bytes.size() == most_maps && !all.by_bytes.contains(bytes)) {
-    session::get().complain("the program makes more than " + std::to_string(most_maps) +
+    session::get().complain("the program creates more than " + std::to_string(most_maps) +
                             " tensor maps: kernels with later ones cannot be checked");
     return;
   }

@@ -82,10 +82,10 @@ class _Gathering:
                 gone = [rank for rank in missing if self._has_gone(rank)]
                 gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after it had set its number
                 if gone:
-                    failure = RuntimeError(f"membar: ranks {gone} have left the group: they ended, or deleted the adopted memory and the objects that use it; see their exceptions, and restart all processes")
+                    failure = RuntimeError(f"membar: ranks {gone} have left the group, because they ended or deleted the adopted memory and the objects that use it: see their exceptions, and restart all processes")
                 elif time.monotonic() >= deadline:
                     failure = TimeoutError(
-                        f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they ended or made other calls; every process must make the same collective calls in the same order")
+                        f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s, because they ended or made other calls: every process must make the same collective calls in the same order")
                 else:
                     continue
                 failure.__cause__ = why

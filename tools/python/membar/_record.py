@@ -30,7 +30,7 @@ def checker():
     for place in (os.environ.get("MEMBAR_CHECK"), _PACKAGE / "bin" / "membar-check", shutil.which("membar-check")):
         if place and os.access(place, os.X_OK):
             return str(place)
-    raise RuntimeError("membar: there is no membar-check: install the wheel with the commands, or name the program in MEMBAR_CHECK")
+    raise RuntimeError("membar: membar-check was not found: install the wheel with the commands, or name the program in MEMBAR_CHECK")
 
 
 def recorder():
@@ -39,7 +39,7 @@ def recorder():
     for place in (beside, beside.parent / "lib" / "membar", beside.parent / "lib64" / "membar"):
         if (place / _LIBRARY).exists():
             return str(place / _LIBRARY)
-    raise RuntimeError(f"membar: there is no {_LIBRARY} near {beside}: it is built where CMake finds the CUDA toolkit")
+    raise RuntimeError(f"membar: {_LIBRARY} was not found near {beside}: build it where CMake finds the CUDA toolkit")
 
 
 def variables():
@@ -121,7 +121,7 @@ def _run(words, scenario, seconds):
     except subprocess.TimeoutExpired:
         return 3, f"{scenario}\tgave up\tafter {seconds} s\n"
     if done.returncode not in (0, 1, 2, 3):
-        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} at {scenario}: {done.stdout}{done.stderr}")
+        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} for {scenario}: {done.stdout}{done.stderr}")
     return done.returncode, done.stdout + (done.stderr if done.returncode == 2 else "")
 
 
@@ -162,7 +162,7 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink
     """
     process = _loaded()
     if process is None:
-        raise RuntimeError("membar: the recorder is not in this process. It must be there before CUDA starts: run "
+        raise RuntimeError("membar: the recorder is not loaded in this process. It must be loaded before CUDA starts: run "
                            "'python -m membar run SCRIPT', or 'pytest --membar'")
     if folder is None:
         folder = tempfile.mkdtemp(prefix="membar-recording-")
@@ -171,7 +171,7 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink
     with tempfile.TemporaryDirectory(prefix="membar-records-") as records:
         flags = (1 if all else 0) + (0 if contents else 2)
         if process.membar_record_begin(records.encode(), kernels.encode(), flags, limit) != 0:
-            raise RuntimeError(f"membar: recording did not begin: another block records, or {kernels!r} is not an extended regular expression")
+            raise RuntimeError(f"membar: recording did not begin, because another block is recording or {kernels!r} is not an extended regular expression")
         try:
             yield result
         finally:
@@ -231,7 +231,7 @@ class _Arguments:
             return str(int(argument))
         if isinstance(argument, numbers.Real):
             return f"{float(argument):f}" if float(f"{float(argument):f}") == float(argument) else f"{float(argument):.17e}"
-        raise TypeError(f"membar: argument {index} is {type(argument).__name__}: expected an array, a number, bytes, or a tuple of the 8-byte "
+        raise TypeError(f"membar: argument {index} is of type {type(argument).__name__}: expected an array, a number, bytes, or a tuple of the 8-byte "
                         "words of a struct")
 
 
