@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words for operations in a report.
+/// The text for operations in a report.
 #pragma once
 
 #include <membar/deadlock/hazard.hpp>
@@ -20,12 +20,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Describes the operations of a program, and what is wrong with them.
+/// Describes the operations of a program and their faults.
 class program_text {
  public:
   explicit program_text(const program& program) : program_(program) {}
 
-  /// "stream 1", or "the host".
+  /// Returns "stream 1" or "the host".
   [[nodiscard]] std::string where(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     switch (operation.kind) {
@@ -39,7 +39,7 @@ class program_text {
     }
   }
 
-  /// What an operation does: "wait (signal 1 = 1)".
+  /// Returns what an operation does: "wait (signal 1 = 1)".
   [[nodiscard]] std::string what(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     const std::string own = operation.name;
@@ -85,14 +85,14 @@ class program_text {
     return "operation";
   }
 
-  /// "PE 0's wait (signal 1 = 1) in stream 2".
+  /// Returns the operation with its PE and place: "PE 0's wait (signal 1 = 1) in stream 2".
   [[nodiscard]] std::string whole(std::size_t index) const {
     const std::string at = where(index);
     return "PE " + std::to_string(program_.operations[index].pe) + "'s " + what(index) + (at == "the host" ? " by " : " in ") +
            at;
   }
 
-  /// The program's names, and for streams without one their numbers, for a part of the program.
+  /// Copies the program's names, and the numbers of streams without a name, for a part of the program.
   [[nodiscard]] std::map<std::pair<handle_kind, handle>, std::string> numbered_streams() const {
     std::map<std::pair<handle_kind, handle>, std::string> names = program_.names;
     std::set<handle> seen;
@@ -104,7 +104,7 @@ class program_text {
     return names;
   }
 
-  /// @name Reports, of operations by their indices
+  /// @name Reports, with operations given by their indices
   /// @{
   [[nodiscard]] report collectives_differ(std::size_t first, std::size_t second, std::size_t number) const {
     return {hazard::collectives_differ,
@@ -146,7 +146,7 @@ class program_text {
                 "synchronous (host_copy.hpp supports both)",
             {}};
   }
-  /// `candidate` is an operation, or `none` for the value at the start.
+  /// `candidate` is an operation, or `none` for the initial value.
   [[nodiscard]] report lost_signal(std::size_t wait, std::size_t candidate, std::size_t other) const {
     return {
         hazard::lost_signal,
@@ -155,7 +155,7 @@ class program_text {
             " may replace first: order the replacement after the wait, or count notifications with add and wait with at_least",
         {}};
   }
-  /// `earlier` is a wait, or `none` for one that has ended before the program.
+  /// `earlier` is a wait, or `none` for a wait that ended before the program.
   [[nodiscard]] report stale_wait(std::size_t wait, std::size_t earlier, std::size_t notification) const {
     return {hazard::stale_wait,
             "membar: stale wait: " + whole(wait) + " may be satisfied by the value that " +
@@ -171,7 +171,7 @@ class program_text {
                 ", which never calls it: call it on every PE of the team, the same number of times",
             {}};
   }
-  /// `reached`: the value of a signal that is added to.
+  /// `reached` is the final value of a signal that is added to.
   [[nodiscard]] report never_notified(std::size_t wait, const std::uint64_t* reached) const {
     return {hazard::never_notified,
             "membar: never notified: " + whole(wait) + " waits forever, because " +
@@ -180,7 +180,7 @@ class program_text {
                 ": notify the signal, or check which signal, value and PE the notification names",
             {}};
   }
-  /// Turns a report of what never ends into one of the host's wait `last`, which would not return because of that.
+  /// Turns a report about operations that never end into a report about the host wait `last`, which would therefore not return.
   void blame_host(report& about, std::size_t last) const {
     const std::string why = about.sentence.substr(about.sentence.find(": ", sizeof "membar:") + 2);
     about.kind = hazard::host_before_enqueue;
@@ -193,7 +193,7 @@ class program_text {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
  private:
-  /// The value of an effect or a condition.
+  /// Returns the text for the value of an effect or a condition.
   template <class Of>
   [[nodiscard]] std::string value(const Of& of) const {
     return of.numbered ? "the next number of " + numbered(handle_kind::epoch, "epoch", of.epoch) : std::to_string(of.value);
@@ -203,7 +203,7 @@ class program_text {
     return found == program_.names.end() ? std::move(otherwise) : found->second;
   }
 
-  /// A stream's name, or its number from 1 in the order of first use.
+  /// Returns a stream's name, or its number, counted from 1 in the order of first use.
   [[nodiscard]] std::string stream_name(handle stream) const {
     if (stream == handle()) {
       return named_or(handle_kind::stream, stream, "the default stream");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a program in its worst schedule while the program grows, and tracks the order of what has run with vector clocks. Its time
-/// grows with the number of operations. It proves that a program is correct, or reports the faults that it could not rule out.
+/// Runs a program in its worst schedule while the program grows, and tracks the order of the operations that have run with
+/// vector clocks. Its time grows with the number of operations. It proves that a program is correct, or reports the faults that
+/// it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -27,8 +28,9 @@ class watch : public graph {
   watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
-  /// Takes what was recorded since and runs as far as possible. Returns false if orders were invalidated: then start over.
-  /// It continues all the same, to find all such orders at once: too much order never invalidates another order wrongly.
+  /// Processes the operations recorded since the last call and runs as far as possible. Returns false if orders were
+  /// invalidated, in which case the caller must start over. It still continues, to find all such orders in one pass: having too
+  /// many orders never invalidates another order by mistake.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -45,9 +47,9 @@ class watch : public graph {
     return valid_;
   }
 
-  /// Whether everything has run.
+  /// Returns whether all operations have run.
   [[nodiscard]] bool ended() const noexcept { return ran_ == nodes_.size(); }
-  /// Whether a node of the operation has not run. For the last operation of the program.
+  /// Returns whether a node of the operation has not run. Only for the last operation of the program.
   [[nodiscard]] bool last_has_ended(std::size_t operation) const {
     for (std::size_t n = nodes_.size(); n-- != 0 && nodes_[n].operation == operation;) {
       if (!done_[n]) {
@@ -56,13 +58,13 @@ class watch : public graph {
     }
     return true;
   }
-  /// Whether everything that the host enqueues from now on comes after everything recorded so far.
+  /// Returns whether everything that the host enqueues from now on is ordered after everything recorded so far.
   [[nodiscard]] bool host_is_after_all() const {
     return ended() && host_last_.size() == 1 && host_last_[0] != none && clocks_.all_before(stamps_[host_last_[0]]);
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
-  /// How many of them make a host wait an error: a signal's lost value may still turn out to be ordered.
+  /// Returns how many of the faults make a host wait an error. A signal's lost value may still turn out to be ordered.
   [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
@@ -81,7 +83,7 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes the current values of signals and epochs, and the values waited for, the start of `next`.
+  /// Makes the current values of signals and epochs, and the awaited values, the initial values in `next`.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};
@@ -98,7 +100,7 @@ class watch : public graph {
   }
 
   using graph::condition_of, graph::effect_of;
-  /// The nodes that have not run, of all queues and hosts, in the order in which they were recorded.
+  /// Returns the nodes that have not run, from all queues and hosts, in the order in which they were recorded.
   [[nodiscard]] std::vector<std::size_t> left() const {
     std::vector<std::size_t> all;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -109,18 +111,18 @@ class watch : public graph {
     return all;
   }
   [[nodiscard]] const node& node_at(std::size_t n) const noexcept { return nodes_[n]; }
-  /// The operation that enqueued the node: the launch of its graph, its kernel, or itself.
+  /// Returns the operation that enqueued the node: the launch of its graph, its kernel, or the operation itself.
   [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
     return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
   }
-  /// Distinguishes the calls that enqueued nodes: equal for nodes that one call enqueued in order.
+  /// Identifies the call that enqueued a node. It is equal for nodes that one call enqueued in order.
   [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.unit < 0 ? std::pair(none, each.operation)
                          : std::pair(std::size_t{each.queue}, static_cast<std::size_t>(each.unit));
   }
   [[nodiscard]] std::size_t queues() const noexcept { return queues_.size() + host_nodes_.size(); }
-  /// Whether a wait for an event waits for a record that has not run.
+  /// Returns whether a wait for an event waits for a record that has not run.
   [[nodiscard]] bool waits_for_record(std::size_t n) const {
     const auto before = after(n);
     return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
