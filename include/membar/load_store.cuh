@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Loads and stores with everything one instruction can say: order, scope, L1 eviction priority, L2 policy, prefetch size.
+/// Loads and stores with every option of the instruction: order, scope, L1 eviction priority, L2 policy, prefetch size.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -14,12 +14,12 @@ inline namespace v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
-/// The pointer is followed by the order's tag and at most one each of an L1 eviction priority, an L2 policy and a prefetch size.
-/// Their sequence is free.
+/// The order's tag follows the pointer, along with at most one each of an L1 eviction priority, an L2 policy and a prefetch
+/// size, in any order.
 ///
-/// Synchronizes: acquire synchronizes with the release operation whose value it reads, if each one's scope includes the other's
-/// thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor repeated.
-/// One access whatever the size: 16 bytes are `.b128`, not a vector.
+/// Synchronizes: an acquire load synchronizes with the release operation whose value it reads, if each scope includes the
+/// other's thread. A relaxed load is atomic but orders nothing. `mmio`, at system scope only, is relaxed and is neither merged
+/// nor repeated. The load is a single access for every size: 16 bytes are `.b128`, not a vector.
 ///
 /// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
 /// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
@@ -43,13 +43,14 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   }
 }
 
-/// Reads `*address` without an order, as a plain read does, with cache hints.
+/// Reads `*address` without an order, like a plain read, with cache hints.
 ///
-/// The pointer may be followed by at most one each of: an L1 eviction priority or a cache operator, an L2 policy, a prefetch size, and
-/// for 32 bytes an L2 eviction priority.
+/// At most one each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy, a
+/// prefetch size, and for 32 bytes an L2 eviction priority.
 ///
-/// Synchronizes with nothing, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, of 16
-/// and 32 bytes `.v4.b32` and `.v8.b32`. Requires: as `load`; 32 bytes compute capability 10.0. Source: PTX ISA, "ld".
+/// It does not synchronize, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, with
+/// `.v4.b32` and `.v8.b32` for 16 and 32 bytes. Requires: the same as `load`; 32 bytes require compute capability 10.0. Source:
+/// PTX ISA, "ld".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_weak(const T* address, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
@@ -59,11 +60,11 @@ template <class T, class... Said>
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
-/// The value is followed by the order's tag and at most one each of an L1 eviction priority and an L2 policy. Their sequence is
-/// free.
+/// The order's tag follows the value, along with at most one each of an L1 eviction priority and an L2 policy, in any order.
 ///
-/// Synchronizes: release synchronizes with the acquire operation that reads the value, if each one's scope includes the other's
-/// thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.
+/// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
+/// other's thread, and releases everything that this thread has observed. A relaxed store is atomic but orders nothing. `mmio`
+/// is as for `load`.
 ///
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
 /// `st.mmio.relaxed.sys.T`. Requires: as `load`. Source: PTX ISA, "st".

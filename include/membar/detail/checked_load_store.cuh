@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A load or a store by one instruction: which orders and hints go together, and the instruction for each size.
+/// Loads and stores that are a single instruction: which orders and hints can be combined, and the instruction for each size.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -15,7 +15,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The rules of which arguments go together. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
+/// Checks which arguments can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
 /// instruction for the type and the arguments, so that the compiler prints a single message.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {
@@ -102,7 +102,7 @@ __device__ constexpr unsigned long long policy_bits(const Said&... said) noexcep
   return (0ULL | ... | policy_bits_of(said));
 }
 
-/// The address as the instruction takes it: in the global state space, or generic.
+/// Returns the address in the form that the instruction needs: in the global state space, or generic.
 template <bool Global>
 __device__ inline std::size_t address_of(const void* address) noexcept {
   if constexpr (Global) {
@@ -112,7 +112,8 @@ __device__ inline std::size_t address_of(const void* address) noexcept {
   }
 }
 
-/// The order of the instruction itself. For seq_cst a `fence.sc` is before it, and the instruction has `Otherwise`.
+/// The order of the instruction itself. For seq_cst, a `fence.sc` precedes the instruction, which then has the order
+/// `Otherwise`.
 template <class Order, memory_order Otherwise>
 struct own_order {
   using type = Order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the rings of stages in shared memory share: where an end is, and a tile that was taken.
+/// Shared parts of the rings of stages in shared memory: the position of each side, and a tile that was taken.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Rejects, at compile time, a ring that holds no tile.
+/// Rejects, at compile time, a ring that cannot hold a tile.
 template <int Stages, unsigned StageBytes>
 __host__ __device__ constexpr bool require_stages() noexcept {
   static_assert(Stages > 0, "membar: a pipeline needs at least one stage");
@@ -24,7 +24,7 @@ __host__ __device__ constexpr bool require_stages() noexcept {
   return true;
 }
 
-/// A stage, and the parity of the phase that its barriers are in.
+/// A stage and the parity of the current phase of its barriers.
 template <int Stages>
 struct stage_position {
   int stage = 0;
@@ -37,7 +37,7 @@ struct stage_position {
   }
 };
 
-/// Rejects, while the program runs, a tile that bulk copies cannot bring into a stage.
+/// Rejects, at run time, a tile that bulk copies cannot transfer into a stage.
 template <unsigned StageBytes>
 __device__ inline void require_tile(unsigned bytes) noexcept {
   assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
@@ -45,10 +45,10 @@ __device__ inline void require_tile(unsigned bytes) noexcept {
   static_cast<void>(bytes);
 }
 
-/// A tile that was taken, if it was.
+/// The result of taking a tile.
 struct taken_tile {
   wait_result result;
-  void* memory;  ///< the stage, until it is given back; null if there was no tile in time
+  void* memory;  ///< the stage, until it is released; null if no tile arrived in time
 };
 
 }  // namespace detail
