@@ -67,7 +67,7 @@ template <class T, class... Said>
 /// is as for `load`.
 ///
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
-/// `st.mmio.relaxed.sys.T`. Requires: as `load`. Source: PTX ISA, "st".
+/// `st.mmio.relaxed.sys.T`. Requires: the same as `load`. Source: PTX ISA, "st".
 template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
@@ -86,9 +86,9 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 }
 
 /// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
-///
+/// The hints of `load_weak`, except the prefetch size, may come after the value.
 /// The value is followed by the hints of `load_weak`, but no prefetch size.
-///
+/// It does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
 /// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>
 __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {

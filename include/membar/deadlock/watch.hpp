@@ -129,7 +129,7 @@ class watch : public graph {
       return !done_[other] && operation_of(other).kind == operation_kind::record_event;
     });
   }
-  /// The value that all recorded notifications give the signal of a wait; nothing if the signal is set.
+  /// Returns the value that all recorded notifications give the signal of a wait, or nothing if the signal is set.
   [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
     const signal_nodes& signal = signals_[nodes_[wait].link];
     if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
@@ -141,13 +141,13 @@ class watch : public graph {
     }
     return sum;
   }
-  /// Whether some notification that has not run meets the condition of a wait for a value that is set.
+  /// Returns whether a notification that has not run meets the condition of a wait for a value that is set.
   [[nodiscard]] bool may_be_set(std::size_t wait) const {
     const auto& all = notifications_of(wait);
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
-  /// The first halves of barriers that have run, and for which other members have not arrived yet: their operations.
+  /// Returns the first halves of barriers that have run and for which other members have not arrived yet, as operations.
   [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
     std::vector<std::size_t> result;
     for (const call& each : calls_) {
@@ -157,7 +157,7 @@ class watch : public graph {
     }
     return result;
   }
-  /// The members that do not call the collective of a departure.
+  /// Returns the members that never call the collective of a departure.
   [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
     const call& own = calls_[nodes_[departure].link];
     std::vector<int> result;
@@ -171,7 +171,8 @@ class watch : public graph {
   }
 
  private:
-  /// A graph in which one branch may block another: what the edges order, as rows of bits, and what runs in every order.
+  /// A graph in which one branch may block another: the orders by its edges, as rows of bits, and the nodes that run in every
+  /// order.
   struct branches {
     std::vector<std::size_t> nodes;
     std::size_t first = 0;
@@ -199,7 +200,7 @@ class watch : public graph {
     branches inner;
   };
 
-  /// Prepares for the nodes that are new.
+  /// Prepares for the new nodes.
   void admit() {
     for (std::size_t n = done_.size(); n != nodes_.size(); ++n) {
       const stream_operation& operation = operation_of(n);
@@ -252,7 +253,7 @@ class watch : public graph {
     const auto before = after(n);
     return std::all_of(before.begin(), before.end(), [&](std::size_t other) { return done_[other] != 0; });
   }
-  /// Whether what the node waits for has happened.
+  /// Returns whether everything that the node waits for has happened.
   [[nodiscard]] bool may_run(std::size_t n) {
     if (nodes_[n].kind == kind_t::waits) {
       return histories_[nodes_[n].link].meets(condition_of(n), [&](const clocks::stamp& stamp) {
@@ -269,7 +270,7 @@ class watch : public graph {
     return true;
   }
 
-  /// Whether it may run in every order of its graph, once the graph's nodes given by `ran` have run.
+  /// Returns whether the node may run in every order of its graph, once the graph's nodes given by `ran` have run.
   template <class Ran>
   [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
     bool result = may_run(n);
@@ -282,7 +283,7 @@ class watch : public graph {
       if (waits && nodes_[other].kind == kind_t::notifies) {
         const signal_effect effect = effect_of(other);
         sum += effect.adds && ran(other) ? effect.value : 0;
-        const bool kept = effect.adds || !within.puts(other, n);  // else it replaces what is there
+        const bool kept = effect.adds || !within.puts(other, n);  // otherwise it replaces the current value
         result = (result && kept) || (ran(other) && condition_of(n).holds(effect.adds ? sum : effect.value));
       } else if (nodes_[n].kind == kind_t::departs && nodes_[other].kind == kind_t::arrives && ran(other)) {
         const call& own = calls_[nodes_[n].link];
@@ -332,7 +333,7 @@ class watch : public graph {
     if (!copies_.empty()) {
       look_for_early_copies(n, suspect);
     }
-    // A notification that does not block may be delivered at once.
+    // A notification that does not block may be delivered immediately.
     if (n + 1 != nodes_.size() && nodes_[n + 1].kind == kind_t::notifies && nodes_[n + 1].unit < 0 &&
         nodes_[n + 1].operation == each.operation && !done_[n + 1] && each.kind == kind_t::passes) {
       run(n + 1);
@@ -384,7 +385,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Runs a queue as far as possible. Returns whether anything ran.
+  /// Runs a queue as far as possible. Returns whether any node ran.
   bool run_queue(std::size_t queue) {
     bool any = false;
     for (; cursors_[queue].unit != queues_[queue].size(); ++cursors_[queue].unit, cursors_[queue].begun = false) {
@@ -419,7 +420,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Examines a unit that is first: whether its nodes have one order.
+  /// Determines whether the nodes of a unit at the head of a queue have a single order.
   void begin(cursor& at, const queue_unit& unit) {
     at.begun = true;
     at.node = unit.first;
@@ -490,9 +491,9 @@ class watch : public graph {
   std::size_t counted_ = 0;
   std::set<std::size_t> uncounted_;
   std::map<of_pe, team_state> teams_;
-  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early ones, by PE and chain
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early host copies, by PE and chain
   std::set<std::size_t> large_grids_;
-  std::vector<suspicion> suspicions_;  ///< one of a kind for each wait, copy or collective
+  std::vector<suspicion> suspicions_;  ///< one per kind for each wait, copy or collective
   std::set<std::pair<hazard, std::size_t>> suspected_;
   std::size_t of_others_ = 0;
   std::vector<cursor> cursors_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A proof at compile time that says, where it fails, which execution is in its way.
+/// Compile-time proofs that, if they fail, show an execution that contradicts them.
 ///
 /// ```cpp
 /// static_assert(model::require_forbidden<mp>());
 /// // error: static assertion failed: membar: the model allows the condition: ...
-/// // the_model_allows<{"P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 as it began"}>
+/// // the_model_allows<{"P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 initially"}>
 /// ```
 #pragma once
 
@@ -27,12 +27,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Text that is made at compile time and can be a template argument, which compilers print.
+/// Text that is built at compile time and can be used as a template argument, which compilers print.
 struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
 
-  /// Ends in "..." if there is no space for all.
+  /// Ends in "..." if the text does not fit.
   constexpr void append(const char* more) noexcept {
     int end = 0;
     while (letters[end] != 0) {
@@ -63,7 +63,7 @@ struct witness_text {
 
 namespace detail {
 
-/// Location `index` of a test as `named_test` names it.
+/// Returns the name of location `index` of a test, as `named_test` names it.
 constexpr void append_location(witness_text& out, int index) noexcept {
   if (index < location_letters) {
     const char name[] = {first_location_names[index], 0};
@@ -74,7 +74,7 @@ constexpr void append_location(witness_text& out, int index) noexcept {
   }
 }
 
-/// Visitor that describes the first execution whose final state satisfies a test's condition.
+/// A visitor that describes the first execution whose final state satisfies a test's condition.
 class telling_visitor final : public execution_visitor {
  public:
   constexpr explicit telling_visitor(const test_view& test) : state_(test), named_(state_.observed_memory()) {}
