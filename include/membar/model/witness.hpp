@@ -167,7 +167,7 @@ template <const auto& Test>
 
 }  // namespace detail
 
-/// What a compiler names where `require_forbidden` fails: an execution that ends as the condition says.
+/// The name that a compiler prints if `require_forbidden` fails: an execution that satisfies the condition.
 template <witness_text Execution, bool Forbidden = false>
 struct the_model_allows {
   static_assert(
@@ -177,7 +177,7 @@ struct the_model_allows {
   static constexpr bool reported = true;
 };
 
-/// What a compiler names where `require_race_free` fails: the two accesses of a data race.
+/// The name that a compiler prints if `require_race_free` fails: the two accesses of a data race.
 template <witness_text Accesses, bool RaceFree = false>
 struct the_model_finds_a_race {
   static_assert(RaceFree,
@@ -186,9 +186,10 @@ struct the_model_finds_a_race {
   static constexpr bool reported = true;
 };
 
-/// True if the model forbids the test's condition, as `forbidden(Test)`; otherwise a compile error that names such an execution: what
-/// each thread writes, and what it reads from which thread. `Test` is a `constexpr` variable of a namespace or a static member. g++
-/// prints that text; where a compiler prints its characters as numbers, the error names `explain` instead.
+/// True if the model forbids the test's condition, as `forbidden(Test)` decides; otherwise a compile error that shows an
+/// execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr` variable in a
+/// namespace or a static member. g++ prints that text. For compilers that print its characters as numbers, the error names
+/// `explain` instead.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_forbidden() {
   if constexpr (!forbidden(Test)) {
@@ -197,8 +198,8 @@ template <const auto& Test>
   return true;
 }
 
-/// True if no execution has a data race, as `race_free(Test)`; else a compile error that names the two accesses of a race by their
-/// threads and instructions, each thread's counted from 1.
+/// True if no execution has a data race, as `race_free(Test)` decides; otherwise a compile error that names the two accesses of
+/// a race by their threads and instructions. The instructions of each thread are counted from 1.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_race_free() {
   if constexpr (!race_free(Test)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A window of NCCL as memory for `adopted_backend`. Needs NCCL 2.28, whose device header it includes.
+/// An NCCL window as memory for `adopted_backend`. It requires NCCL 2.28, whose device header it includes.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -39,12 +39,12 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 
 }  // namespace detail
 
-/// The first `bytes` of a window that every rank has registered by `ncclCommWindowRegister` with `NCCL_WIN_COLL_SYMMETRIC`. PEs are
-/// the ranks.
+/// Returns the first `bytes` bytes of a window that every rank has registered with `ncclCommWindowRegister` and
+/// `NCCL_WIN_COLL_SYMMETRIC`. PEs are ranks.
 ///
-/// It launches one kernel and waits for it. The window and its memory outlive the backend. Requires: every rank in one team of loads
-/// and stores (`ncclTeamLsa`). Errors: `error` for a null window, which NCCL gives where it cannot make one, and where some rank is out of
-/// their reach; NCCL's.
+/// It launches one kernel and waits for it. The window and its memory must outlive the backend. Requires: all ranks can access
+/// each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` for a null window, which NCCL returns if it cannot
+/// create one, and if some rank cannot be accessed with loads and stores; also NCCL's errors.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
     throw error(

@@ -4,9 +4,9 @@
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) executes an operation together: all its threads call it with the same arguments.
 /// The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE that
-/// the backend reaches. With NVSHMEM over a network that is symmetric memory, or memory registered with
-/// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if
-/// one thread wrote data that another one copies, synchronize the group first.
+/// the backend reaches. With NVSHMEM over a network, it must be symmetric memory or memory registered with
+/// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if one thread wrote data that another thread copies,
+/// synchronize the group first.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -71,7 +71,7 @@ template <class Address>
   }
 }
 
-/// Requires data and its signal to be of one backend.
+/// Requires that data and its signal belong to the same backend.
 template <class To, class Signal>
 [[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
   constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
@@ -82,7 +82,7 @@ template <class To, class Signal>
   return same;
 }
 
-/// Requires a type whose objects are moved whole.
+/// Requires a type whose objects are transferred as a whole.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
   static_assert(has_no_padding<T>,
@@ -108,7 +108,7 @@ template <class Address>
   return is_one<Address>;
 }
 
-/// Requires a pointer to objects of the type of the symmetric address.
+/// Requires a pointer to objects of the symmetric address's type.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_source() noexcept {
   using element = typename Address::element_type;
@@ -132,7 +132,7 @@ template <class Address, class Source>
   }
 }
 
-/// Requires one object of data that is moved whole.
+/// Requires a single data object that is transferred as a whole.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
   if constexpr (require_data<Address>()) {
@@ -142,13 +142,13 @@ template <class Address>
   }
 }
 
-/// Converts from anything. It is the parameter of a call that is rejected anyway, so the rejection is the only error.
+/// Converts from any type. It is the parameter of a call that is rejected anyway, so that the rejection is the only error.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
 };
 
-/// The type of the objects at a symmetric address of data.
+/// The type of the objects at a symmetric data address.
 template <class Address>
 struct element {
   using type = anything;
@@ -161,7 +161,7 @@ struct element<Address> {
 template <class Address>
 using element_of = typename element<Address>::type;
 
-/// Whether a signal is set or added to.
+/// Says whether a signal is set or added to.
 template <class Signal>
 using kind_of = typename Signal::element_type::kind;
 
@@ -179,7 +179,7 @@ template <class T, class Backend>
   return span.size() * sizeof(T);
 }
 
-/// Sets the signal at `other`, or adds to it. By the calling thread.
+/// Sets the signal on `other` or adds to it. Executed by the calling thread.
 template <class Signal, class Order>
 __device__ inline void store_notification(const Signal& signal, unsigned long long value, pe other, Order order) noexcept {
   transport_of<Signal>::template notify<kind_of<Signal>>(signal.reach(), word(signal), value, other, order);
@@ -187,21 +187,21 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// What fence, quiet and flush return, for the notification whose argument the call is. Each has its own type, with the group
-// that did it, because the order holds for the one thread that fenced for the group. It is not copied: a put between the fence
-// and the notification would not be ordered.
+// The results of fence, quiet and flush, which are passed as an argument of a notification. Each has its own type, which
+// contains the group that executed it, because the order holds for the one thread that executed the fence for the group. It
+// cannot be copied, because a put between the fence and the notification would not be ordered.
 
-/// The group's earlier puts are ordered before its later puts and notifications, at each PE.
+/// The group's earlier puts are ordered before its later puts and notifications, on each PE.
 template <class Group>
 struct fenced {
   fenced() = default;
   fenced(const fenced&) = delete;
   fenced& operator=(const fenced&) = delete;
 };
-/// The group's earlier puts are also complete: visible as the visibility class says.
+/// The group's earlier puts are also complete: they are visible according to the visibility class.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be reused and results are available. It says nothing about other PEs.
+/// Sources may be reused and results are available. It guarantees nothing about other PEs.
 template <class Group>
 struct flushed {
   flushed() = default;
@@ -211,7 +211,7 @@ struct flushed {
 
 namespace detail {
 
-/// The group of what a fence or a quiet returned.
+/// The group of a fence's or a quiet's result.
 template <class Token>
 struct group_of_fence {
   static constexpr bool is_fence = false;
@@ -226,12 +226,13 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 
 }  // namespace detail
 
-/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with what this returns, and before what
-/// its first thread does later, at each PE. It completes nothing. Another thread of the group that continues with puts or fetches of its
-/// own to be ordered calls it by_thread.
+/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with this result, and before the
+/// later operations of its first thread, on each PE. It does not complete them. If another thread of the group continues with
+/// its own puts or fetches that must be ordered, that thread must call it by_thread.
 ///
-/// Synchronizes: makes a later notification a release at its destination; between two `fetch`es of one thread it is an acquire. PTX (peer): a
-/// barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM: `nvshmem_fence`.
+/// Synchronizes: it makes a later notification a release at its destination, and is an acquire between two `fetch`es of one
+/// thread. PTX (peer): a barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM:
+/// `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -244,10 +245,10 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Completes all that the group has started: puts are visible at their destinations, with the visibility class `everywhere` at
-/// every PE; results of gets are there.
+/// Completes everything that the group has started: puts are visible at their destinations, or on every PE with the visibility
+/// class `everywhere`, and the results of gets are available.
 ///
-/// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
+/// PTX (peer): the same as `fence`. NVSHMEM: `nvshmem_quiet`.
 template <class Group, reach Reach>
 __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -260,7 +261,8 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another PE.
+/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another
+/// PE.
 ///
 /// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
 template <class Group, reach Reach>
@@ -271,12 +273,13 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Copies the objects at `from`, of this PE, to all of `to` at `other`. On return the whole group may use `from` again.
+/// Copies the objects at `from`, on this PE, to all objects of `to` on `other`. On return, the whole group may use `from`
+/// again.
 ///
-/// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and
-/// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; else four in flight, as
-/// wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers: give a
-/// kernel that uses many itself `__launch_bounds__` for large blocks.
+/// It does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
+/// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; otherwise four in flight,
+/// as wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers, so
+/// give a kernel that uses many registers itself `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -294,10 +297,10 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
   }
 }
 
-/// Copies all of `from` at `other` to the objects at `to`, of this PE. On return the whole group may read them.
+/// Copies all objects of `from` on `other` to the objects at `to`, on this PE. On return, the whole group may read them.
 ///
-/// Synchronizes with nothing: wait for a signal first. A `fence` orders two `fetch`es, and no two gets. PTX (peer): as `put`.
-/// NVSHMEM: `nvshmemx_getmem_*`.
+/// It does not synchronize: wait for a signal first. A `fence` orders two `fetch`es, but not two gets. PTX (peer): the same as
+/// `put`. NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -306,7 +309,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
   }
 }
 
-/// Starts a `get` and returns immediately: what is at `to` is undefined until `flush` or `quiet`.
+/// Starts a `get` and returns immediately: the contents of `to` are undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -314,10 +317,10 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object as a single access at `other`. Executed by the calling thread.
+/// Stores one object on `other` as a single access. Executed by the calling thread.
 ///
-/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same where it reaches the PE,
-/// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if it reaches
+/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -325,12 +328,12 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object as a single access at `other`. Executed by the calling thread.
+/// Reads one object on `other` as a single access. Executed by the calling thread.
 ///
-/// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
-/// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
-/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
-/// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// A `fence` between them orders two fetches by a thread. Without one, two fetches of the same object are in order if loads and
+/// stores reach the PE, because of coherence: the second one returns nothing older than the first. Over a network, and for two
+/// different objects, they are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the PE, otherwise
+/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -340,12 +343,12 @@ template <class From>
   }
 }
 
-/// Executes a `put`, then notifies `other`: sets the signal to `value`, or adds `value` to it.
+/// Executes a `put` and then notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test at `other` that acquires the signal's new value. Not every backend covers
-/// earlier puts as well: for two puts and one signal use `fence` and `notify`. On return `from` may be used again. The signal
-/// may be of another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
-/// `st.release.sys.b64`, or for a signal that is added to `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
+/// Synchronizes: its data is released to the wait or test on `other` that acquires the signal's new value. Not every backend
+/// also covers earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from` may be used again. The
+/// signal may belong to another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
+/// `st.release.sys.b64` or, for a signal<add>, `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
@@ -358,7 +361,8 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   }
 }
 
-/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
+/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two such operations are not
+/// ordered.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
@@ -371,12 +375,12 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
   }
 }
 
-/// Notifies `other`: sets the signal to `value`, or adds `value` to it.
+/// Notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes, with `release`: the group's blocking puts to `other` are released to the acquire of the new value
-/// there. For what it put to other PEs use `notify_transitively`. With `relaxed`: nothing. PTX (peer): a barrier of the
-/// group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
-/// `nvshmem_fence` for `release`, and `nvshmemx_signal_op`.
+/// Synchronizes, with `release`: the group's blocking puts to `other` are released to an acquire of the new value there. To
+/// release puts to other PEs as well, use `notify_transitively`. With `relaxed`, nothing is released. PTX (peer): a barrier of
+/// the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM: `nvshmem_fence` for
+/// `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Order order = Order()) noexcept {
@@ -390,8 +394,9 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Notifies `other` after the `fence` or `quiet` that is its argument, of the same group, which is the release: the thread that
-/// fenced stores relaxed. `notify(group, signal, value, other, fence(group, reach))`.
+/// Notifies `other` after the `fence` or `quiet` in its argument, which the same group must execute and which is the release:
+/// the thread that executed the fence then stores with relaxed order. `notify(group, signal, value, other, fence(group,
+/// reach))`.
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
@@ -415,12 +420,12 @@ __device__ inline void notify(Group, const Signal&, unsigned long long, pe, cons
                 "membar: a flush does not complete operations at another PE: use fence or quiet before a notification");
 }
 
-/// Notifies `other` of everything that this PE has put to any PE or has observed: a transitive notification.
+/// A transitive notification: notifies `other` of everything that this PE has put to any PE or has observed.
 ///
-/// Synchronizes: everything that the group has put anywhere or has observed is released to the acquire of the new value. Requires
-/// the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE could be
-/// notified too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`,
-/// `nvshmemx_signal_op`.
+/// Synchronizes: everything that the group has put anywhere or has observed is released to an acquire of the new value.
+/// Requires the visibility class `everywhere`: across a network, data is visible only at its destination, and a third PE could
+/// be notified too early. PTX (peer): the same as `notify` with `release`, which is cumulative at system scope. NVSHMEM:
+/// `nvshmem_quiet`, `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>()) {
