@@ -64,23 +64,24 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
-///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
-///                     .u32/.u64 for an operand with one
+///   float, double min and max: the operation on the bits, as .s32/.s64 for a positive operand, and the opposite operation as
+///                     .u32/.u64 for a negative one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
-///                     one lane attempts for all lanes of its warp that change the same word, with the fences once more,
-///                     between two barriers of the lanes. A compare_exchange of 8 or 16 bits is always the lane's own. Its
-///                     release fence is after the load, if that finds the expected bits; at seq_cst before it.
-///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
-///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
-///                     the acquire of the instruction itself.
-///   where the object is: a reduction in global memory, and a relaxed fetch_*, name .global; a reduction in the block's own
-///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. A relaxed fetch_* of 32-bit
-///                     integers at block scope names .shared there. In the shared memory of another block of the
-///                     cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the compiler does not
-///                     know the state space, isspacep instructions find it.
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. Each lane first makes its own attempt.
+///                     After that, one lane makes the attempts for all lanes of its warp that change the same word, with the
+///                     fences repeated, between two barriers of these lanes. For a compare_exchange of 8 or 16 bits, each lane
+///                     always makes its own attempts. Its release fence is after the load, if the load finds the expected bits;
+///                     at seq_cst it is before the load.
+///   acquire, acq_rel, seq_cst at cluster scope or wider, for 64-bit operations except exchange and compare_exchange, and for
+///                     additions of float, double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for
+///                     shared memory after the acquire that the instruction itself implies.
+///   state spaces:     in global memory, a reduction and a relaxed fetch_* name .global. In the block's own shared memory, a
+///                     reduction is the fence of a release and red.relaxed.S.shared.OP.T, and a relaxed fetch_* of 32-bit
+///                     integers at block scope names .shared. In the shared memory of another block of the cluster, 64-bit
+///                     and, or, xor, min, max and additions of pairs use the loop. If the compiler does not know the state
+///                     space, isspacep instructions determine it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
-///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
+///                     red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
 /// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of the host's memory
 /// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
 ///
