@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The data races of an execution, and whether its `fence.sc` have an order.
+/// Detects the data races of an execution, and checks whether its `fence.sc` have an order.
 #pragma once
 
 #include <check/exploration_state.hpp>
