@@ -86,7 +86,7 @@ __global__ void values(void* object) {
   REFUSED(no_const_object_is_an_owning_atomic,
           static_cast<void>(static_cast<atomic<const int, thread_scope::device>*>(object)->load(relaxed)));
   static_cast<void>(static_cast<const atomic<int, thread_scope::device>*>(object)->load(relaxed));
-  // expect: an atomic object must be trivially copyable, not volatile, and
+  // expect: an atomic object must be trivially copyable, neither const nor
   REFUSED(no_three_bytes_are_an_owning_atomic,
           static_cast<void>(static_cast<atomic<three_bytes, thread_scope::device>*>(object)->load(relaxed)));
   static_cast<void>(static_cast<atomic<bool, thread_scope::device>*>(object)->load(relaxed));

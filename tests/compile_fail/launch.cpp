@@ -40,7 +40,7 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   REFUSED(a_physical_domain_has_no_scope_on_a_stream,
           [[maybe_unused]] const scoped_stream_attribute refused_domain(stream, physical_domain<2>{}));
   const scoped_stream_attribute map_for_a_scope(stream, sync_domain_map{.default_ = 1, .remote = 1});
-  // expect: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes;
+  // expect: CUDA does not accept this attribute on a graph node: physical_domain<N> combines two attributes
   REFUSED(a_physical_domain_is_not_for_nodes, set_attribute(node, physical_domain<1>{}));
   set_attribute(node, sync_domain_map{.default_ = 1, .remote = 1});
   // expect: CUDA does not accept this attribute on a stream

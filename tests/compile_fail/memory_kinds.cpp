@@ -29,7 +29,7 @@ int main() {
   // expect: membar: this launch already has the attribute, or has a domain
   REFUSED(a_launch_has_one_window, launch(launch_config{1, 1}.with(window).with(window), kernel));
   launch(launch_config{1, 1}.with(window), kernel);
-  // expect: destroying this object makes the previous device current again:
+  // expect: destroying this object ends the set-aside: give the object a name
   REFUSED(a_set_aside_has_a_name, l2_set_aside(0, 1024));
   const l2_set_aside hold(0, 1024);
   // expect: memory_range

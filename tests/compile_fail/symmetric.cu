@@ -62,7 +62,7 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_fetched_at_a_fixed_size, *own = symmetric::fetch(with_gap, other).large);
   *own = symmetric::fetch(one, other).second;
-  // expect: an AMO needs a single counter: select one of the span with
+  // expect: an operation of fixed size transfers one object: select one of
   REFUSED(an_operation_of_fixed_size_moves_one_object, *own = symmetric::fetch(data, other));
   *own = symmetric::fetch(data[0], other);
   // expect: only AMOs of its own type may change a counter: a put or a get
@@ -124,7 +124,7 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_put_and_its_signal_have_one_backend_without_blocking,
           symmetric::put_signal_nonblocking(symmetric::by_block, data, own, far, 1, other));
   symmetric::put_signal_nonblocking(symmetric::by_block, data, own, sum, 1, other);
-  // expect: an all-reduce needs the visibility class 'everywhere', because
+  // expect: a transitive notification needs the visibility class 'everywhere'
   REFUSED(a_transitive_notification_needs_visibility_everywhere,
           symmetric::notify_transitively(symmetric::by_block, far, 1, other));
   symmetric::notify_transitively(symmetric::by_block, flag, 1, other);
