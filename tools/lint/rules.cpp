@@ -26,12 +26,13 @@ bool is_memory(const instruction& i) {
   return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
 }
 
-/// Whether accesses after the instruction observe what another block released: it is a fence or an access that acquires at device scope or wider.
+/// Returns whether accesses after the instruction observe the releases of another block: it is a fence or an access that
+/// acquires at device scope or wider.
 bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
          ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
 }
-/// Whether the instruction is a fence after which a strong write releases the earlier accesses.
+/// Returns whether the instruction is a fence after which a strong write releases the earlier accesses.
 bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
 
 bool is_block_barrier(const instruction& i) {
@@ -46,7 +47,7 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
-/// A write of global memory that others may poll, and one that is data.
+/// Distinguishes a write to global memory that other threads may poll from a write of data.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
   return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
@@ -58,13 +59,13 @@ bool selects_some(const kernel_view& k, pc_t pc) {
   return std::ranges::any_of(all, [&](const condition& c) { return k.data.selects_some(c); });
 }
 
-/// Whether the kernel also reads through the same pointer, which then carries data of other threads.
+/// Returns whether the kernel also reads through the same pointer, which then carries data of other threads.
 bool is_read(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(),
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
 }
 
-/// The instructions from which a path leads to `to` without anything that `stops`.
+/// Returns the instructions from which a path leads to `to` without an instruction that `stops`.
 template <class Stops>
 std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
@@ -76,20 +77,20 @@ std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
 }
 bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
 
-/// A load that a loop repeats until it sees another value.
+/// A load that a loop repeats until it returns another value.
 struct spin {
   pc_t load = 0;
-  pc_t exit = 0;  ///< the branch that leaves the loop
+  pc_t exit = 0;  ///< the branch that exits the loop
   access at;
 };
 
-/// Loops that wait for another thread: they end as a strong load or a compare-and-swap of two constants says, whose address does not come from
-/// itself.
+/// Returns the loops that wait for another thread: a strong load, or a compare-and-swap with two constants, decides when they
+/// end, and its address does not depend on its own result.
 std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
   for (const loop& l : k.paths.loops()) {
-    // Rounds of work, of which memory says whether there is another.
+    // Excludes loops over work items in which memory decides whether there is another one.
     const bool works = std::ranges::any_of(k.data.accesses(),
                                            [&](const access& a) { return k.paths.is_inside(l, a.at) && is_data_write(k, a); });
     for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
@@ -134,14 +135,15 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
-/// Whether every thread of the block stores the same value in the same flag, so that the first thread raises it for all.
+/// Returns whether every thread of the block stores the same value to the same flag, so that the first thread sets it for all.
 bool is_stored_by_all(const kernel_view& k, const access& flag) {
   const instruction& i = k.paths.at(flag.at);
   return i.code == op::store && i.sources == 2 && (k.data.of(i.by[0]).varies & value::thread) == 0 &&
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
-/// The threads that write data before a flag: those that raise it, several that another condition selects, or the whole block.
+/// The threads that write data before a flag: the threads that set the flag, several threads that another condition selects, or
+/// the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
 writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
@@ -181,10 +183,10 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
       }
       const bool fenced = !is_in(not_fenced, data.at);
       if (!fenced && !releases(k.paths.at(flag.at).order)) {
-        continue;  // it does not hand anything over, or another rule says what is missing
+        continue;  // it does not hand anything over, or another rule reports what is missing
       }
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have data and a flag of its own
+      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have its own data and flag
       const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
                         (only_tells || both_far || is_read(k, data));
       if (!found || (sure && found->sure != confidence::high)) {
@@ -203,7 +205,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
-/// Whether a fence comes between the load and the branch that leaves the loop.
+/// Returns whether a fence is between the load and the branch that exits the loop.
 bool acquires_before_exit(const kernel_view& k, const spin& s) {
   bool leaves = false;
   k.paths.forward(s.load, [&](pc_t pc) {
@@ -423,7 +425,7 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        // Without a barrier between them, or only from one round of a loop to the next, the two mostly access different elements.
+        // Without a barrier between them, or only across iterations of a loop, the two mostly access different elements.
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);
@@ -469,7 +471,7 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
 
 std::vector<access> early_accesses(const kernel_view& k) {
   std::set<pc_t> after_wait;
-  std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether there is one
+  std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether the wait is executed
   bool waits = false;
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
     if (k.paths.at(pc).code != op::grid_wait) {
@@ -494,7 +496,7 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier on which somebody arrives who has waited
+    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier at which a thread arrives that has waited
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }
@@ -547,7 +549,8 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
   }
 }
 
-/// Loads that the assembler may move before the wait: it takes what `ld.global.nc` reads for unchanged while the kernel runs.
+/// Loads that the assembler may move before the wait, because it assumes that data read by `ld.global.nc` does not change while
+/// the kernel runs.
 void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
   if (!has(k, op::grid_wait)) {
     return;

@@ -18,10 +18,10 @@ namespace {
 
 struct named_reading {
   std::string_view name;
-  bool lenient;                  ///< the other side gives a program more guarantees than the model's
-  reading one = reading::count;  ///< count: the other side is what the model says without `without`
-  rule without = rule::count;    ///< count: it changes instructions
-  bool checked = false;          ///< membar-check has both sides, too
+  bool lenient;                  ///< whether the alternative gives a program more guarantees than the model's reading
+  reading one = reading::count;  ///< count: the alternative is the model without the rule `without`
+  rule without = rule::count;    ///< count: the alternative changes instructions
+  bool checked = false;          ///< whether membar-check also has the alternative
 };
 
 constexpr named_reading readings[] = {
@@ -40,7 +40,7 @@ constexpr named_reading readings[] = {
     {"cluster-scope-of-mbarriers", true},
 };
 
-/// Whether an instruction names a scope of a block or a cluster.
+/// Returns whether an instruction names block or cluster scope.
 [[nodiscard]] bool names_a_scope(const std::string& text) {
   const std::string opcode = text.substr(0, text.find(' '));
   for (std::size_t begin = 0; begin <= opcode.size();) {

@@ -40,7 +40,7 @@ constexpr int not_started = 125;
 struct record_request {
   std::string kernels{}, output = "membar-check-record", limit{}, from{};
   bool all = false, no_contents = false, build = false, dependents = false;
-  std::vector<std::string> compared{};  ///< files that the program writes
+  std::vector<std::string> compared{};  ///< the files that the program writes
   unsigned runs = 3;
   recording_options how{};
   std::vector<std::string> program{};
@@ -48,7 +48,7 @@ struct record_request {
 
 void say(const std::string& sentence) { std::cerr << "membar-check: " << sentence << '\n'; }
 
-/// "1G", "200M", "64K" or a number of bytes.
+/// Parses "1G", "200M", "64K" or a number of bytes.
 std::uint64_t bytes_of(const std::string& text) {
   char* end = nullptr;
   errno = 0;
@@ -80,7 +80,7 @@ std::string variable(const char* name) {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
-/// The variables of a program that is recorded into the folder.
+/// Returns the environment variables for recording a program into the folder.
 variables recording_variables(const record_request& asked, const fs::path& folder) {
   namespace record = membar_record;
   const unsigned flags = (asked.all ? record::flag_all : 0U) | (asked.no_contents ? record::flag_no_contents : 0U) |
@@ -93,7 +93,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
-  // XLA compiles by its own library; what it is asked for decides nothing but the files that it writes.
+  // XLA compiles with its own library; this setting affects only the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
   const std::string dump =
@@ -105,7 +105,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   return out;
 }
 
-/// The variables of a build that is to keep PTX.
+/// Returns the environment variables for a build that should keep PTX.
 variables building_variables() {
   const std::string nvcc = variable("NVCC_APPEND_FLAGS");
   const std::string torch = variable("TORCH_CUDA_ARCH_LIST");
@@ -148,7 +148,7 @@ int write_from(const fs::path& records, const record_request& asked) {
   return 0;
 }
 
-/// The programmatic dependent launches of a program as a table. Whether something is wrong.
+/// Prints the programmatic dependent launches of a program as a table. Returns whether something is wrong.
 bool say_dependents(const fs::path& records) {
   const dependents_report report = dependents_of(jobs_of(records));
   std::cout << report.text() << std::flush;
@@ -158,7 +158,7 @@ bool say_dependents(const fs::path& records) {
   return std::ranges::any_of(report.rows, [](const dependent_row& r) { return r.verdict == dependent_row::verdict_t::wrong; });
 }
 
-/// Files that a program has written, in the order in which the user names them.
+/// The files that a program has written, in the order in which the user named them.
 std::vector<std::string> outputs_of(const record_request& asked, const variables& with) {
   std::vector<fs::file_time_type> before;
   std::error_code missing;
@@ -180,7 +180,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   return out;
 }
 
-/// Runs the program with the attribute and without, and compares what it writes. Whether that differs.
+/// Runs the program with and without the attribute, and compares the files that it writes. Returns whether they differ.
 bool compare_outputs(const record_request& asked) {
   const variables stripped{{"LD_PRELOAD", membar::intercept::preload_value(membar::intercept::library_path(
                                               "libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
@@ -234,7 +234,7 @@ int run_recorded(const record_request& asked) {
   return ended.status;
 }
 
-/// The words before and after "--".
+/// Returns the words before and after "--".
 std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());
