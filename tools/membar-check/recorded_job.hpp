@@ -101,13 +101,13 @@ struct recorded_launch {
   std::vector<std::string> arguments{};
   std::vector<recorded_memory> memory{};
   std::vector<recorded_variable> variables{};
-  shared_space space{};  ///< of its process
+  shared_space space{};  ///< of the process
   int graph_launch = 0, node = 0;
   std::vector<int> nodes_before{};
   std::set<int> before{};  ///< launches that have ended when this one begins, by index
-  int follows = 0;         ///< the number of the launch before it in its stream, where that was asked for; 0: none is known
+  int follows = 0;         ///< the number of the launch before it in its stream, if the recording has it; 0: not known
   int depends_on = -1;     ///< the launch whose programmatic dependent it is
-  int group = -1;          ///< of launches that become one scenario
+  int group = -1;          ///< the number of the group of launches that becomes one scenario
 
   [[nodiscard]] bool in_graph_of(const recorded_launch& other) const noexcept {
     return graph_launch != 0 && graph_launch == other.graph_launch && process == other.process;
@@ -121,10 +121,10 @@ struct recorded_job {
   std::set<std::string> machine_code_only{};
 };
 
-/// The jobs that a folder has the records of. Throws `model::error`.
+/// Returns the jobs whose records are in a folder. Throws `model::error`.
 [[nodiscard]] std::vector<recorded_job> jobs_of(const std::filesystem::path& records);
 
-/// A number of `count` bytes, the lowest first, of which those behind the end are 0.
+/// Returns the little-endian number in the `count` bytes at `at`. Bytes past the end count as 0.
 [[nodiscard]] std::uint64_t word_at(const std::string& bytes, std::size_t at, std::size_t count = 8);
 
 }  // namespace membar_check

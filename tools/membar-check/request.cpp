@@ -47,9 +47,9 @@ constexpr const char* usage =
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
 constexpr std::uint64_t most_changes = 6;
-constexpr const char* repair_name = "--repair{3}";  ///< with the value that it has where none is given
+constexpr const char* repair_name = "--repair{3}";  ///< with its default value
 
-/// A command line that asks for nothing that can be done.
+/// An error in the command line.
 struct wrong_usage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -71,7 +71,7 @@ class help_text final : public CLI::Formatter {
   }
 };
 
-/// A number of at least 1. `needs` says what it counts.
+/// Parses a number of at least 1. `needs` says what it counts.
 [[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
                                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   char* end = nullptr;
@@ -123,7 +123,7 @@ void add_readings(CLI::App& app, request& how) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// `repair` becomes the number of changes as it was given; empty: none are asked for.
+/// `repair` is set to the number of changes as given on the command line; empty: no repair is requested.
 void add_options(CLI::App& app, request& how, std::string& repair) {
   const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
     app.add_option_function<std::string>(
@@ -196,7 +196,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "print only the result lines, without the execution that breaks a rule and without progress");
 }
 
-/// Rejects options that do not fit together.
+/// Rejects combinations of options that contradict each other.
 void check_together(const request& how) {
   if (how.files.empty()) {
     throw wrong_usage("no file given");
@@ -222,7 +222,8 @@ void check_together(const request& how) {
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;
   how.options.merge_updates = true;
-  how.options.symmetry = true;  // final conditions ask only for memory, which does not say which of equal threads wrote it
+  // final conditions only refer to memory, which does not show which of several equal threads wrote it
+  how.options.symmetry = true;
   CLI::App app("", "membar-check");
   app.formatter(std::make_shared<help_text>());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

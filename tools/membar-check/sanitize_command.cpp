@@ -39,7 +39,8 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// Findings that a file says are not shown: in each line a status and parts of places, kernels or messages, all of which have to be there.
+/// Suppressions of findings, read from a file. Each line has a status and parts of places, kernels or messages, all of which
+/// must occur in a finding.
 class allowed_findings {
  public:
   explicit allowed_findings(const std::string& file) {
@@ -106,7 +107,7 @@ struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
-  std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
+  std::vector<std::string> confirmed{};  ///< the checker's verdict on each finding; empty: it was not asked
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -123,7 +124,7 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Lets the checker follow the schedules of findings.
+/// Asks the checker to follow the schedules of findings.
 class replays {
  public:
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
@@ -136,7 +137,7 @@ class replays {
     }
   }
 
-  /// A sentence that tells whether the checker finds the same.
+  /// Returns a sentence that says whether the checker finds the same error.
   [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
     if (!cannot_.empty() || f.found.status == check_status::gave_up) {
       return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
@@ -148,7 +149,7 @@ class replays {
                : "not confirmed: " + r.found.message;
   }
 
-  /// Makes a hang of threads that only poll, where the checker finds that they do so for ever.
+  /// Turns a finding about threads that only poll into a hang if the checker finds that they poll forever.
   void decide(sanitize::sanitizer_finding& f) const {
     std::size_t steps = 0;
     if (!f.polls || !cannot_.empty()) {
@@ -165,7 +166,7 @@ class replays {
   }
 
  private:
-  /// Leaves one thread of each place, and not too many.
+  /// Keeps one thread of each place, up to a limit.
   static void show_few(std::vector<const check::instruction*>& waiting) {
     constexpr std::size_t most = 8;
     std::set<const check::instruction*> shown;
@@ -306,7 +307,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Each finding as the result of its own file.
+/// Reports each finding as the result of a file of its own.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;

@@ -30,22 +30,22 @@ using json = nlohmann::ordered_json;
 using membar_witness::delay;  // `launch` is the number of the kernel
 using membar_witness::delays;
 
-constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock of today's devices
+constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock rate of current devices
 constexpr std::uint64_t repeated_runs = 5;
 constexpr const char* preload_library = "libmembar_record.so";
 
-/// How one run of the program ended.
+/// The outcome of one run of the program.
 struct run_outcome {
-  std::string failure{};  ///< empty: with exit status 0
+  std::string failure{};  ///< empty: the exit status was 0
   std::string last_line{};
 };
 
-/// A signal that ends the command: it arrived while the program ran.
+/// A signal to the command that arrived while the program ran.
 struct interruption {
   int signal = 0;
 };
 
-/// Runs of one kind.
+/// The runs of one kind.
 struct runs_of_kind {
   std::string name{};
   std::uint64_t runs = 0;
@@ -56,7 +56,7 @@ struct runs_of_kind {
   std::uint64_t repeated_failed = 0;
 };
 
-/// A place in a kernel, as the preloaded library reports it.
+/// A position in a kernel, as the preloaded library reports it.
 struct site_in_program {
   int line = 0;
   std::string opcode{};
@@ -87,7 +87,7 @@ class runner {
     preload_ = membar::intercept::preload_value(membar::intercept::library_path(preload_library, MEMBAR_RECORD_LIBRARY_FOLDER));
   }
 
-  /// Runs without and with delays in turn, and then the smallest delays that failed.
+  /// Alternates runs with and without delays, and then repeats the smallest delays that failed.
   std::vector<runs_of_kind> run_all() {
     runs_of_kind control{"no delays"};
     runs_of_kind delayed{"delays"};
@@ -111,7 +111,7 @@ class runner {
     return {control, delayed};
   }
 
-  /// The sites of each kernel; empty where the program did not load it.
+  /// Returns the sites of each kernel. Empty if the program did not load it.
   [[nodiscard]] const std::vector<std::vector<site_in_program>>& sites() const noexcept { return sites_; }
 
  private:
@@ -130,7 +130,7 @@ class runner {
     ++into.failed;
   }
 
-  /// One to four delays of 64 to 1,000,000 cycles.
+  /// Returns one to four delays of 64 to 1,000,000 cycles.
   delays any() {
     delays result;
     std::vector<std::size_t> loaded;
@@ -175,7 +175,7 @@ class runner {
   [[nodiscard]] fs::path report() const { return folder_.path() / "report"; }
   [[nodiscard]] fs::path output() const { return folder_.path() / "output"; }
 
-  /// The program in a group of processes of its own, which is ended when it takes too long.
+  /// Runs the program in its own process group, which is killed if it takes too long.
   run_outcome run_once(const delays& chosen) {
     write_request(chosen);
     membar::intercept::run_options how;
@@ -211,7 +211,7 @@ class runner {
     for (std::string line; std::getline(lines, line);) {
       const json told = json::parse(line, nullptr, false);
       if (told.is_discarded()) {
-        continue;  // a process was ended while it wrote the line
+        continue;  // a process was killed while it wrote the line
       }
       if (told.contains("problem")) {
         problem_ = told.at("problem");
@@ -317,7 +317,7 @@ int witness_program(const delayed_program& p) {
     const bool observed = fails_more_often(arms[1], arms[0]);
     (p.json ? print_json : print_text)(p, r, arms, observed ? "observed" : "not observed");
     return observed ? 1 : 3;
-  } catch (const interruption& by) {  // the temporary files are removed
+  } catch (const interruption& by) {  // the temporary files must be removed
     static_cast<void>(std::raise(by.signal));
     return 128 + by.signal;
   }
