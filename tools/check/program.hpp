@@ -209,9 +209,8 @@ struct check_options {
   /// Explores only one of the executions that differ by the order of commuting updates (commuting_updates.hpp). This is valid
   /// only for a property that depends only on memory: registers that are never needed hold the values of one order.
   bool merge_updates = false;
-  bool cut_decided_rounds =
-      /// of a loop in which threads wait together, as soon as one of them has brought the value that decides the iteration
-      true;
+  /// of a loop in which threads wait together, as soon as one of them has brought the value that decides the iteration
+  bool cut_decided_rounds = true;
   /// if not 0: explores this number of random executions, with seeds starting at `seed`, instead of all executions
   std::uint64_t random_executions = 0;
   std::uint64_t seed = 1;

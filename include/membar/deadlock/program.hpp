@@ -170,9 +170,8 @@ using kernel_role = std::vector<kernel_step>;
 struct program {
   int pes = 0;
   callers hosts = callers::one;
-  std::vector<stream_operation>
-      /// in the order of the host thread; with one thread per PE, the operations of each PE are in the order of its thread
-      operations;
+  /// in the order of the host thread; with one thread per PE, the operations of each PE are in the order of its thread
+  std::vector<stream_operation> operations;
   /// The members of each team except `world`.
   std::map<handle, std::vector<int>> teams;
   /// Names of streams, signals and so on, for reports.

@@ -64,9 +64,8 @@ struct event {
   int resource = -1;  ///< expression: the second number of a barrier, or -1
   int quorum = -1;    ///< expression: how many arrivals complete the barrier, or -1 for all that arrive
 
-  int issue =
-      /// for asynchronous operations: the event of the instruction that started them; they are only nominally in its thread
-      -1;
+  /// for asynchronous operations: the event of the instruction that started them; they are only nominally in its thread
+  int issue = -1;
   int arrivals = 1;                          ///< for mbarriers: the number of arrivals; -1: the phase expects one more
   int expected_bytes = 0;                    ///< for mbarriers: the number added to the phase's transactions
   int completed_bytes = 0;                   ///< for mbarriers: the number subtracted from the phase's transactions

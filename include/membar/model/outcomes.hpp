@@ -63,9 +63,8 @@ class outcome_collector final : public execution_visitor {
           values.push_back(state.value(o.what));
         }
         found_.insert(std::move(values));
-        const std::uint64_t bytes =
-            // the size of a node and the memory that it points to
-            4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();
+        // the size of a node and the memory that it points to
+        const std::uint64_t bytes = 4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();
         if (memory_ != 0 && found_.size() > memory_ / bytes) {
           throw limit_reached("because its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
         }

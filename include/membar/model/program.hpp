@@ -177,10 +177,9 @@ struct instruction {
   int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
   bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
   int pending_groups = 0;   ///< `wait_group N`: the number of newest groups that may be incomplete
-  int arrivals =
-      /// for mbarrier initializations: the expected count; for arrivals: their number; 0: `expect_tx`, `complete_tx` or an
-      /// arrival without `.noinc`
-      1;
+  /// for mbarrier initializations: the expected count; for arrivals: their number; 0: `expect_tx`, `complete_tx` or an
+  /// arrival without `.noinc`
+  int arrivals = 1;
   int expected_bytes = 0;   ///< for `expect_tx`
   int completed_bytes = 0;  ///< for `complete_tx`, and for an asynchronous copy that completes on an mbarrier
   /// for C++ tests: a thread of the block whose shared memory contains `target`; -1: that of this thread

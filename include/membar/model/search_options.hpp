@@ -35,9 +35,8 @@ struct search_options {
   std::uint64_t limit = 0;   ///< the maximum number of steps (partial choices and candidates); 0: no limit
   std::uint64_t memory = 0;  ///< the maximum size in bytes of the states that the search stores; 0: no limit
   bool bounded = false;      ///< a loop that was cut is not an error
-  bool every_execution =
-      /// false: executions that change no answer about final states are omitted, such as those that differ only in unused loads
-      true;
+  /// false: executions that change no answer about final states are omitted, such as those that differ only in unused loads
+  bool every_execution = true;
   search_control* control = nullptr;  ///< its `is_repeated` is called if not every execution is needed
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end

@@ -144,10 +144,9 @@ class host_group {
   struct letter {
     kind what = kind::hello;
     int from = 0;
-    int value =
-        /// for `hello` the count, for `neighbour` the PE, for `number` and `left` the channel, for `broken` the PE that is the
-        /// reason
-        0;
+    /// for `hello` the count, for `neighbour` the PE, for `number` and `left` the channel, for `broken` the PE that is the
+    /// reason
+    int value = 0;
     fault why = fault::none;
     unsigned char bytes[64] = {};
   };
