@@ -134,7 +134,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         raise ValueError("membar: the tensor is not in PyTorch's symmetric memory: create it with symm_mem.empty")
     rank, count, buffers = handle.rank, handle.world_size, [int(each) for each in handle.buffer_ptrs]
     size = tensor.numel() * tensor.element_size()
-    # The tensor may start behind the start of its buffer. Its address gives the offset in every version of PyTorch.
+    # The tensor may begin after the start of its buffer. Its address gives the offset in every version of PyTorch.
     offset = tensor.data_ptr() - buffers[rank]
     if offset < 0 or offset + size > handle.buffer_size:
         raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor that was passed to rendezvous")
