@@ -80,7 +80,7 @@ class _Gathering:
             except Exception as why:  # pylint: disable=broad-except
                 missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
                 gone = [rank for rank in missing if self._has_gone(rank)]
-                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after it had set its number
+                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after setting its number
                 if gone:
                     failure = RuntimeError(f"membar: ranks {gone} have left the group, because they ended or deleted the adopted memory and the objects that use it: see their exceptions, and restart all processes")
                 elif time.monotonic() >= deadline:
@@ -102,7 +102,7 @@ class _Gathering:
             self._failure = failure
             raise failure
         numbers = [int(self._store.get(key)) for key in keys]
-        if self._round >= 2:  # all processes have read it, because they have set the number of the next round
+        if self._round >= 2:  # all processes have read it, because they have set their numbers for the next round
             self._store.delete_key(f"{self._round - 2}/{self._rank}")
         self._round += 1
         self._failure = None
