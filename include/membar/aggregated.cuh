@@ -73,7 +73,7 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
   }
 }
 
-/// Says to which objects the lanes of a warp that execute a call together refer.
+/// To which objects the lanes of a warp that execute a call together refer.
 enum class aggregation {
   one_address,  ///< all lanes refer to the same object, which the caller guarantees
   any_address   ///< each lane may refer to a different object; lanes are grouped by address

@@ -108,7 +108,7 @@ class atomic_ref {
   using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
-  /// Says whether the operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
+  /// Whether the operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.

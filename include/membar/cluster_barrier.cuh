@@ -9,7 +9,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Says whether all threads of the warp execute the call together.
+/// Whether all threads of the warp execute the call together.
 enum class warp_execution : unsigned char {
   diverged,  ///< the threads may be diverged
   together   ///< `.aligned`: all threads execute the call without divergence; otherwise the behaviour is undefined

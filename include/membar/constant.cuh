@@ -66,7 +66,7 @@ struct constant_table {
   T values[Size == 0 ? 1 : Size];
 };
 
-/// Says whether several tables fit into constant memory together. Each table is also checked separately.
+/// Whether several tables fit into constant memory together. Each table is also checked separately.
 ///
 /// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. List the tables of all source
 /// files.

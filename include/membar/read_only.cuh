@@ -40,7 +40,7 @@ struct chunks {
   chunk<chunk_bytes<T>()> parts[sizeof(T) / chunk_bytes<T>()];
 };
 
-/// Says whether a single instruction can load a `T` on the target architecture.
+/// Returns whether a single instruction can load a `T` on the target architecture.
 template <class T>
 __device__ consteval bool one_read_only_load() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000

@@ -218,7 +218,7 @@ class commuting_updates {
     }
   }
 
-  /// Gives updates that do not read the latest preceding update, because a graph was cut, new reads and writes. Returns
+  /// Connects updates that do not read the latest preceding update, because a graph was cut, to new reads and writes. Returns
   /// nothing.
   void connect(graph& g) {
     for (std::size_t l = 0; l < g.order.size(); ++l) {

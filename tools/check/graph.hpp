@@ -390,8 +390,8 @@ class event_rules {
            model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
   }
 
-  /// Of the fences through which a thread releases, starting with the last one: returns those that release more than the later
-  /// ones.
+  /// Considers the fences through which a thread releases, starting with the last one, and returns those that release more than
+  /// the later ones.
   class known_fences {
    public:
     [[nodiscard]] bool is_new(const graph_event& f) {

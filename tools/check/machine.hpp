@@ -182,8 +182,8 @@ class machine {
     return s;
   }
 
-  /// The same for a state that changes in place: earlier states are not kept. `watch` says whether a thread that reaches the
-  /// head of a loop stops there (`comes_to_head`), and may execute instructions itself (`hurries`).
+  /// Does the same for a state that is changed in place, without keeping earlier states. `watch` says whether a thread that
+  /// reaches the head of a loop stops there (`comes_to_head`), and may execute instructions itself (`hurries`).
   template <class Watch>
   void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
     perform(s, s, seen, watch);

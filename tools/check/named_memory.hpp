@@ -53,7 +53,7 @@ template <class Names>
              : "; did you mean " + membar_tools::quote(nearest) + "?";
 }
 
-/// The same for memory; if no name is similar, lists all names.
+/// Does the same for memory. If no name is similar, it lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;
   std::string all;

@@ -112,7 +112,7 @@ struct prepared_scenario {
 /// Combines a scenario and the PTX of its source. Throws `model::error`.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx);
 
-/// The same without threads: `launches` receives the launches in order.
+/// Does the same without threads, and sets `launches` to the launches in order.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx, std::vector<planned_launch>& launches);
 
 }  // namespace membar::check

@@ -40,12 +40,12 @@ class flow {
   void forward(pc_t from, Visit visit) const {
     walk(after(from), visit);
   }
-  /// The same in the opposite direction of control flow.
+  /// Does the same in the opposite direction of control flow.
   template <class Visit>
   void backward(pc_t from, Visit visit) const {
     search(before_[static_cast<std::size_t>(from)], visit, [this](pc_t pc) { return before_[static_cast<std::size_t>(pc)]; });
   }
-  /// The same starting at the first instruction, which is included.
+  /// Does the same from the first instruction on, which is included.
   template <class Visit>
   void from_entry(Visit visit) const {
     walk({0}, visit);

@@ -62,7 +62,7 @@ class values {
 
   /// Returns whether the condition selects threads of a block by their number, such as the first thread.
   [[nodiscard]] bool selects_some(const condition& c) const;
-  /// The same for one thread of a block or of each warp: by an equality or by elect.sync.
+  /// Returns whether the condition selects one thread of a block or of each warp, by an equality or by elect.sync.
   [[nodiscard]] bool selects_one(const condition& c) const;
   /// Returns whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;

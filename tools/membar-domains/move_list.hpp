@@ -27,7 +27,8 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Where a launch goes: it is left as it is, or sent to a logical domain, or to a physical one regardless of the stream's map.
+/// The target of a launch: it is left as it is, or sent to a logical domain, or to a physical one regardless of the stream's
+/// map.
 struct target {
   enum class kind { leave, logical_default, logical_remote, physical };
   kind what = kind::leave;

@@ -3,22 +3,21 @@
 /// The records that the preloaded library writes while the program runs, one file for each process. The command reads them
 /// afterwards. A line is a letter followed by its fields. Times are in nanoseconds:
 ///
-///     F version                                 of this format, format_version.hpp: the first line
-///     N id name                                 a kernel's name
+///     F version                                 the first line: the version of this format (format_version.hpp)
+///     N id name                                 the name of a kernel
 ///     R name reason                             why the kernel counts as remote: peer, host
-///     P name pointer graphs first last          of the check: a pointer that the kernel was given: 1 in graphs, and from which of its
-///                                               launches outside graphs to which, from 0; 1 0: none
-///     S name seen launches                      of the check: 1 if all pointers of its launches were seen, and how many launches
-///                                               outside graphs there were; ?: their order is not known
-///     I image name                              of the check: the kernel of this name is in <process>.<image>.image
-///     K device stream graph start end name launch fills   a kernel record; those of a graph's launch have its number. `fills`
+///     P name pointer graphs first last          for the check: a pointer that the kernel was given. `graphs` is 1 if a node in a graph had it. `first` and
+///                                               `last` are a range of launches outside graphs, counted from 0; 1 0: none
+///     S name seen launches                      for the check: `seen` is 1 if all pointers of its launches are known. `launches` is the number of launches
+///                                               outside graphs; ?: their order is not known
+///     I image name                              for the check: the kernel of this name is in <process>.<image>.image
+///     K device stream graph start end name launch fills   a kernel that ran. Kernels of one graph launch have its number. `fills`
 ///                                               is 1 if its blocks filled the device
-///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
-///                                               order is not known
-///     G name far near                           its nodes in graphs, with far pointers and without
-///     D name                                    the program runs all its launches and nodes in another domain
-///     L id description                          a lane: a stream or graph whose pace is measured
-///     T lane start end                          the time that a lane took for its unit of work
+///     E name f2 n1 ...                          its launches outside graphs, in order: here 2 with far pointers, then 1 without; ?: the order is not known
+///     G name far near                           the number of its nodes in graphs with far pointers, and of those without
+///     D name                                    the program itself runs all its launches and nodes in another domain
+///     L id description                          a lane, which is a stream or graph whose pace is measured
+///     T lane start end                          the time of a unit of work of a lane
 ///     M mode start end                          a listed kernel ran, moved as `mode` says
 #pragma once
 

@@ -19,8 +19,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// Says which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a process per GPU). While
-/// a single thread waits for one PE, it enqueues nothing for the others.
+/// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a process per GPU). While a
+/// single thread waits for one PE, it enqueues nothing for the others.
 enum class callers : unsigned char { one, one_per_pe };
 
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.

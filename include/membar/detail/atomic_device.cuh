@@ -67,9 +67,10 @@ struct replacement {
 /// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's previous
 /// bits.
 ///
-/// Of a warp's attempts to change one value, only one succeeds, and the others delay other warps. Therefore the lanes of a word
-/// apply their operations one after the other, each to the previous lane's result, and a single compare-and-swap stores the
-/// final result. `next` is called last with the value to which it is applied. No lane sleeps.
+/// If several lanes of a warp try to change one value at the same time, only one of them succeeds, and the others delay other
+/// warps. Therefore the lanes of a word apply their operations one after the other, each to the previous lane's result, and a
+/// single compare-and-swap stores the final result. `next` is called last with the value to which it is applied. No lane
+/// sleeps.
 ///
 /// Only one lane accesses the object. A barrier of the lanes precedes its release fence, and another one follows its acquire
 /// fence, so its operation is ordered with the earlier and later accesses of every lane. A lane that shares its word with no
@@ -241,7 +242,7 @@ template <atom_op Op, class T>
   return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
 }
 
-/// Says whether the instruction may be split into a load and a store in the shared memory of another block of the cluster.
+/// Returns whether the instruction may be split into a load and a store in the shared memory of another block of the cluster.
 ///
 /// The processor does not execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
 /// after the instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it
@@ -320,7 +321,7 @@ struct element_bits {
 #endif
 }
 
-/// Says whether ptxas adds loops for shared memory, which read the object, after the instruction.
+/// Returns whether ptxas adds loops for shared memory, which read the object, after the instruction.
 ///
 /// These loops follow the acquire that the instruction's own order implies (13.0, sm_90 to sm_120). Therefore an operation that
 /// acquires is implemented as an instruction without the acquire half, followed by a fence.

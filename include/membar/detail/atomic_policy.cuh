@@ -138,8 +138,8 @@ __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], 
   }
 }
 
-/// Says whether the operation is implemented with instructions that accept a policy. Operations that are not, and architectures
-/// without policies, are rejected.
+/// Returns whether the operation is implemented with instructions that accept a policy. Operations that are not, and
+/// architectures without policies, are rejected.
 template <atom_op Op, class T, thread_scope Scope>
 __device__ constexpr bool takes_policy() noexcept {
   constexpr bool is_vector = is_by_element<Op, T>;

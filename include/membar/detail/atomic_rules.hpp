@@ -134,7 +134,7 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
   }
 }
 
-/// Says whether the rules above hold.
+/// Whether the rules above hold.
 template <class T, atom_op Op>
 inline constexpr bool has_operation = Op == atom_op::add                         ? atomic_addable<T>
                                       : Op == atom_op::min || Op == atom_op::max ? atomic_ordered<T>

@@ -224,11 +224,11 @@ template <class T>
   }
 }
 
-/// Says whether the operation is atomic per element of a vector. An exchange is atomic for the whole vector.
+/// Whether the operation is atomic per element of a vector. An exchange is atomic for the whole vector.
 template <atom_op Op, class T>
 inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
 
-/// Says whether the instruction for a single value requires compute capability 9.0. All vector instructions require it.
+/// Returns whether the instruction for a single value requires compute capability 9.0. All vector instructions require it.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
   return type == ptx_type::b128 || type == ptx_type::bf16x2;
 }

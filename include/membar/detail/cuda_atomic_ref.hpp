@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Says whether `Value` is libcu++'s name of the scope. Its enumeration is recognized by its enumerators, and has the same
+/// Returns whether `Value` is libcu++'s name of the scope. Its enumeration is recognized by its enumerators, and has the same
 /// values.
 template <thread_scope Scope, class CudaScope, CudaScope Value>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_cuda_scope() noexcept {
@@ -28,7 +28,7 @@ struct cuda_object;
 template <class Object>
 concept has_cuda_object = requires { typename cuda_object<std::remove_cvref_t<Object>>::value_type; };
 
-/// Says whether `Ref` refers to an object of type `T`. `cuda::atomic` also accepts an rvalue.
+/// Whether `Ref` refers to an object of type `T`. `cuda::atomic` also accepts an rvalue.
 template <class Ref, class T>
 inline constexpr bool refers_to = std::is_constructible_v<Ref, T&> && !std::is_constructible_v<Ref, T>;
 

@@ -185,8 +185,8 @@ class barrier_groups {
     }
   }
 
-  // The same for fences that release only some accesses, with the operation that acquires them. Their edges are not in base
-  // causality.
+  // Adds the edges of fences that release only some accesses, together with the operation that acquires them. They are not in
+  // base causality.
   constexpr void synchronize_restricted_through(int arrival, int wait) noexcept {
     for (event_set s = facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
       const bool one_way = contains(facts_.one_way_releases, first(s));

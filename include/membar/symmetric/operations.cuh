@@ -161,7 +161,7 @@ struct element<Address> {
 template <class Address>
 using element_of = typename element<Address>::type;
 
-/// Says whether a signal is set or added to.
+/// The kind of a signal, which is set or added to.
 template <class Signal>
 using kind_of = typename Signal::element_type::kind;
 

@@ -55,8 +55,8 @@ template <class Message>
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 
-/// Says whether the lanes of a warp poll together until all of them have their words. This applies if each lane has a word and
-/// some have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
+/// Whether the lanes of a warp poll together until all of them have their words. This applies if each lane has a word and some
+/// have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 

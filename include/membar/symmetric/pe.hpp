@@ -15,7 +15,7 @@ using membar::pe;
 using membar::pe_range;
 using membar::ring_neighbour;
 
-/// Says where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
+/// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {
   everywhere,        ///< on every PE, because loads and stores reach every PE, for example over NVLink
   destination_only,  ///< on the PE to which it was put, because some PEs are connected by a network

@@ -172,11 +172,11 @@ struct word_access {
 
 }  // namespace detail
 
-/// Says whether `T` is a word with its own operations and not data.
+/// Whether `T` is a word with its own operations and not data.
 template <class T>
 inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || detail::is_counter<T> || detail::is_packed<T>;
 
-/// Says whether all bytes of a `T` belong to its value. Operations of fixed size transfer every byte, and nothing writes the
+/// Whether all bytes of a `T` belong to its value. Operations of fixed size transfer every byte, and nothing writes the
 /// padding. The compiler cannot determine this for a struct with floating-point members: specialize it for a struct without
 /// gaps.
 template <class T>

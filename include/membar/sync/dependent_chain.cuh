@@ -36,7 +36,7 @@ template <class T>
 class chained {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
-  /// The same memory, read-only.
+  /// Returns the same memory as read-only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
