@@ -305,10 +305,11 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
   kernel_.never_arrives = true;
-  EXPECT_EQ(refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
-            "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. A thread "
-            "of the test does not end, or not all launches can run at once: check that no other program uses the GPU and "
-            "CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_EQ(
+      refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
+      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. A thread "
+      "of the test does not end, or not all launches can run at the same time: check that no other program uses the GPU and "
+      "CUDA_DEVICE_MAX_CONNECTIONS");
   EXPECT_TRUE(says(refusal_of(test(model::block(0), model::host()), exactly(1000, 0.05)),
                    "MP timed out: a host thread waited for the others"));
   kernel_.never_arrives = false;
@@ -319,9 +320,10 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_
 TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_rejected) {
   now().fails["cudaLaunchKernelExC"] = {1, cudaErrorInvalidConfiguration, -1, 1};
   const std::string sentence = refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05));
-  EXPECT_EQ(sentence.rfind("membar: cudaErrorInvalidConfiguration (invalid configuration argument): check grid, block, shared "
-                           "memory ",
-                           0),
+  EXPECT_EQ(sentence.rfind(
+                "membar: cudaErrorInvalidConfiguration (invalid configuration argument): check the grid, the block, shared "
+                "memory ",
+                0),
             0U)
       << sentence;
   EXPECT_EQ(now().running, 0);

@@ -150,7 +150,7 @@ TEST_F(adopted_memories, keep_what_they_held_where_a_process_does_not_answer) {
   }
 }
 
-// A copy from pageable memory may return before it has run.
+// A copy from pageable memory may return before it has finished.
 TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_they_held) {
   std::memset(whole.get(), 0x5a, 8 * size);
   now().written_late = {whole.get(), 8 * size};
@@ -210,12 +210,12 @@ TEST_F(adopted_memories, take_a_rank_and_a_callback) {
   EXPECT_EQ(refusal([&] { const adopted_backend none(of(3), gather); }),
             "membar: PE 3 of 3 cannot adopt memory: number the processes from 0, and give an address for each");
   EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), nullptr); }), "without a callback"));
-  EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), gather); }), "returned 1 for 3 PEs"));
+  EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), gather); }), "returned a vector of size 1 for 3 PEs"));
   EXPECT_TRUE(says(refusal([&] {
                      const adopted_backend none(
                          of(1), [](unsigned long long mine) { return std::vector<unsigned long long>{mine, mine + 1, mine}; });
                    }),
-                   "returned another number for PE 1"));
+                   "returned a number for PE 1 that differs from the one"));
 }
 
 TEST_F(adopted_memories, have_one_heap_at_a_time_and_no_more_than_there_is) {
@@ -241,9 +241,9 @@ TEST_F(adopted_memories, whose_links_carry_no_additions_refuse_counters_on_every
                                   heap.free(heap.allocate<symmetric::signal<symmetric::set>>(1));
                                   static_cast<void>(heap.allocate<symmetric::signal<symmetric::add>>(1));
                                 });
-  EXPECT_TRUE(says(sentences[0], "PE 1 has a link that does not carry it"));
+  EXPECT_TRUE(says(sentences[0], "PE 1 has a link that does not support it"));
   EXPECT_TRUE(says(sentences[1], "is not atomic between all PEs"));
-  EXPECT_TRUE(says(sentences[2], "PE 1 has a link that does not carry it"));
+  EXPECT_TRUE(says(sentences[2], "PE 1 has a link that does not support it"));
 }
 
 TEST_F(adopted_memories, of_hidden_devices_refuse_counters) {

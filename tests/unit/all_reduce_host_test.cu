@@ -83,7 +83,7 @@ TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
   }
   *sums->on(pe(0)).failure = 1;
   EXPECT_TRUE(
-      says(refusal([&] { sums->check(); }), "an all-reduce of PE 0 was given up, because a PE was late for another one"));
+      says(refusal([&] { sums->check(); }), "an all-reduce on PE 0 was aborted, because a PE was late for another all-reduce"));
   EXPECT_TRUE(now().launches.empty());
 }
 

@@ -182,7 +182,7 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
   const auto call = [&](fake_backend& backend, std::size_t) {
     symmetric::collective_launch(backend, {1, 64}, {}, meets, arguments);
   };
-  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw an exception for PE 1");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -202,7 +202,7 @@ TEST_F(collective_launch_of, arguments_that_throw_has_the_exception_with_the_err
       throw;
     }
   };
-  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw an exception for PE 1");
   EXPECT_EQ(inner[0], "");
   EXPECT_EQ(inner[1], "no arguments");
 }
@@ -247,13 +247,13 @@ TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
   const auto call = [](fake_backend& backend, std::size_t i) {
     symmetric::collective_launch(backend, {1, 64}, {}, i == 1 ? meets_too : meets, its_number);
   };
-  expect_all_say(in_processes(2, call), "PE 1 launches another kernel than PE 0");
+  expect_all_say(in_processes(2, call), "PE 1 launches a different kernel than PE 0");
   EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
   const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
-  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold 16"));
+  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold only 16"));
   const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
   EXPECT_EQ(in_one_process(fits), "");
   ASSERT_EQ(now().launches.size(), 4U);

@@ -59,7 +59,7 @@ TEST_F(host_copy, of_another_size_is_rejected_and_copies_nothing) {
 TEST_F(host_copy, without_a_stream_takes_the_flag) {
   const std::vector<int> values(4, 9);
   EXPECT_TRUE(says(refusal([&] { copy_to(objects, values); }),
-                   "PE 1's symmetric memory without a stream may return before it has run: pass a stream"));
+                   "PE 1's symmetric memory without a stream may return before it has finished: pass a stream"));
   EXPECT_TRUE(now().calls.empty());
   {
     const symmetric::synchronous_copies flag(heap.data());

@@ -107,7 +107,7 @@ TEST_F(host_groups, say_everywhere_that_the_first_could_make_no_rendezvous) {
   const auto thrown = membar_test::thrown_by_pes(
       2, [&](int rank) { static_cast<void>(symmetric::shared_rendezvous(rank, own.callback(rank))); });
   EXPECT_EQ(before == nullptr ? ::unsetenv("XDG_RUNTIME_DIR") : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1), 0);
-  EXPECT_TRUE(says(thrown[0], "no directory /nowhere/membar-rendezvous."));
+  EXPECT_TRUE(says(thrown[0], "the directory /nowhere/membar-rendezvous."));
   EXPECT_TRUE(says(thrown[1], "PE 0 could not create a rendezvous"));
 }
 
@@ -226,7 +226,7 @@ TEST_F(host_groups, refuse_another_token) {
                          rendezvous mine = where;
                          if (process == 2) {
                            mine.token[0] = mine.token[0] == 'x' ? 'y' : 'x';
-                           const int wrong = unless_refused("PE 1 has another token than PE 0",
+                           const int wrong = unless_refused("PE 1 has a different token than PE 0",
                                                             [&] { static_cast<void>(host_group::join(mine, 1, 2, budget)); });
                            refused.come();
                            return wrong;

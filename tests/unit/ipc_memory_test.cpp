@@ -185,7 +185,7 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
       if (rank == 1) {
         std::snprintf(place, sizeof place, " at %p: ", mine.at());
       }
-      return refused(group, "on no PE, because PE 1 gave " + each.words + place, mine.at());
+      return refused(group, "no PE shares memory by CUDA IPC, because PE 1 gave " + each.words + place, mine.at());
     });
   }
 }
@@ -194,9 +194,10 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     int local = 0;
-    return refused(group,
-                   "because PE 0 gave memory that is not on a device at 0x0: allocate it by cudaMalloc, or let process_memory",
-                   rank == 0 ? nullptr : mine.at()) +
+    return refused(
+               group,
+               "because PE 0 gave memory that is not on a device at 0x0: allocate it with cudaMalloc, or let process_memory",
+               rank == 0 ? nullptr : mine.at()) +
            refused(group, "because PE 1 gave memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
   });
 }
@@ -262,8 +263,7 @@ TEST_F(ipc_memories, whose_handle_cannot_be_made_are_rejected_on_every_pe) {
       now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
     }
     const allocated mine(size);
-    return refused(group,
-                   "memory is shared on no PE, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
+    return refused(group, "no PE shares memory, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
                    mine.at());
   });
 }
@@ -299,7 +299,7 @@ TEST_F(ipc_memories, take_a_rank_and_a_callback) {
 
 TEST_F(ipc_memories, of_several_hosts_are_rejected) {
   EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
-                   "PE 2 is on another host than PE 0, and CUDA IPC reaches one host"));
+                   "PE 2 is on another host than PE 0, but CUDA IPC works within one host only"));
   EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");
   EXPECT_EQ(symmetric::detail::number_of_host(), symmetric::detail::number_of_host());
 }

@@ -36,13 +36,15 @@ class on_stream : public fake_cuda::test {
 
 TEST_F(on_stream, what_would_be_the_same_in_every_replay_is_not_captured) {
   stream.capturing = true;
-  EXPECT_EQ(refusal([&] { notify_on_stream(flag, 7, pe(1), stream.handle()); }),
-            "membar: a notification that sets a signal to 7 cannot be captured in a graph, because it would be the same in "
-            "every replay, so that a wait ends by the value of the replay before: pass an epoch instead of the value, or add "
-            "to a signal<add>");
+  EXPECT_EQ(
+      refusal([&] { notify_on_stream(flag, 7, pe(1), stream.handle()); }),
+      "membar: a notification that sets a signal to 7 cannot be captured in a graph: the value would be the same in "
+      "every replay, so a wait could be satisfied by the value of the previous replay: pass an epoch instead of the value, or "
+      "add to a signal<add>");
   EXPECT_EQ(refusal([&] { wait_on_stream(flag, symmetric::equals(7), budget, stream.handle()); }),
-            "membar: a wait for a signal and 7 cannot be captured in a graph, because it would be the same in every replay, so "
-            "that a wait ends by the value of the replay before: pass an epoch instead of the condition");
+            "membar: a wait that compares a signal with 7 cannot be captured in a graph: the value would be the same in every "
+            "replay, so "
+            "a wait could be satisfied by the value of the previous replay: pass an epoch instead of the condition");
   EXPECT_NE(refusal([&] { wait_on_stream(sum, symmetric::at_least(7), budget, stream.handle()); }), "");
   EXPECT_TRUE(now().launches.empty());
 }

@@ -302,7 +302,7 @@ TEST_F(heap, rejects_to_free_twice) {
             "membar: allocation 1 of the symmetric heap was freed twice: free each allocation once on every PE");
   // The same place, another allocation: the old name of it is still the old one.
   const auto second = all.allocate<int>(8);
-  EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed a second time"));
+  EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed twice"));
   all.free(second);
 }
 
@@ -353,7 +353,7 @@ TEST_F(heap, ends_before_its_scopes_and_waits_for_their_kernels) {
   EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
   EXPECT_TRUE(now().failures.empty());
   EXPECT_TRUE(now().clean());
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(data.on(pe(0))); }), "or after the end of its heap"));
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(data.on(pe(0))); }), "or after its heap was destroyed"));
 }
 
 TEST_F(heap, says_when_it_ends_that_a_kernel_failed) {

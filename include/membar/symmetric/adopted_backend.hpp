@@ -92,10 +92,11 @@ class gathering_processes {
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     const std::vector<unsigned long long> gathered = all_gather_(*mine);
     if (gathered.size() != static_cast<std::size_t>(count_)) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned %zu numbers for %d PEs: return one number per process, "
-                  "in the order of the PEs",
-                  gathered.size(), count_);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: the callback that gathers numbers returned a vector of size %zu for %d PEs: return one number per process, "
+          "in the order of the PEs",
+          gathered.size(), count_);
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,

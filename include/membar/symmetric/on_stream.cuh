@@ -181,7 +181,8 @@ template <class Kind, backend Backend, class Condition>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
                     stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch instead of the condition");
+  detail::refuse_capture(stream, "a wait that compares a signal with", condition.value(),
+                         "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 

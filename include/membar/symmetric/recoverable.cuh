@@ -186,7 +186,8 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition c
                         const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::require_status(status);
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch instead of the condition");
+  detail::refuse_capture(stream, "a wait that compares a signal with", condition.value(),
+                         "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::try_wait_kernel<address, Condition, object<abort_flag, Backend>>, signal,
          condition, budget, flag, status);
 }
