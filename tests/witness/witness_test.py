@@ -160,7 +160,7 @@ def main():
         code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
         for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced it"):
             expect("the text", words in out, out)
-        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the begin)", out), out)
+        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the beginning)", out), out)
 
         code, out, err = run("hangs.scenario", "--runs=3000", "--format=json")
         arm = json.loads(out)["wrong"]["runs"][1]
@@ -193,7 +193,7 @@ def main():
         expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after that of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
                (code, out, err))
         code, out, err = run("both.scenario")
-        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and is dependent on another launch" in err,
+        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and depends on another launch" in err,
                (code, out, err))
         for name in ("behind", "chain"):
             code, out, err = run(f"{name}.scenario", "--runs=300")
