@@ -86,10 +86,10 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 }
 
 /// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
+///
 /// The hints of `load_weak`, except the prefetch size, may come after the value.
-/// The value is followed by the hints of `load_weak`, but no prefetch size.
+///
 /// It does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
-/// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>
 __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
