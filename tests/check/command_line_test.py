@@ -413,7 +413,7 @@ def main():
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["--readings must be lenient or default, but 'strict' was given"], 2, "--readings=strict", "good.scenario", cwd=folder)
         expect(["--reading needs fence-of-another-block or copies-of-two-blocks: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
-        expect(["clocks stand still, equal threads exchanged; with the other choice for the reading fence-of-another-block; with the other side of the "
+        expect(["clocks stand still, equal threads exchanged; with the other choice for the reading fence-of-another-block; with the other choice for the "
                 "reading copies-of-two-blocks\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")

@@ -215,7 +215,7 @@ class Python(unittest.TestCase):
         self.assertEqual(lines[1], "clean in 1 schedule")
         self.assertIn("Finding", lines[2])
         self.assertIn("data race on arg0", lines[2])
-        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[3])
+        self.assertIn("TypeError membar: argument 0 is of type str: expected an array", lines[3])
         self.assertIn("an access by thread 0 is outside of every object", lines[4])  # what the table's first word leads to
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
