@@ -99,7 +99,7 @@ TEST(unknown_values, of_an_address_or_a_comparison_are_given_up) {
   const auto gives_up = [](const std::string& body, const std::string& word) {
     const check::check_result r = run({body});
     EXPECT_EQ(r.status, check::check_status::gave_up) << body;
-    EXPECT_NE(r.found.message.find("an unknown value decides what '" + word), std::string::npos) << r.found.message;
+    EXPECT_NE(r.found.message.find("an unknown value determines what '" + word), std::string::npos) << r.found.message;
   };
   gives_up(product + "cvt.u64.u32 %rd1, %r1; ld.global.u32 %r2, [%rd1];", "ld.global.u32");
   gives_up(product + "cvt.u64.u32 %rd1, %r1; st.global.u32 [%rd1], 1;", "st.global.u32");

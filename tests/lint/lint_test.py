@@ -113,7 +113,7 @@ class Lint(unittest.TestCase):
         text = lint(str(PTX)).stdout
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
-        self.assertIn("what all threads write: ", text)
+        self.assertIn("the data that all threads write: ", text)
         self.assertRegex(text, r"\n\d+ kernels, 13 high, 7 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
@@ -126,7 +126,7 @@ class Lint(unittest.TestCase):
         flag = next(r for r in results if r["properties"]["kernel"].startswith("wrong_flag_of_thread_0"))
         at = flag["locations"][0]["physicalLocation"]
         self.assertTrue(at["artifactLocation"]["uri"].endswith("kernels.cu"))
-        self.assertEqual([one["message"]["text"] for one in flag["relatedLocations"]], ["what all threads write"])
+        self.assertEqual([one["message"]["text"] for one in flag["relatedLocations"]], ["the data that all threads write"])
         broken = json.loads(lint("--format=sarif", str(self.library()), status=2).stdout)["runs"][0]
         self.assertFalse(broken["invocations"][0]["executionSuccessful"])
         self.assertEqual(broken["results"], [])
@@ -149,9 +149,9 @@ class Lint(unittest.TestCase):
 
     def test_a_file_that_cannot_be_read_is_said_and_the_others_are_linted(self):
         ran = lint(str(self.library()), str(PTX), status=2)
-        self.assertIn("no_cuda.so: there is no device code in the file: name PTX", ran.stderr)
+        self.assertIn("no_cuda.so: the file contains no device code: name PTX", ran.stderr)
         self.assertIn("flag-before-barrier", ran.stdout)
-        self.assertIn("nothing.ptx: it does not exist", lint("nothing.ptx", status=2).stderr)
+        self.assertIn("nothing.ptx: the file does not exist", lint("nothing.ptx", status=2).stderr)
         self.assertIn("lint needs files or folders", lint(status=2).stderr)
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
@@ -254,13 +254,13 @@ class Binaries(unittest.TestCase):
             self.assertIn("damaged.whl: the archive is damaged: copy or download it again", lint(str(damaged), status=2).stderr)
         foreign = wheel("foreign.whl", {"kernels.ptx": PTX}, compression=zipfile.ZIP_LZMA)
         self.assertIn("'kernels.ptx' is encrypted or packed in an unknown way", lint(str(foreign), status=2).stderr)
-        self.assertIn("there is no device code in the file", lint(str(wheel("host.whl", {"a.py": b""})), status=2).stderr)
+        self.assertIn("the file contains no device code", lint(str(wheel("host.whl", {"a.py": b""})), status=2).stderr)
 
     def test_images_of_machine_code_only_are_counted_with_the_remedy(self):
         only = built("only.cubin", "-cubin", lines="")
-        self.assertIn("there is machine code only: compile with -gencode=", lint(str(only), status=2).stderr)
+        self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2).stderr)
         both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
-        self.assertIn("\n2 images have machine code only and were not linted, the first in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
+        self.assertIn("\n2 images have only machine code and could not be linted; the first is in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
         report = json.loads(lint("--format=json", str(both), status=1).stdout)
         self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a thread knows of all others: for each of them the time up to which its accesses come before.
+/// Vector clocks: for each other thread, the time up to which its accesses happen before a thread's next event.
 ///
-/// Every thread has a key, and blocks have aligned ranges of keys. A clock is a tree over keys with 16 children per node, in which one entry stands
-/// for a whole range where all have the same time: that of a block after its barrier, or that of a launch that has ended. Nodes are shared by
-/// clocks and are copied where one of them changes, so that what all threads of a block know is there once.
+/// Every thread has a key, and blocks have aligned ranges of keys. A clock is a tree over keys with 16 children per node. If
+/// all keys of a range have the same time, as those of a block have after its barrier, or those of a launch that has ended, a
+/// single entry stands for the whole range. Clocks share nodes, which are copied on write, so that what all threads of a block
+/// know is stored once.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace membar::sanitize {
 
-/// The key of a thread, and a time of it. A thread begins at time 1.
+/// The key of a thread, and a time of the thread. A thread begins at time 1.
 using thread_key = std::uint32_t;
 using thread_time = std::uint32_t;
 inline constexpr thread_time end_of_time = 0x7fffffff;
@@ -24,11 +25,11 @@ namespace detail {
 
 struct clock_node {
   std::uint32_t users = 1;
-  std::uint32_t most = 0;  ///< no time below it is later
+  std::uint32_t most = 0;  ///< no time below the node is later
   std::uint64_t child[16] = {};
 };
 
-/// The nodes of the clocks of one thread of the host.
+/// The nodes of the clocks of one host thread.
 struct clock_node_pool {
   std::vector<clock_node*> chunks{};
   clock_node* free = nullptr;
@@ -65,7 +66,7 @@ struct clock_node_pool {
 
 }  // namespace detail
 
-/// A map from keys to times. Clocks of one thread of the host share nodes, and none may be used by another one.
+/// A map from keys to times. The clocks of one host thread share nodes, and no other host thread may use them.
 class clock {
  public:
   clock() = default;
@@ -82,9 +83,9 @@ class clock {
   }
   ~clock() { release(root_); }
 
-  /// Lets keys be less than 16 to the power of `levels`, for all clocks of this thread of the host that are made from now on.
+  /// Limits keys to less than 16 to the power of `levels`, for all clocks that this host thread creates from now on.
   static void use_levels(int levels) noexcept { levels_ = levels; }
-  /// The levels that `keys` keys need.
+  /// Returns the number of levels that `keys` keys need.
   [[nodiscard]] static int levels_for(std::uint64_t keys) noexcept {
     int levels = 1;
     while ((std::uint64_t{1} << (4 * levels)) < keys) {
@@ -106,7 +107,7 @@ class clock {
   [[nodiscard]] bool is_same(const clock& other) const noexcept { return root_ == other.root_; }
   [[nodiscard]] bool is_empty() const noexcept { return root_ == 0; }
 
-  /// Whether some key from `first` to `last` has a time.
+  /// Returns whether some key from `first` to `last` has a time.
   [[nodiscard]] bool has_some(thread_key first, thread_key last) const noexcept {
     for (thread_key k = first; k <= last; ++k) {
       if (at(k) > 0) {
@@ -116,14 +117,15 @@ class clock {
     return false;
   }
 
-  /// Lets the keys from `first` to `last` have at least this time.
+  /// Raises the times of the keys from `first` to `last` to at least this time.
   void raise(thread_key first, thread_key last, thread_time time) {
     raise(root_, 4 * (levels_ - 1), 0, first, last, time_slot(time));
   }
   void raise(thread_key key, thread_time time) { raise(key, key, time); }
 
   void join(const clock& other) { static_cast<void>(join(root_, other.root_, no_base)); }
-  /// The same where this clock has come from `base`, which was at a former time what `other` is now: only what changed since is looked at.
+  /// Does the same if this clock was derived from `base`, which had the same value as `other` at an earlier time. Only later
+  /// changes are examined.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
   /// Keeps the earlier time of each key.
@@ -133,12 +135,12 @@ class clock {
     release(mine);
   }
 
-  /// Nodes that exist on this thread of the host.
+  /// Returns the number of nodes on this host thread.
   [[nodiscard]] static std::uint64_t nodes() noexcept { return pool_.live; }
   static constexpr std::uint64_t node_bytes = 136;
 
  private:
-  /// 0: no time is known; an odd number: a time; else a node.
+  /// 0: no time is known; an odd number: a time; otherwise: a node
   using slot = std::uint64_t;
   using node = detail::clock_node;
   static_assert(sizeof(node) == node_bytes);
@@ -166,7 +168,7 @@ class clock {
   [[nodiscard]] static thread_time most_in(slot s) noexcept { return is_node(s) ? node_in(s)->most : time_in(s); }
   [[nodiscard]] static slot child_of(slot s, unsigned k) noexcept { return is_node(s) ? node_in(s)->child[k] : s; }
 
-  /// Lets `s` be a node that nothing else uses.
+  /// Makes `s` a node that nothing else uses.
   static node* owned(slot& s) {
     if (is_node(s) && node_in(s)->users == 1) {
       return node_in(s);
@@ -205,7 +207,7 @@ class clock {
     }
   }
 
-  /// Joins `b` into `a`. False if that changes nothing.
+  /// Joins `b` into `a`. Returns false if that changes nothing.
   static bool join(slot& a, slot b, slot base) {
     if (a == b || b == 0 || b == base) {
       return false;
@@ -245,7 +247,7 @@ class clock {
       node_in(a)->most = std::max(node_in(a)->most, most_in(b));
     }
     if (changed && is_node(b) && std::equal(node_in(a)->child, node_in(a)->child + 16, node_in(b)->child)) {
-      release(std::exchange(a, retained(b)));  // what is equal is there once, so that it need not be looked at again
+      release(std::exchange(a, retained(b)));  // equal nodes are stored once, so that they can be compared quickly
     }
     return changed;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of one run: the bytes, and for each word of 4 bytes the last accesses.
+/// The memory of one run: the bytes, and the last accesses to each word of 4 bytes.
 #pragma once
 
 #include <check/event.hpp>
@@ -21,22 +21,22 @@
 
 namespace membar::sanitize {
 
-/// An access of a word: who, when, and what.
+/// An access to a word: by whom, when, and of what kind.
 struct stamp {
-  // bits of `what`; above them is the number of the access's instruction
-  static constexpr std::uint32_t bytes_mask = 15;  ///< which bytes of the word
+  // Bits of `what`. The bits above them contain the number of the access's instruction.
+  static constexpr std::uint32_t bytes_mask = 15;  ///< the bytes of the word
   static constexpr std::uint32_t strong = 1U << 4U;
-  static constexpr unsigned scope_shift = 5;  ///< two bits: its width
+  static constexpr unsigned scope_shift = 5;  ///< two bits: the width of the scope
   static constexpr std::uint32_t scope_mask = 3U << scope_shift;
   static constexpr std::uint32_t write = 1U << 7U;
   static constexpr std::uint32_t observes = 1U << 8U;  ///< it has observed the strong writes before it
   static constexpr std::uint32_t synchronizes =
-      1U << 9U;                              ///< of the first stamp of a word: its last strong write has a `sync_cell`
-  static constexpr unsigned via_shift = 10;  ///< two bits: 0: the generic proxy
+      1U << 9U;                              ///< for the first stamp of a word: its last strong write has a `sync_cell`
+  static constexpr unsigned via_shift = 10;  ///< two bits: the proxy; 0: the generic proxy
   static constexpr std::uint32_t via_mask = 3U << via_shift;
   static constexpr unsigned number_shift = 12;
 
-  thread_key key = 0;  ///< 0: there is none
+  thread_key key = 0;  ///< 0: there is no access
   thread_time time = 0;
   std::uint32_t what = 0;
 
@@ -49,13 +49,13 @@ struct stamp {
   }
 };
 
-/// The last accesses of a word that an access may race with: first the last weak write, then others from the oldest on.
+/// The last accesses to a word with which a new access may race: first the last weak write, then others, from the oldest on.
 struct cell {
   stamp last[4];
 };
 static_assert(sizeof(cell) == 48);
 
-/// Zeros that take no memory before they are written to.
+/// Zeros that take no memory until they are written to.
 template <class T>
 class lazy_array {
  public:
@@ -74,7 +74,7 @@ class lazy_array {
   std::unique_ptr<T, to_free> first_{};
 };
 
-/// An object of memory in a run.
+/// An object in the memory of a run.
 class object {
  public:
   explicit object(const check::memory_object& o)
@@ -97,7 +97,7 @@ class object {
   }
   [[nodiscard]] cell& cell_at(std::uint64_t at) const noexcept { return cells_.get()[(at - address) / 4]; }
 
-  /// The value of at most 16 bytes.
+  /// Returns the value of at most 16 bytes.
   [[nodiscard]] check::wide_value value(std::uint64_t at, unsigned count) const noexcept {
     std::uint64_t both[2] = {};
     std::memcpy(both, data_.get() + (at - address), count);
@@ -113,7 +113,7 @@ class object {
       mark(at, count, v.unknown);
     }
   }
-  /// Whether the object has no initial value and some of these bytes were never written.
+  /// Returns whether the object has no initial value and some of these bytes have never been written.
   [[nodiscard]] bool is_uninitialised(std::uint64_t at, unsigned count) const noexcept {
     if (initialised_) {
       return false;
@@ -134,7 +134,7 @@ class object {
   [[nodiscard]] std::size_t words() const noexcept { return static_cast<std::size_t>((bytes + 3) / 4 + 4); }
   [[nodiscard]] static std::size_t padded(std::uint64_t n) noexcept { return static_cast<std::size_t>(n + 16); }
 
-  /// A byte for each word: which bytes were written, and above them which are unknown.
+  /// A byte for each word: in the lower bits, which of its bytes have been written, and above them, which are unknown.
   [[nodiscard]] bool has_mark(std::uint64_t at, unsigned count, unsigned shift) const noexcept {
     bool result = false;
     for (std::uint64_t b = at - address; b < at - address + count; ++b) {
@@ -158,7 +158,7 @@ class object {
   bool initialised_ = true;
 };
 
-/// Objects that are there for the whole run.
+/// Objects that exist during the whole run.
 class global_memory {
  public:
   explicit global_memory(std::span<const check::memory_object> objects) {
@@ -185,7 +185,7 @@ class global_memory {
     }
   }
 
-  /// The object that holds an address; null if there is none.
+  /// Returns the object that contains an address, or null if there is none.
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
     if (address < first_ || objects_.empty()) {
       return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The choice of the thread that runs next, by the schedule's seed.
+/// Chooses the thread that runs next, by the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -14,9 +14,9 @@
 
 namespace membar::sanitize {
 
-/// The threads that can continue. A schedule is one of
+/// The threads that can continue. A schedule is of one of these kinds:
 ///  * in turn: a thread continues until it waits or has had this many events;
-///  * at random: any of the threads, for a random number of events;
+///  * at random: any of the threads continues, for a random number of events;
 ///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
 ///    Finding Bugs", ASPLOS 2010.
 class thread_queue {
@@ -51,10 +51,10 @@ class thread_queue {
   [[nodiscard]] bool empty() const noexcept { return threads_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
 
-  /// Takes out the thread that continues; `events` becomes for how many events at most.
+  /// Removes the thread that continues, and sets `events` to the maximum number of its events.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // how often the thread that waits for longest runs, so that threads that only poll delay nobody
+        64;  // how often the thread that has waited longest runs, so that threads that only poll do not delay others forever
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;
@@ -80,7 +80,7 @@ class thread_queue {
     return l;
   }
 
-  /// Whether a thread that continues has to stop after this event.
+  /// Returns whether a thread that is running has to stop after this event.
   [[nodiscard]] bool changes(lane& l) {
     if (kind_ != kind::by_priority) {
       return false;
@@ -91,7 +91,7 @@ class thread_queue {
       l.priority = ++lowest_;
       return true;
     }
-    return std::exchange(arrived_, 0) != 0;  // those that came may have a higher priority
+    return std::exchange(arrived_, 0) != 0;  // newly queued threads may have a higher priority
   }
   /// Gives a waiting thread the lowest priority.
   void lower(lane& l) noexcept { l.priority = kind_ == kind::by_priority ? ++lowest_ : l.priority; }
@@ -109,7 +109,7 @@ class thread_queue {
   std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint32_t lowest_ = 0;
-  std::vector<std::uint64_t> changes_{};  ///< the last one comes first
+  std::vector<std::uint64_t> changes_{};  ///< the last one takes effect first
   std::deque<lane*> threads_{};
 };
 

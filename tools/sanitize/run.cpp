@@ -27,7 +27,7 @@ namespace {
 using check::op;
 using check::thread_status;
 
-constexpr int no_thread = -1;  ///< of a step that is left out
+constexpr int no_thread = -1;  ///< marks an omitted step
 
 /// Follows a thread from one event to the next.
 class lane_watch {
@@ -40,7 +40,8 @@ class lane_watch {
     return check::watched::goes_on;
   }
 
-  /// Executes what can be executed at once. False if the thread is where a loop begins, or has taken too long.
+  /// Executes instructions until the next event. Returns false if the thread is at the head of a loop, or has executed too
+  /// many.
   [[nodiscard]] bool hurries(check::thread_state& s) {
     const std::vector<fast_instruction>& code = lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
@@ -81,7 +82,7 @@ class lane_watch {
     return n < most;
   }
 
-  /// Whether a thread is at the head of a loop, where it was before in the same state, and has changed nothing since.
+  /// Returns whether a thread is at a loop head where it was before in the same state, and has changed nothing since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
     if (state_.recorded != nullptr) {
       forget_round(s);
@@ -121,7 +122,8 @@ class lane_watch {
   }
 
  private:
-  /// Leaves the events since the thread was at this loop head out of the schedule, if they are again those of a round that has changed nothing.
+  /// Removes the events since the thread was last at this loop head from the schedule, if they again belong to a round that has
+  /// changed nothing.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -205,14 +207,14 @@ class schedule_run {
 
   // ---- blocks
 
-  /// Gives up a schedule that takes too long.
+  /// Abandons a schedule that takes too long.
   void check_limits() {
-    constexpr std::uint64_t each = 1'000'000;  // instructions of each thread that runs, in which memory stays as it is
-    constexpr std::uint64_t few = 32;          // a thread that works alone may read much
+    constexpr std::uint64_t each = 1'000'000;  // instructions of each running thread during which memory does not change
+    constexpr std::uint64_t few = 32;          // a thread that works alone may read a lot
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
     if (state_.instructions > state_.how.most_instructions) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
-                                          " instructions: --limit=N lets it take more");
+                                          " instructions: raise the limit with --limit=N");
       state_.stop();
     } else if (state_.instructions > state_.last_change + idle) {
       out_.only_polls(state_.instructions - state_.last_change);
@@ -234,7 +236,7 @@ class schedule_run {
     });
   }
 
-  /// Starts blocks, up to as many as run at once.
+  /// Starts blocks, up to the number that runs at once.
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
@@ -279,7 +281,7 @@ class schedule_run {
     }
     block& b = *made;
     const std::uint64_t index = l.started++;
-    const bool fits = b.launch == &l;  // else it was of another launch, or is new
+    const bool fits = b.launch == &l;  // otherwise it was used for another launch, or is new
     b.launch = &l;
     b.index = index;
     b.number = l.plan->first_block + static_cast<int>(index);
@@ -347,12 +349,12 @@ class schedule_run {
 
   void end(lane& l) {
     l.where = stand::gone;
-    state_.last_change = state_.instructions;  // not all do nothing but poll
+    state_.last_change = state_.instructions;  // not all threads only poll
     block& b = *l.home;
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);
     }
-    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block know the same
+    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block have the same knowledge
       b.launch->end.join(l.known, true);
       b.launch->last_end = l.known.base;
     }
@@ -390,7 +392,7 @@ class schedule_run {
       state_.by_number[static_cast<std::size_t>(b.number)] = nullptr;
       free_.push_back(std::move(it->second));
     } else {
-      kept_.push_back(std::move(it->second));  // others of its cluster may look at its memory
+      kept_.push_back(std::move(it->second));  // others of its cluster may still access its memory
     }
     running_.erase(it);
     wake_waiting();
@@ -402,14 +404,15 @@ class schedule_run {
     }
   }
 
-  /// Whether threads of other blocks may access the shared memory of a block.
+  /// Returns whether threads of other blocks may access the shared memory of a block.
   [[nodiscard]] bool lives_matter(const block& b) const noexcept {
     return state_.wide || b.contexts.front().cluster_blocks > 1;
   }
 
   // ---- which thread continues
 
-  /// No thread can continue at once. Lets some continue that wait for others; false if there are none.
+  /// Called when no thread can continue immediately: releases some threads that wait for others. Returns false if there are
+  /// none.
   bool wake() {
     if (wake_spinning()) {
       return true;
@@ -469,13 +472,13 @@ class schedule_run {
     if (limited) {
       const launch_run& l = *stuck.front()->home->launch;
       text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
-              " blocks at once, and these wait for others";
+              " blocks at once, and these blocks wait for the others";
     }
     out_.hang(text, stuck);
     state_.stop();
   }
 
-  /// Lets a thread have up to so many events.
+  /// Runs a thread for up to this many events.
   void run(lane& l, std::uint64_t events) {
     // A thread that polls, and writes while it does, does not delay others for ever.
     constexpr std::uint64_t most = 16'384;
@@ -498,7 +501,7 @@ class schedule_run {
     }
   }
 
-  /// The next event of a thread. False if it cannot continue.
+  /// Performs the next event of a thread. Returns false if it cannot continue.
   bool step(lane& l, lane_watch& watch) {
     check::thread_state& s = *l.state;
     const check::machine& m = l.home->machine_of(l);
@@ -571,7 +574,7 @@ class schedule_run {
         if (!copies_.start(l)) {
           return false;
         }
-        if (i.performers > 1) {  // others may wait for all to start it
+        if (i.performers > 1) {  // others may wait until all have started it
           wake_waiting();
         }
         break;
@@ -586,7 +589,7 @@ class schedule_run {
         }
         break;
       default:
-        if (i.code != op::block_arrive) {  // of which arrival and going on are one
+        if (i.code != op::block_arrive) {  // for `bar.arrive`, arriving and continuing are one event
           state_.note(l);
         }
         if (!meetings_.arrive(l)) {
@@ -601,7 +604,7 @@ class schedule_run {
     return true;
   }
 
-  /// A sync point lets a thread continue.
+  /// Continues a thread that a sync point has released.
   void go_on(lane& l, check::wide_value given) {
     lane_watch watch(state_, l);
     state_.note(l);
@@ -625,12 +628,12 @@ class schedule_run {
         out_.add(check_status::hang, number + " is in a loop that accesses no memory and never ends", l);
         break;
       case thread_status::waits_for_time:
-        out_.add(
-            check_status::gave_up,
-            number +
-                " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
-                "line defines",
-            l);
+        out_.add(check_status::gave_up,
+                 number +
+                     " waits for time to pass, but clocks stand still in this check: leave the wait out with a macro that the "
+                     "scenario's source "
+                     "line defines",
+                 l);
         break;
       case thread_status::uninitialised:
         out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
@@ -644,8 +647,8 @@ class schedule_run {
       case thread_status::held:
       case thread_status::unfenced:
         out_.add(check_status::undefined,
-                 number + " uses by '" + i.text +
-                     "' a register of an asynchronous matrix operation without the wait or the fence before",
+                 number + " uses, in '" + i.text +
+                     "', a register of an asynchronous matrix operation without the wait or fence that must precede it",
                  l);
         break;
       case thread_status::unknown_operand:
@@ -753,7 +756,7 @@ class schedule_run {
     return true;
   }
 
-  /// Ends the phase of a cluster's barrier, if all have arrived.
+  /// Ends the phase of a cluster's barrier if all have arrived.
   void finish_cluster(const block& b) {
     cluster_run& c = cluster_of(b);
     const int first = b.number - static_cast<int>(b.contexts.front().cluster_rank);
@@ -790,17 +793,17 @@ class schedule_run {
   thread_queue queue_;
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
-  std::uint64_t at_once_ = 8;  ///< blocks of a launch
+  std::uint64_t at_once_ = 8;  ///< the number of blocks of a launch that run at once
   std::uint64_t turns_ = 0;
   std::unordered_map<block*, std::unique_ptr<block>> running_{};
   std::vector<std::unique_ptr<block>> free_{};
   std::vector<std::unique_ptr<block>> kept_{};
   std::vector<lane*> spinning_{};
-  std::vector<lane*> waiting_{};                     ///< for launches
-  std::unordered_map<int, cluster_run> clusters_{};  ///< by the first block
+  std::vector<lane*> waiting_{};                     ///< threads that wait for launches
+  std::unordered_map<int, cluster_run> clusters_{};  ///< by the index of the first block
 };
 
-/// Memory at the end of a schedule.
+/// Returns the memory at the end of a schedule.
 class memory_at_end final : public check::final_memory {
  public:
   explicit memory_at_end(run_state& state) : state_(state) {}
@@ -865,7 +868,7 @@ std::uint64_t resident_blocks(const check::planned_launch& launch, const device_
   if (launch.request.host) {
     return 1;
   }
-  std::uint64_t shared = 1024;  // that CUDA takes of each block
+  std::uint64_t shared = 1024;  // the amount that CUDA reserves in each block
   for (const auto& [variable, offset] : launch.request.kernel->shared) {
     shared += variable.bytes;
   }

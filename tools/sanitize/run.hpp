@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One schedule.
+/// Runs one schedule.
 #pragma once
 
 #include <sanitize/findings.hpp>
@@ -11,7 +11,7 @@
 
 namespace membar::sanitize {
 
-/// Runs one schedule. `counts` becomes what it went through.
+/// Runs one schedule, and sets `counts` to its statistics.
 [[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p,
                                                           const std::vector<check::planned_launch>& launches,
                                                           const check::check_property& property, std::uint64_t seed,

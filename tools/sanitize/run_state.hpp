@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What all parts of a run share: its program, its memory and threads, and what it has found.
+/// The state that all parts of a run share: its program, its memory and threads, and its findings.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -28,7 +28,7 @@ namespace membar::sanitize {
 
 using check::check_status;
 
-/// Random numbers of a schedule.
+/// The random numbers of a schedule.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15U + 0x632be59bd9b4e019U) {}
@@ -47,17 +47,17 @@ class random_source {
 /// The author of an access: a thread, or one of its asynchronous operations.
 struct actor {
   const launch_run* launch = nullptr;
-  std::uint64_t index = 0;  ///< of the block in its launch
+  std::uint64_t index = 0;  ///< the index of the block in its launch
   std::uint64_t local = 0;
   bool copy = false;
 };
 
 /// The order of a run's events, up to a finding.
 struct recorded_schedule {
-  std::uint64_t until = 0;  ///< the finding's key
+  std::uint64_t until = 0;  ///< the key of the finding
   std::vector<check::replayed_schedule::step> steps{};
-  std::size_t changes = 0;        ///< the steps up to the last one that has changed memory
-  std::uint64_t last_change = 0;  ///< as `run_state` has it
+  std::size_t changes = 0;        ///< the number of steps up to the last one that changed memory
+  std::uint64_t last_change = 0;  ///< as in `run_state`
 };
 
 struct run_state {
@@ -96,7 +96,7 @@ struct run_state {
     }
   }
 
-  /// Whether who knows that need not come after the end of the launches before a programmatic dependent.
+  /// Returns whether an author with this knowledge may precede the end of the launches before a programmatic dependent.
   [[nodiscard]] bool is_early(int launch, const knowledge& known) const {
     const auto number = static_cast<std::size_t>(launch);
     const std::vector<int>& before = checked.launches_before[number];
@@ -105,7 +105,7 @@ struct run_state {
            });
   }
 
-  /// The number of an instruction as stamps have it.
+  /// Returns the number of an instruction, as stamps contain it.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
     return first_access.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
@@ -136,7 +136,7 @@ struct run_state {
     c.number_in_program = a.launch->first_thread + static_cast<int>(a.index * a.launch->plan->block_size + a.local);
     return c;
   }
-  /// The place of a thread, without what names of threads need.
+  /// Returns the place of a thread, without the data that thread names need.
   [[nodiscard]] model::place place_of(thread_key key) const {
     const actor a = actor_of(key);
     const check::launch_request& r = a.launch->plan->request;
@@ -150,7 +150,7 @@ struct run_state {
     return result;
   }
 
-  /// Keeps an event of a thread, where the schedule is asked for.
+  /// Records an event of a thread, if the schedule is requested.
   void note(const lane& l, std::uint64_t chosen = 0, int operation = -1) {
     if (recorded != nullptr) {
       if (recorded->last_change != last_change) {
@@ -160,29 +160,29 @@ struct run_state {
       recorded->steps.push_back({number_of(l), operation, chosen});
     }
   }
-  /// Its number among all threads.
+  /// Returns its number among all threads.
   [[nodiscard]] static int number_of(const lane& l) {
     const launch_run& of = *l.home->launch;
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// The last event does not count after all, unless it is what is looked for.
+  /// Discards the last event, unless it is the one being looked for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();
     }
   }
 
-  /// Stops one thread, because its next step is not defined. The other threads continue, and show an execution in which this thread has not
-  /// been scheduled yet.
+  /// Stops one thread, because its next step is undefined. The other threads continue, and show an execution in which this
+  /// thread has not been scheduled yet.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;
   }
-  /// Stops the schedule: what comes after is not defined.
+  /// Stops the schedule, because what follows is undefined.
   void stop() noexcept { stopped = true; }
 
-  const check::program& checked;  ///< memory, kernels and assumptions; no threads
+  const check::program& checked;  ///< memory, kernels and assumptions, without threads
   const sanitize_options& how;
   random_source random;
   std::uint64_t schedule;
@@ -195,15 +195,15 @@ struct run_state {
   bool wide = false;  ///< some kernel starts asynchronous operations
   thread_key first_copy = 0;
   thread_key next_copy = 0;
-  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< of each operation: its thread, and the instruction
+  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread, and the instruction
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
-  std::uint64_t writes = 0;       ///< and whatever else may end a wait
-  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last, or a thread ended
+  std::uint64_t writes = 0;       ///< the number of writes and of other events that may end a wait
+  std::uint64_t last_change = 0;  ///< the number of instructions when memory last changed or a thread last ended
   std::uint64_t serials = 0;
   recorded_schedule* recorded = nullptr;
   bool stopped = false;
-  bool stalled = false;  ///< some thread is
+  bool stalled = false;  ///< some thread is stalled
 };
 
 }  // namespace membar::sanitize

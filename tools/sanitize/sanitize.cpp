@@ -20,7 +20,7 @@ namespace membar::sanitize {
 
 namespace {
 
-/// Gathers what schedules find, in the order of their seeds.
+/// Collects the findings of schedules, in the order of their seeds.
 class gathering {
  public:
   void add(std::vector<sanitizer_finding> found, const sanitize_statistics& counts) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives a test written in C++ (test.hpp) names and text, so that it can be printed, explained and asked for its outcomes like
-/// a test from a file.
+/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like
+/// for a test from a file.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -22,7 +22,7 @@ namespace model {
 
 namespace detail {
 
-/// Location `index` of a test in C++: x, y, z, w, then v4, v5, ...
+/// Returns the name of location `index` of a C++ test: x, y, z, w, then v4, v5, ...
 [[nodiscard]] inline std::string location_name(int index) {
   return index < location_letters ? std::string(1, first_location_names[index]) : "v" + std::to_string(index);
 }
@@ -54,7 +54,7 @@ namespace detail {
   return o.is_register ? "r" + std::to_string(o.index) : std::to_string(o.value);
 }
 
-/// A shuffle as a litmus file writes it.
+/// Returns a shuffle in the syntax of a litmus file.
 [[nodiscard]] inline std::string shuffle_text(const instruction& i) {
   static constexpr const char* modes[] = {"idx", "up", "down", "bfly"};
   return std::string("shfl.sync.") + modes[static_cast<std::size_t>(i.mode)] + ".b32 r" + std::to_string(i.destination) +
@@ -62,7 +62,7 @@ namespace detail {
          std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
 }
 
-/// An asynchronous copy, store or reduction as a litmus file writes it.
+/// Returns an asynchronous copy, store or reduction in the syntax of a litmus file.
 [[nodiscard]] inline std::string copy_text(const instruction& i) {
   const auto space = [](state_space s) {
     return std::string(s == state_space::shared           ? ".shared::cta"
@@ -94,7 +94,7 @@ namespace detail {
          address(i.source, i.source_indirect) + ", " + (bulk ? "16" : "4") + barrier;
 }
 
-/// An instruction of the asynchronous side as a litmus file writes it.
+/// Returns an instruction for asynchronous operations in the syntax of a litmus file.
 [[nodiscard]] inline std::string asynchronous_text(const instruction& i) {
   const bool bulk = i.completes == completion::bulk_group || i.via == proxy::async;
   const std::string kind = bulk ? "cp.async.bulk" : "cp.async";
@@ -128,7 +128,7 @@ namespace detail {
   }
 }
 
-/// The suffix of `fence.proxy.async` for accesses of one state space.
+/// Returns the suffix of `fence.proxy.async` for accesses to one state space.
 [[nodiscard]] inline std::string async_space_text(state_space space) {
   return space == state_space::global           ? ".global"
          : space == state_space::shared         ? ".shared::cta"
@@ -136,7 +136,7 @@ namespace detail {
                                                 : "";
 }
 
-/// A proxy fence of one direction as a litmus file writes it.
+/// Returns a one-directional proxy fence in the syntax of a litmus file.
 [[nodiscard]] inline std::string one_way_text(const instruction& i, const std::string& map) {
   const bool acquires = i.order == memory_order::acquire;
   if (i.via == proxy::async) {
@@ -147,7 +147,7 @@ namespace detail {
          (acquires ? " [" + map + "], 128" : "");
 }
 
-/// An instruction without its predicate, as a litmus file writes it.
+/// Returns an instruction without its predicate in the syntax of a litmus file.
 [[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
   const std::string space = i.space == state_space::shared           ? ".shared"
@@ -204,11 +204,11 @@ namespace detail {
     case opcode::grid_launch:
       return asynchronous_text(i);
     default:
-      throw error("a test in C++ has an instruction that no litmus file can hold");
+      throw error("the C++ test has an instruction that a litmus file cannot express");
   }
 }
 
-/// An instruction as a litmus file writes it.
+/// Returns an instruction in the syntax of a litmus file.
 [[nodiscard]] inline std::string instruction_text(const instruction& i) {
   return (i.guard < 0 ? "" : (i.guard_negated ? "@!r" : "@r") + std::to_string(i.guard) + " ") + unguarded_text(i);
 }
@@ -245,8 +245,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
-/// is observed, in the order of the condition. Throws `error` for a test without a condition.
+/// Returns `test` with the name `name`. Its locations are x, y, z, w, v4, ..., its registers are r0, r1, ..., and it observes
+/// the values that its condition names, in the same order. Throws `error` for a test without a condition.
 template <std::size_t... Counts>
 [[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
   if (test.asked().empty()) {
