@@ -154,6 +154,9 @@ class thread_order {
     if ((word.last[0].what & stamp::synchronizes) != 0) {
       word.last[0].what &= ~stamp::synchronizes;
       state_.cells.erase(address);
+      if (state_.is_part) {
+        state_.dropped_cells.push_back(address);
+      }
     }
   }
 

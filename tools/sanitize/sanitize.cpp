@@ -34,6 +34,7 @@ class gathering {
     counts_.schedules += counts.schedules;
     counts_.instructions += counts.instructions;
     counts_.accesses += counts.accesses;
+    counts_.parts += counts.parts;
     counts_.clock_bytes = std::max(counts_.clock_bytes, counts.clock_bytes);
   }
   [[nodiscard]] bool has_found() {
@@ -62,16 +63,18 @@ sanitize_result sanitize(const check::program& p, const std::vector<check::plann
                          const check::check_property& property, const sanitize_options& options) {
   gathering all;
   std::atomic<std::uint64_t> next = 0;
+  const int busy = std::max(options.jobs, 1);
+  crew helpers(busy);
   std::exception_ptr failed;
   std::mutex failing;
   const auto work = [&] {
     try {
       for (std::uint64_t k = next++; k < options.schedules; k = next++) {
         if (options.stop_at_first && all.has_found()) {
-          return;
+          break;
         }
         sanitize_statistics counts;
-        std::vector<sanitizer_finding> found = run_schedule(p, launches, property, options.seed + k, options, counts);
+        std::vector<sanitizer_finding> found = run_schedule(p, launches, property, options.seed + k, options, helpers, counts);
         all.add(std::move(found), counts);
       }
     } catch (...) {
@@ -79,9 +82,10 @@ sanitize_result sanitize(const check::program& p, const std::vector<check::plann
       failed = std::current_exception();
       next = options.schedules;
     }
+    helpers.help();
   };
   std::vector<std::thread> others;
-  for (int k = 1; k < options.jobs; ++k) {
+  for (int k = 1; k < busy; ++k) {
     others.emplace_back(work);
   }
   work();

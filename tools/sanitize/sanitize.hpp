@@ -38,7 +38,7 @@ struct observed_event {
 struct sanitize_options {
   std::uint64_t schedules = 10;
   std::uint64_t seed = 1;                            ///< of the first one
-  int jobs = 1;                                      ///< schedules that run at the same time
+  int jobs = 1;                                      ///< threads of the host: for schedules, and for parts of a schedule
   std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
   bool stop_at_first = false;                        ///< a schedule that shows something is the last one
   device_limits device{};
@@ -51,6 +51,7 @@ struct sanitize_statistics {
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
   std::uint64_t clock_bytes = 0;  ///< the most of a schedule
+  std::uint64_t parts = 0;        ///< groups of blocks that ran apart from the others
 };
 
 struct sanitize_result {

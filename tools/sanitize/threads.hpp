@@ -94,6 +94,7 @@ struct lane {
   stand where = stand::queued;
   std::uint16_t local = 0;  ///< its number in the block
   std::uint32_t priority = 0;
+  std::uint64_t place = 0;  ///< in the queue of threads that can continue, where these have priorities
   knowledge known{};
   std::unique_ptr<thread_orders> orders{};
   std::vector<started_operation> operations{};  ///< that it has not waited for
@@ -183,14 +184,16 @@ struct launch_run {
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
   std::uint64_t started = 0;       ///< blocks
+  std::uint64_t until = 0;         ///< the first block that is not started: that of all, unless this is a part of a run
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< blocks that have ended or launched the dependents
   std::shared_ptr<const check::register_use> registers{};
-  std::vector<fast_instruction> fast{};
+  std::shared_ptr<const std::vector<fast_instruction>> fast{};
   knowledge begin{};  ///< what all threads begin with
   knowledge end{};    ///< what all threads that have ended have known
   clock last_end{};   ///< what the thread that has ended last has known
   bool has_begin = false;
+  bool in_parts = false;  ///< its blocks run in parts, as they have not communicated so far
 
   [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
 };
