@@ -45,7 +45,7 @@ class thread_queue {
     }
     if (kind_ == kind::by_priority) {
       l.place = left_ + threads_.size();
-      by_priority_.insert(&l);
+      by_priority_.emplace(l);
     }
     threads_.push_back(&l);
     ++arrived_;
@@ -64,7 +64,7 @@ class thread_queue {
       last ? threads_.pop_back() : threads_.pop_front();
       left_ += last ? 0 : 1;
       if (kind_ == kind::by_priority) {
-        by_priority_.erase(l);
+        by_priority_.erase(ranked(*l));
       }
       events = turn_;
       return l;
@@ -74,7 +74,7 @@ class thread_queue {
       at = static_cast<std::size_t>(random_.below(threads_.size()));
       events = 1 + random_.below(2 * mean_);
     } else {
-      at = static_cast<std::size_t>((*by_priority_.begin())->place - left_);
+      at = static_cast<std::size_t>(by_priority_.begin()->who->place - left_);
       by_priority_.erase(by_priority_.begin());
       events = ~std::uint64_t{0};
     }
@@ -119,12 +119,14 @@ class thread_queue {
   std::deque<lane*> threads_{};
   std::uint64_t left_ = 0;  ///< how many threads were taken from its begin, from which on a lane's place counts
 
-  struct has_priority {
-    [[nodiscard]] bool operator()(const lane* x, const lane* y) const noexcept {
-      return x->priority != y->priority ? x->priority > y->priority : x->key < y->key;
-    }
+  /// A thread by its priority, the highest first.
+  struct ranked {
+    explicit ranked(lane& l) noexcept : rank(std::uint64_t{~l.priority} << 32U | l.key), who(&l) {}
+    [[nodiscard]] bool operator<(const ranked& o) const noexcept { return rank < o.rank; }
+    std::uint64_t rank;
+    lane* who;
   };
-  std::set<lane*, has_priority> by_priority_{};
+  std::set<ranked> by_priority_{};
 };
 
 }  // namespace membar::sanitize

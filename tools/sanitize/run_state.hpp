@@ -127,6 +127,8 @@ struct run_state {
     first_copy = next_copy = static_cast<thread_key>(keys);
     constexpr std::uint64_t most_copies = std::uint64_t{1} << 24U;
     clock::use_levels(clock::levels_for(keys + (wide ? most_copies : 0)));
+    has_mbarriers = std::any_of(numbered->all.begin(), numbered->all.end(),
+                                [](const check::instruction* i) { return i->mbarrier == check::mbarrier_op::init; });
     by_number = block_table(0, blocks);
     for (launch_run& l : launches) {
       l.first_access = numbered->first.at(l.plan->request.kernel.get());
@@ -142,6 +144,7 @@ struct run_state {
         schedule(whole.schedule),
         memory(whole.memory, pages),
         numbered(whole.numbered),
+        has_mbarriers(whole.has_mbarriers),
         first_copy(whole.first_copy),
         next_copy(whole.next_copy),
         is_part(true) {
@@ -259,8 +262,9 @@ struct run_state {
   std::shared_ptr<const numbered_instructions> numbered;
   std::unordered_map<std::uint64_t, sync_cell> cells{};
   std::vector<std::uint64_t>
-      dropped_cells{};  ///< of a part: addresses at which it has ended what strong writes before it have left
-  bool wide = false;    ///< some kernel starts asynchronous operations
+      dropped_cells{};         ///< of a part: addresses at which it has ended what strong writes before it have left
+  bool wide = false;           ///< some kernel starts asynchronous operations
+  bool has_mbarriers = false;  ///< some kernel initializes one
   thread_key first_copy = 0;
   thread_key next_copy = 0;
   std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< of each operation: its thread, and the instruction

@@ -138,6 +138,16 @@ struct meeting_point {
   std::uint64_t number = 0;
   int warp = -1;  ///< -1: it belongs to the block
   std::vector<int> arrived{};
+  std::array<std::uint32_t, 32> lanes{};  ///< of each warp, those that have arrived
+
+  void add(int thread) {
+    arrived.push_back(thread);
+    lanes[static_cast<std::size_t>(thread / 32)] |= bit_of(thread);
+  }
+  [[nodiscard]] bool has(int thread) const noexcept {
+    return (lanes[static_cast<std::size_t>(thread / 32)] & bit_of(thread)) != 0;
+  }
+  [[nodiscard]] static std::uint32_t bit_of(int thread) noexcept { return 1U << (static_cast<unsigned>(thread) % 32U); }
 };
 
 struct launch_run;
