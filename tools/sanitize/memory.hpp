@@ -243,7 +243,7 @@ class global_memory {
       own_pages_.resize(static_cast<std::size_t>((end - first_) >> page_shift) + 1);
       std::size_t o = 0;
       for (std::size_t p = 0; p < own_pages_.size(); ++p) {
-        while (objects_[o].address + objects_[o].bytes <= first_ + (p << page_shift)) {
+        while (o + 1 < objects_.size() && objects_[o].address + objects_[o].bytes <= first_ + (p << page_shift)) {
           ++o;
         }
         own_pages_[p] = static_cast<std::uint32_t>(o);
